@@ -12,6 +12,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
+from bergline.format.types.types import child_fields
 from bergline.parquet.write.fit import fit_to_schema
 from bergline.parquet.write.input_rows import ArrowRows, as_arrow
 from bergline.table.changes.row_changes import RowLevelWrite
@@ -21,6 +22,7 @@ from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCo
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
 from bergline.table.references.staged import staged
+from bergline.table.row_expressions.casts import check_whole
 from bergline.table.row_expressions.parse import Names
 from bergline.table.row_merges.bind import BoundMerge, bind_merge, bind_update_request
 from bergline.table.row_merges.builder import MergeBuilder
@@ -32,7 +34,7 @@ from bergline.table.row_merges.clauses import (
     RowMergeRequest,
     UpdateRequest,
 )
-from bergline.table.row_merges.operation import RowMerge
+from bergline.table.row_merges.operation import RowMerge, merge_engine
 from bergline.table.row_merges.source import SourceRows, source_rows
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead
@@ -73,10 +75,10 @@ class TableMerges:
         Values are SQL text over the row's columns (`{"amount": "amount * 2"}`), or Python values as literals.
         """
         options = _Options(branch, summary, isolation, wap_id, engine)
-        request, now = UpdateRequest(values, where), self._now()
+        request, now, by_engine = UpdateRequest(values, where), self._now(), merge_engine(engine) is not None
 
         def bind(base: TableMetadata) -> BoundMerge:
-            return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now))
+            return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now), by_engine=by_engine)
 
         return self._run("update", request, bind, source_rows([], Schema(fields=())), options)
 
@@ -143,11 +145,11 @@ class TableMerges:
     def _merge(
         self, request: RowMergeRequest, source: SourceRows, options: "_Options", read: BranchRead | None
     ) -> RowCounts:
-        now = self._now()
+        now, by_engine = self._now(), merge_engine(options.engine) is not None
 
         def bind(base: TableMetadata) -> BoundMerge:
             sides = {request.target_alias: base.schema, request.source_alias: source.schema}
-            return bind_merge(request, base.schema, source, Names(sides, now))
+            return bind_merge(request, base.schema, source, Names(sides, now), by_engine=by_engine)
 
         return self._run("merge", request, bind, source, options, read=read)
 
@@ -219,6 +221,10 @@ class TableMerges:
             if (column := key.partition(".")[0]) not in table.column_names and key not in table.column_names:
                 raise InvalidInputError(f"expected the key `{key}` in the rows, found no column `{column}`")
         present = Schema(fields=tuple(f for f in schema.fields if f.name in table.column_names))
+        for field in (f for f in present.fields if child_fields(f.type)):
+            given = [row[field.name] for row in rows] if isinstance(rows, list | tuple) else []
+            for part in (*given, *table.column(field.name).chunks):
+                check_whole(part, field, field.name)
         return source_rows(fit_to_schema(table, present), schema)
 
 

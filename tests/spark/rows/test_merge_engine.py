@@ -1,5 +1,6 @@
 """Update, upsert and merge from Python on executors: what they do in this process, without opening a data file here."""
 
+import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -137,3 +138,24 @@ def test_every_column_type_is_upserted(lake: Lake, engine: RowEngine) -> None:
     ]
     table.update({"st.a": 5, "price": "DEFAULT"}, where="id = 1", engine=engine)
     assert table.scan("id = 1").to_arrow().to_pylist()[0]["st"] == {"a": 5, "b": ["x", None]}
+
+
+def test_times_are_those_of_the_sessions_zone(lake: Lake, engine: RowEngine, spark: SparkSession) -> None:
+    schema = pa.schema([("id", pa.int64()), ("d", pa.date32()), ("z", pa.timestamp("us", "UTC")), ("v", pa.int64())])
+    table = lake.create_table("db.times", schema)
+    midnight = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    hours = [0, 6]  # midnight in New York is at 5 o'clock
+    rows = [{"id": n, "d": midnight.date(), "z": midnight + dt.timedelta(hours=n), "v": 0} for n in hours]
+    table.append(rows)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        where = "d = DATE '2024-01-01' AND z < TIMESTAMP '2024-01-01 00:00:00'"
+        assert table.update({"v": 1}, where, engine=engine) == RowCounts(rows_updated=1)
+        on = "d = source.e AND z < DATE '2024-01-01'"
+        merge = table.merge([{"e": midnight.date()}], on=on, engine=engine)
+        assert merge.when_matched_update({"v": 3}).execute() == RowCounts(rows_updated=1)
+        assert table.upsert([{**row, "v": 3} for row in rows], ["d", "z"], engine=engine) == RowCounts(rows_updated=1)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert len(table.scan("v = 3").to_arrow()) == len(hours)

@@ -23,8 +23,12 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
-from bergline.expressions.predicate import Comparison
-from bergline.table.row_merges.clauses import RowCounts
+from bergline.expressions.predicate import Comparison, columns_of
+from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.table.row_expressions.parse import Names
+from bergline.table.row_merges.bind import bind_merge, bind_update_request
+from bergline.table.row_merges.clauses import MergeClause, RowCounts, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.source import source_rows
 
 pytestmark = pytest.mark.long
 
@@ -516,3 +520,133 @@ def test_rows_that_a_transaction_added_and_updated_never_share_ids_with_others(
     with pytest.raises(ConflictError, match="would have other ids"):
         transaction()
     assert sorted(rows(table.refresh())) == [1, 2, 3, 4, 5, 8, 9]
+
+
+DAY, TIME = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 10, 30)  # noqa: DTZ001
+TIMES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("d", pa.date32()),
+        ("c", pa.time64("us")),
+        ("t", pa.timestamp("us")),
+        ("z", pa.timestamp("us", "UTC")),
+        ("v", pa.int64()),
+    ]
+)
+TIME_ROW = {"d": DAY, "c": TIME.time(), "t": TIME, "z": TIME.replace(tzinfo=dt.UTC)}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "d = DATE '2024-01-01'",
+        "d = '2024-01-01' AND v % 2 = 1",
+        "c = TIME '10:30:00'",
+        "t IN (TIMESTAMP '2024-01-01 10:30:00')",
+        "z > '2024-01-01T10:29:00Z' AND v < 2",
+    ],
+)
+def test_dates_and_times_are_conditions(memory_lake: Lake, where: str) -> None:
+    table = memory_lake.create_table("db.times", TIMES)
+    table.append([{"id": 1, **TIME_ROW, "v": 1}, {"id": 2, **dict.fromkeys(TIME_ROW), "v": 1}])
+    assert table.update({"v": "v + 1"}, where) == RowCounts(rows_updated=1)
+    if "%" not in where and "v <" not in where:
+        merge = table.merge([{"id": 1}, {"id": 2}], on=f"target.id = source.id AND target.{where}")
+        assert merge.when_matched_update({"v": 7}).execute() == RowCounts(rows_updated=1)
+
+
+@pytest.mark.parametrize("key", list(TIME_ROW))
+@pytest.mark.parametrize("count", [1, 300])
+def test_dates_and_times_are_keys(memory_lake: Lake, key: str, count: int) -> None:
+    table = memory_lake.create_table("db.times", TIMES)
+    given = pa.array(range(count), pa.int32() if key == "d" else pa.int64()).cast(TIMES.field(key).type)
+    table.append(pa.table({key: given, "v": pa.nulls(count, pa.int64())}))
+    assert table.upsert(pa.table({key: given, "v": range(count)}), [key]) == RowCounts(rows_updated=count)
+    merge = table.merge(pa.table({key: given, "v": range(count)}), on=f"target.{key} = source.{key}")
+    assert merge.when_matched_delete().execute() == RowCounts(rows_deleted=count)
+
+
+@pytest.mark.parametrize(
+    ("where", "filtered"),
+    [
+        ("d = DATE '2024-01-01' AND t > '2024-01-01'", {"d"}),
+        ("id = 5 AND z > TIMESTAMP '2024-01-01 00:00:00'", {"id"}),
+        ("d > TIMESTAMP '2024-01-01 00:00:00Z' AND v = 1", {"v"}),
+        ("id = 5 OR z > DATE '2024-01-01'", set()),
+    ],
+)
+def test_what_depends_on_an_engines_time_zone_is_no_filter_of_its_scan(where: str, filtered: set[str]) -> None:
+    schema = schema_from_arrow(TIMES)
+    now = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    names = Names({"target": schema}, now)
+    bound = bind_update_request(UpdateRequest({"v": 1}, where), schema, names, by_engine=True)
+    assert columns_of(bound.scan_filter) == filtered
+    source = source_rows(pa.table({"e": [DAY]}), schema)
+    keys = "target.d = source.e AND z = source.e AND t = CAST(source.e AS TIMESTAMP_NTZ)"
+    request = RowMergeRequest(f"{keys} AND ({where})", (MergeClause("matched", "delete"),))
+    names = Names({"target": schema, "source": source.schema}, now)
+    assert columns_of(bind_merge(request, schema, source, names, by_engine=True).scan_filter) == filtered | {"d"}
+
+
+def test_decimals_and_doubles_are_equal_as_the_nearest_doubles(memory_lake: Lake) -> None:
+    prices = [decimal.Decimal(n).scaleb(-2) for n in range(0, 100_000, 7)]
+    table = memory_lake.create_table("db.prices", pa.schema([("k", pa.float64()), ("v", pa.int64())]))
+    table.append(pa.table({"k": [float(price) for price in prices], "v": range(len(prices))}))
+    source = pa.table({"k": pa.array(prices, pa.decimal128(10, 2))})
+    assert table.merge(source, on=["k"]).when_matched_delete().execute() == RowCounts(rows_deleted=len(prices))
+
+
+@pytest.mark.parametrize("count", [2, 300])
+def test_uuids_are_keys(memory_lake: Lake, count: int) -> None:
+    table = memory_lake.create_table("db.u", pa.schema([("u", pa.uuid()), ("v", pa.int64())]))
+    keys = pa.array([number.to_bytes(16) for number in range(count + 1)], pa.uuid())
+    table.append(pa.table({"u": keys.slice(0, count), "v": pa.nulls(count, pa.int64())}))
+    source = pa.table({"u": keys.slice(1), "v": range(count)})
+    assert table.upsert(source, ["u"]) == RowCounts(rows_updated=count - 1, rows_inserted=1)
+    text = pa.table({"u": [str(key) for key in keys.to_pylist()]})
+    assert table.merge(text, on=["u"]).when_matched_delete().execute() == RowCounts(rows_deleted=count + 1)
+
+
+PLACE = pa.struct([("city", pa.string()), ("zip", pa.struct([("a", pa.int32()), ("b", pa.int32())]))])
+WHOLE_PLACE = {"city": "x", "zip": {"a": 1, "b": 2}}
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        (lambda t: t.update({"at": {"city": "k"}}), "at.zip"),
+        (lambda t: t.update({"at": pa.scalar({"city": "k"})}), "at.zip"),
+        (lambda t: t.update({"at": {"city": "k", "zip": {"a": 1}}}), "at.zip.b"),
+        (lambda t: t.update({"at.zip": {"b": 1}}), "at.zip.a"),
+        (lambda t: t.upsert([{"id": 1, "at": {"city": "k"}}], ["id"]), "at.zip"),
+        (lambda t: t.upsert([{"id": 1, "at": WHOLE_PLACE}, {"id": 2, "at": {"city": "k"}}], ["id"]), "at.zip"),
+        (lambda t: t.upsert(pa.table({"id": [1], "at": [{"city": "k", "zip": {"b": 1}}]}), ["id"]), "at.zip.a"),
+        (
+            lambda t: t.merge([{"id": 1, "at": {"city": "k"}}], on=["id"]).when_matched_update_all().execute(),
+            "at.zip",
+        ),
+        (
+            lambda t: t.merge([{"id": 1, "p": {"city": "k"}}], on=["id"]).when_matched_update({"at": "p"}).execute(),
+            "at.zip",
+        ),
+    ],
+)
+def test_structs_are_given_whole(memory_lake: Lake, change: Callable[[Table], object], missing: str) -> None:
+    table = memory_lake.create_table("db.s", pa.schema([("id", pa.int64()), ("at", PLACE)]))
+    table.append([{"id": 1, "at": WHOLE_PLACE}])
+    before = table.metadata_location
+    with pytest.raises(InvalidInputError) as refused:
+        change(table)
+    assert f"expected all fields of the struct, found no `{missing}`" in str(refused.value)
+    assert table.refresh().metadata_location == before
+
+
+def test_structs_may_be_null_as_a_whole(memory_lake: Lake) -> None:
+    table = memory_lake.create_table("db.s", pa.schema([("id", pa.int64()), ("at", PLACE)]))
+    table.append([{"id": 1, "at": WHOLE_PLACE}, {"id": 2, "at": WHOLE_PLACE}])
+    inner = {"city": "y", "zip": None}
+    assert table.upsert([{"id": 1, "at": None}, {"id": 2, "at": inner}], ["id"]) == RowCounts(rows_updated=2)
+    assert table.update({"at": None}, "id = 2") == RowCounts(rows_updated=1)
+    partial = pa.table({"id": [1], "at": pa.nulls(1, pa.struct([("city", pa.string())]))})
+    assert table.merge(partial, on=["id"]).when_matched_update_all().execute() == RowCounts(rows_updated=1)
+    assert table.scan().to_arrow()["at"].to_pylist() == [None, None]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import DOUBLE, INT, LONG, UNKNOWN, DecimalType, IcebergType
 from bergline.parquet.file.constants import plain_to_arrow
-from bergline.table.row_expressions.casts import EXACT, FLOATING, WHOLE, is_number, retyped, rounded
+from bergline.table.row_expressions.casts import EXACT, FLOATING, WHOLE, by_value, is_number, retyped, rounded
 from bergline.table.row_expressions.rows import RowExpression, Rows, places_of
 
 Operator = Literal["+", "-", "*", "/", "%", "div"]
 _MOST_DIGITS: Final = 38
+_ANY_DOUBLE: Final = Context(prec=800)
+"""Enough digits for the shortest form of any double at any scale that it has digits for."""
 _LEAST_SCALE: Final = 6
 _Kernels = dict[str, Callable[[Any, Any], Any]]
 _CHECKED: Final[_Kernels] = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
@@ -67,13 +69,13 @@ def absolute(value: RowExpression, text: str) -> RowExpression:
 
 
 def rounded_number(value: RowExpression, scale: int, text: str) -> RowExpression:
-    """`round(value, scale)`, half away from zero; decimals get the scale, as in Spark."""
+    """`round(value, scale)`, half away from zero; doubles as they are written; decimals get the scale, as in Spark."""
     if value.type in WHOLE and scale >= 0:
         return value
     if value.type in FLOATING:
 
         def run(rows: Rows) -> pa.Array:
-            return pc.round(value.evaluate(rows), scale, round_mode="half_towards_infinity")
+            return by_value(value.evaluate(rows), value.type, lambda number: _half_up(number, scale), text)
 
         return RowExpression(value.type, run, value.places, text)
     if not isinstance(value.type, DecimalType) or scale < 0:
@@ -104,6 +106,18 @@ def as_decimal(type_: IcebergType, literal: Any = None) -> DecimalType:
     if isinstance(literal, int):
         return DecimalType(len(str(abs(literal))), 0)
     return DecimalType(10 if type_ == INT else 20, 0)
+
+
+def exact_decimal(number: Decimal, text: str) -> DecimalType:
+    """The decimal type with just the digits of a number; InvalidInputError if there is none."""
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
+        raise InvalidInputError(f"expected a finite number, found {text}")
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > _MOST_DIGITS:
+        raise InvalidInputError(f"expected a number of at most 38 digits, found {text}")
+    return DecimalType(precision, scale)
 
 
 def _known(value: RowExpression, other: RowExpression) -> RowExpression:
@@ -219,6 +233,15 @@ def _adjusted(precision: int, scale: int) -> DecimalType:
     if precision <= _MOST_DIGITS:
         return DecimalType(max(precision, 1), scale)
     return DecimalType(_MOST_DIGITS, max(_MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE)))
+
+
+def _half_up(number: float, scale: int) -> float:
+    """The number as its shortest text rounded; zero has no sign."""
+    exact = Decimal(repr(number))
+    exponent = exact.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent >= -scale:  # NaN, infinite, or without digits to round
+        return number + 0.0
+    return float(exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _ANY_DOUBLE)) + 0.0
 
 
 def _overflow(type_: IcebergType, text: str) -> InvalidInputError:

@@ -5,8 +5,9 @@ count as UTC.
 """
 
 import decimal
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from bergline.format.types.types import (
     FixedType,
     IcebergType,
     NestedField,
+    StructType,
     child_fields,
 )
 from bergline.parquet.file.arrow_schema import arrow_type
@@ -52,6 +54,7 @@ EXACT: Final = decimal.Context(prec=120, Emax=9999, Emin=-9999)
 _FROM_TEXT: Final = (DATE, TIME, *TIMESTAMPS, UUID)
 _TO_TEXT: Final = (*WHOLE, BOOLEAN, DATE, UUID)
 _LIMITS: Final[dict[IcebergType, tuple[int, int]]] = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 
@@ -125,17 +128,20 @@ def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: st
         case _ if source == DOUBLE and target == FLOAT:
             return _narrowed(values, text)
         case DecimalType(), _ if target in FLOATING:
-            return pc.cast(pc.cast(values, pa.float64()), arrow_type(target))
+            # through text, which gives the nearest number; Arrow's own cast may be one beside it
+            return pc.cast(pc.cast(values, pa.string()), arrow_type(target))
         case DecimalType(), _ if target == STRING:
-            return _by_value(values, target, lambda number: format(number, "f"), text)
-        case _ if source == STRING and target in (*WHOLE, *FLOATING):
+            return by_value(values, target, lambda number: format(number, "f"), text)
+        case _ if source == STRING and target in WHOLE:
+            return _whole_from_text(pc.utf8_trim_whitespace(values), target, text)
+        case _ if source == STRING and target in FLOATING:
             return _from_text(pc.utf8_trim_whitespace(values), target, text)
         case _ if source == STRING and target == BOOLEAN:
-            return _by_value(values, target, _truth, text)
+            return by_value(values, target, _truth, text)
         case _ if source == STRING and target in _FROM_TEXT:
-            return _by_value(values, target, lambda found: _located(found, target), text)
+            return by_value(values, target, lambda found: _located(found, target), text)
         case _ if source == UUID and target == STRING:
-            return _by_value(values.cast(pa.binary(16)), target, lambda found: str(uuid.UUID(bytes=found)), text)
+            return by_value(values.cast(pa.binary(16)), target, lambda found: str(uuid.UUID(bytes=found)), text)
         case _, FixedType(length) if source == BINARY:
             return _fixed(values, length, text)
         case _ if source in TIMESTAMPS and target == DATE:
@@ -179,7 +185,9 @@ def _assigned_nested(value: RowExpression, field: NestedField, column: str) -> R
     optional = msgspec.structs.replace(field, required=False)
 
     def run(rows: Rows) -> pa.Array:
-        return _fitted(value.evaluate(rows), optional)
+        values = value.evaluate(rows)
+        check_whole(values, field, column)
+        return _fitted(values, optional)
 
     try:
         _fitted(pa.nulls(0, arrow_type(value.type)), optional)
@@ -188,6 +196,26 @@ def _assigned_nested(value: RowExpression, field: NestedField, column: str) -> R
             f"expected `{field.type}` for column `{column}`, found `{value.type}` of `{value.text}`"
         ) from error
     return msgspec.structs.replace(value, type=field.type, run=run)
+
+
+def check_whole(values: Any, field: NestedField, path: str) -> None:
+    """Refuse structs without some of their fields, in Arrow values or a Python value: others would become null."""
+    if not isinstance(field.type, StructType):
+        return
+    if isinstance(values, Mapping):
+        given = values
+    elif isinstance(values, pa.Array) and pa.types.is_struct(values.type) and values.null_count < len(values):
+        given = dict(zip((part.name for part in values.type), values.flatten(), strict=True))
+    else:
+        return
+    for child in field.type.fields:
+        inside = f"{path}.{child.name}"
+        if child.name not in given:
+            raise InvalidInputError(
+                f"expected all fields of the struct, found no `{inside}`",
+                hints=["give all of them, or None for the whole struct; update can set one field by its path"],
+            )
+        check_whole(given[child.name], child, inside)
 
 
 def _fitted(values: pa.Array, field: NestedField) -> pa.Array:
@@ -207,6 +235,14 @@ def _from_text(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
         return pc.cast(values, arrow_type(target))
     except pa.ArrowException as error:
         raise _misfit(target, text, str(error)) from error
+
+
+def _whole_from_text(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
+    """Only decimal digits with a sign: Arrow would also read hexadecimal ones."""
+    wrong = values.filter(pc.invert(pc.match_substring_regex(values, r"^[+-]?[0-9]+$")))
+    if len(wrong):
+        raise _misfit(target, text, wrong[0].as_py())
+    return _from_text(pc.utf8_ltrim(values, characters="+"), target, text)
 
 
 def _truncated(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
@@ -234,7 +270,7 @@ def _fixed(values: pa.Array, length: int, text: str) -> pa.Array:
     return pc.cast(values, pa.binary(length))
 
 
-def _by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], Any], text: str) -> pa.Array:
+def by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], Any], text: str) -> pa.Array:
     """One Python value after the other, each distinct one once."""
     encoded = pc.dictionary_encode(values)
     found = []
@@ -248,7 +284,7 @@ def _by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], An
 
 def _number_by_value(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
     if isinstance(target, DecimalType):
-        return _by_value(values, target, lambda number: rounded(_exact(number), target), text)
+        return by_value(values, target, lambda number: rounded(_exact(number), target), text)
     low, high = _LIMITS[target]
 
     def whole(number: Decimal) -> int:
@@ -257,7 +293,7 @@ def _number_by_value(values: pa.Array, target: IcebergType, text: str) -> pa.Arr
             raise OverflowError
         return cut
 
-    return _by_value(values, target, whole, text)
+    return by_value(values, target, whole, text)
 
 
 def rounded(number: Decimal, target: DecimalType) -> Decimal:
@@ -268,10 +304,18 @@ def rounded(number: Decimal, target: DecimalType) -> Decimal:
     return result
 
 
+def decimal_from_text(text: str) -> Decimal:
+    """The number as written; ValueError for other text, and for digits that only Python reads."""
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        raise ValueError(text)
+    return Decimal(plain)
+
+
 def _exact(number: Any) -> Decimal:
-    found = Decimal(
-        repr(number) if isinstance(number, float) else number.strip() if isinstance(number, str) else number
-    )
+    if isinstance(number, str):
+        return decimal_from_text(number)
+    found = Decimal(repr(number) if isinstance(number, float) else number)
     if not found.is_finite():
         raise OverflowError
     return found

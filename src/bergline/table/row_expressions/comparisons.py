@@ -13,6 +13,7 @@ from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DOUBLE,
     STRING,
     TIME,
     TIMESTAMP,
@@ -26,9 +27,9 @@ from bergline.format.types.types import (
     IcebergType,
     child_fields,
 )
-from bergline.table.row_expressions.arithmetic import common_number
-from bergline.table.row_expressions.casts import FLOATING, is_number, is_time, retyped
-from bergline.table.row_expressions.rows import RowExpression, Rows, places_of
+from bergline.table.row_expressions.arithmetic import common_number, exact_decimal
+from bergline.table.row_expressions.casts import FLOATING, decimal_from_text, is_number, is_time, retyped
+from bergline.table.row_expressions.rows import RowExpression, Rows, literal_expression, places_of
 
 _KERNELS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "=": pc.equal,
@@ -134,13 +135,10 @@ def in_common_type(values: Sequence[RowExpression], text: str) -> list[RowExpres
     if not typed:
         return list(values)
     common = reduce(lambda found, value: _common(found, value, text), typed[1:], typed[0].type)
+    if isinstance(common, DecimalType) and len(typed) < len(known):
+        return _in_common_decimal([_text_as_decimal(v, text) if v.type == STRING else v for v in values], text)
     for value in known:
-        if (
-            value.type == STRING
-            and common != STRING
-            and common not in _TEXT_FITS
-            and not isinstance(common, DecimalType)
-        ):
+        if value.type == STRING and common != STRING and common not in _TEXT_FITS:
             hints = ["write numbers without quotes"] if is_number(common) else []
             raise InvalidInputError(f"expected `{common}` to compare, found text in `{text}`", hints=hints)
     return [retyped(value, common) for value in values]
@@ -199,6 +197,26 @@ def _spread(values: pa.Array, mask: pa.Array, rest: bool) -> pa.Array:
         return values
     base = pa.repeat(pa.scalar(rest), len(mask))
     return pc.replace_with_mask(base, mask, values)
+
+
+def _in_common_decimal(values: Sequence[RowExpression], text: str) -> list[RowExpression]:
+    """Text is not rounded to a column's scale: if no decimal type holds all digits, values are doubles, as in Spark."""
+    known = [v for v in values if v.type != UNKNOWN]
+    common = reduce(lambda found, value: _common(found, value, text), known[1:], known[0].type)
+    read = [v.type for v in known if isinstance(v.type, DecimalType)]
+    if isinstance(common, DecimalType):
+        whole = common.precision - common.scale
+        if any(t.scale > common.scale or t.precision - t.scale > whole for t in read):
+            common = DOUBLE
+    return [retyped(value, common) for value in values]
+
+
+def _text_as_decimal(value: RowExpression, text: str) -> RowExpression:
+    try:
+        number = decimal_from_text(value.literal)
+    except ValueError as error:
+        raise InvalidInputError(f"expected a number to compare, found {value.text} in `{text}`") from error
+    return literal_expression(exact_decimal(number, value.text), number, value.text)
 
 
 def _common(type_: IcebergType, value: RowExpression, text: str) -> IcebergType:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import BOOLEAN, INT, STRING, UNKNOWN, IcebergType
-from bergline.table.row_expressions.casts import WHOLE, assigned_text, retyped
+from bergline.table.row_expressions.casts import WHOLE, assigned_text, by_value, retyped
 from bergline.table.row_expressions.comparisons import compare, comparison, in_common_type, is_null, negation
 from bergline.table.row_expressions.rows import RowExpression, Rows, choose, null_expression, places_of
 
@@ -113,13 +113,24 @@ def _substring(value: str, start: int, length: int | None = None) -> str:
     return value[max(begin, 0) : max(end, 0)]
 
 
+def _in_case(ascii_kernel: Callable[[pa.Array], pa.Array], convert: Callable[[str], str]) -> Callable[[Any], Any]:
+    """Python converts letters as Java does, also to several letters; Arrow one by one."""
+
+    def run(values: pa.Array) -> pa.Array:
+        if pc.all(pc.string_is_ascii(values)).as_py() is not False:
+            return ascii_kernel(values)
+        return by_value(values, STRING, convert, "")
+
+    return run
+
+
 def _trim(kernel: Callable[..., pa.Array]) -> Callable[[pa.Array], pa.Array]:
     return lambda values: kernel(values, characters=" ")
 
 
 _TEXT_FUNCTIONS: dict[str, tuple[IcebergType, Callable[[Any], Any]]] = {
-    "upper": (STRING, pc.utf8_upper),
-    "lower": (STRING, pc.utf8_lower),
+    "upper": (STRING, _in_case(pc.ascii_upper, str.upper)),
+    "lower": (STRING, _in_case(pc.ascii_lower, str.lower)),
     "trim": (STRING, _trim(pc.utf8_trim)),
     "ltrim": (STRING, _trim(pc.utf8_ltrim)),
     "rtrim": (STRING, _trim(pc.utf8_rtrim)),

@@ -112,7 +112,7 @@ def number_literal(value: Any, text: str) -> RowExpression:
             if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
                 return literal_expression(type_, value, text)
     exact = Decimal(value)
-    return literal_expression(_decimal_type(exact, text), exact, text)
+    return literal_expression(arithmetic.exact_decimal(exact, text), exact, text)
 
 
 def parse_sql(text: str) -> Any:
@@ -400,17 +400,6 @@ def _with_backslashes(pattern: str, escape: str, text: str) -> str:
             found.append("\\\\" if character == "\\" else character)
         position += 1
     return "".join(found)
-
-
-def _decimal_type(number: Decimal, text: str) -> DecimalType:
-    _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int):
-        raise InvalidInputError(f"expected a finite number, found {text}")
-    scale = max(-exponent, 0)
-    precision = max(len(digits) + max(exponent, 0), scale, 1)
-    if precision > _MOST_DIGITS:
-        raise InvalidInputError(f"expected a number of at most 38 digits, found {text}")
-    return DecimalType(precision, scale)
 
 
 def _too_deep(text: str) -> UnsupportedError:

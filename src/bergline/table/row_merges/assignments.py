@@ -14,7 +14,7 @@ from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField, child_fields
 from bergline.parquet.file.arrow_schema import arrow_field
 from bergline.parquet.write.fit import fit_to_schema
-from bergline.table.row_expressions.casts import assigned, is_number
+from bergline.table.row_expressions.casts import assigned, check_whole, is_number
 from bergline.table.row_expressions.parse import Names, number_literal, parse_expression
 from bergline.table.row_expressions.rows import (
     ColumnPlace,
@@ -85,6 +85,7 @@ def bind_value(value: Any, field: NestedField, column: str, names: Names) -> Row
 
 def _python_value(value: Any, field: NestedField, column: str) -> RowExpression:
     """Numbers are assigned as SQL literals are, all else fits as a value of a row that is appended does."""
+    check_whole(pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value, field, column)
     try:
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and is_number(field.type):
             one = assigned(number_literal(value, shown(value)), field, column).evaluate(Rows(1, {}))

@@ -12,7 +12,17 @@ from sqlglot import exp
 
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.expressions.parse import parse_tree
-from bergline.expressions.predicate import ALWAYS_TRUE, UNKNOWN, And, Comparison, IsIn, Predicate, all_of, bind
+from bergline.expressions.predicate import (
+    ALWAYS_TRUE,
+    UNKNOWN,
+    And,
+    Comparison,
+    IsIn,
+    Predicate,
+    all_of,
+    bind,
+    columns_of,
+)
 from bergline.expressions.times import NANOS_PER_DAY, Instant, TimeOfDay
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import (
@@ -31,6 +41,7 @@ from bergline.format.types.types import (
     FixedType,
     IcebergType,
 )
+from bergline.table.row_expressions.casts import TIMESTAMPS, is_time
 from bergline.table.row_expressions.comparisons import conjunction, in_common_type
 from bergline.table.row_expressions.parse import (
     Names,
@@ -110,8 +121,11 @@ class BoundMerge(msgspec.Struct, frozen=True):
         return {place.name for e in used for place in e.places if place.side == self.target_alias}
 
 
-def bind_update_request(request: UpdateRequest, target: Schema, names: Names) -> BoundMerge:
-    """An UPDATE is a merge without source rows: every row that the condition holds for is not matched."""
+def bind_update_request(request: UpdateRequest, target: Schema, names: Names, *, by_engine: bool = False) -> BoundMerge:
+    """An UPDATE is a merge without source rows: every row that the condition holds for is not matched.
+
+    An engine evaluates the condition itself, in a time zone of its own: see `_filter_of`.
+    """
     values = bind_update(request.values, target, TARGET, names)
     condition: RowExpression | None = None
     if not isinstance(request.where, str):
@@ -121,14 +135,21 @@ def bind_update_request(request: UpdateRequest, target: Schema, names: Names) ->
             scan_filter = bind(to_predicate(request.where), target)
         except UnsupportedError:
             condition = parse_condition(request.where, names)
-            scan_filter = _filter_of(conjuncts(parse_sql(request.where)), target, TARGET, names, request.where)
+        if condition is not None or by_engine:
+            trees = conjuncts(parse_sql(request.where))
+            scan_filter = _filter_of(request.where, trees, target, TARGET, names, any_zone=by_engine)
     clause = BoundClause("update", condition, values)
     return BoundMerge(TARGET, "", scan_filter, by_source=(clause,))
 
 
-def bind_merge(request: RowMergeRequest, target: Schema, source: SourceRows, names: Names) -> BoundMerge:
-    """Bind the condition and the clauses; the scan is limited to the keys that the source has."""
-    keys, rest, own_filter = _bind_on(request, target, names)
+def bind_merge(
+    request: RowMergeRequest, target: Schema, source: SourceRows, names: Names, *, by_engine: bool = False
+) -> BoundMerge:
+    """Bind the condition and the clauses; the scan is limited to the keys that the source has.
+
+    An engine evaluates the condition itself, in a time zone of its own: see `_filter_of`.
+    """
+    keys, rest, own_filter = _bind_on(request, target, names, any_zone=by_engine)
     bound: dict[str, list[BoundClause]] = {"matched": [], "not matched": [], "not matched by source": []}
     for clause in request.clauses:
         found = bound[clause.when]
@@ -151,14 +172,15 @@ def bind_merge(request: RowMergeRequest, target: Schema, source: SourceRows, nam
     )
     if merge.by_source:
         return merge
-    ranges = list(_key_filters(keys, source, target, request))
-    return msgspec.structs.replace(merge, scan_filter=bind(all_of([*own_filter, *ranges]), target))
+    plain = [key for key in keys if not by_engine or _is_same_in_any_zone(key, target, source.schema)]
+    ranges = list(_key_filters(plain, source, target, request))
+    return msgspec.structs.replace(merge, scan_filter=all_of([own_filter, *ranges]))
 
 
 def _bind_on(
-    request: RowMergeRequest, target: Schema, names: Names
-) -> tuple[tuple[JoinKey, ...], RowExpression | None, list[Predicate]]:
-    """The keys of the join, what else must hold, and what of it is about the target alone."""
+    request: RowMergeRequest, target: Schema, names: Names, *, any_zone: bool
+) -> tuple[tuple[JoinKey, ...], RowExpression | None, Predicate]:
+    """The keys of the join, what else must hold, and what of it is about the target alone, bound."""
     if isinstance(request.on, str):
         text = request.on
         parse_condition(text, names)
@@ -175,7 +197,7 @@ def _bind_on(
         rest.append(bind_tree(tree, text, names))
         own.append(tree)
     condition = conjunction(rest, text) if rest else None
-    return tuple(keys), condition, [_filter_of(own, target, request.target_alias, names, text)]
+    return tuple(keys), condition, _filter_of(text, own, target, request.target_alias, names, any_zone=any_zone)
 
 
 def _equality(column: str, request: RowMergeRequest) -> exp.Expression:
@@ -225,17 +247,40 @@ def _bind_clause(
     return BoundClause(clause.action, condition, binder(clause.values, target, request.target_alias, visible))
 
 
-def _filter_of(trees: Sequence[exp.Expression], target: Schema, alias: str, names: Names, text: str) -> Predicate:
-    """What a scan can filter by, of conditions that must all hold: those of the target's columns with literals."""
+def _filter_of(
+    text: str, trees: Sequence[exp.Expression], target: Schema, alias: str, names: Names, *, any_zone: bool
+) -> Predicate:
+    """What a scan can filter by, bound, of conditions that must all hold: those of the target's columns with literals.
+
+    Times without a zone count as UTC here; with `any_zone`, only conditions that are the same in every time zone count.
+    """
     found = []
     for tree in trees:
         try:
             plain = _unqualified(tree, alias, names, text)
-            if plain is not None:
-                found.append(bind(parse_tree(plain, text), target))
+            if plain is None:
+                continue
+            predicate = parse_tree(plain, text)
+            if not (any_zone and _depends_on_zone(plain, predicate, target)):
+                found.append(bind(predicate, target))
         except BerglineError:
             continue  # it is evaluated on the rows all the same
     return all_of(found)
+
+
+def _depends_on_zone(tree: exp.Expression, predicate: Predicate, target: Schema) -> bool:
+    """Whether a time zone may decide what a comparison with literals means: dates compared with dates need none."""
+    if any(target.find(name).type in TIMESTAMPS for name in columns_of(predicate)):
+        return True
+    return any(cast.is_type("timestamp", "timestamptz", "timestampntz") for cast in tree.find_all(exp.Cast))
+
+
+def _is_same_in_any_zone(key: JoinKey, target: Schema, source: Schema) -> bool:
+    """Whether both sides are columns as they are, of one type if it is a date or a timestamp."""
+    if key.target.column is None or key.source.column is None:
+        return False
+    first, second = (s.find(".".join(e.column or ())).type for s, e in ((target, key.target), (source, key.source)))
+    return first == second or not (is_time(first) or is_time(second))
 
 
 def _unqualified(tree: exp.Expression, alias: str, names: Names, text: str) -> exp.Expression | None:
@@ -259,7 +304,9 @@ def _key_filters(
         if values.null_count == len(values):
             yield UNKNOWN
             continue
-        found = _values_filter(key, pc.unique(values.drop_null()), target)
+        # Arrow has no kernels for UUIDs
+        plain = values.cast(pa.binary(16)) if key.source.type == UUID else values
+        found = _values_filter(key, pc.unique(plain.drop_null()), target)
         if found is None:
             continue
         try:
@@ -296,7 +343,7 @@ def _literals(values: pa.Array, type_: IcebergType) -> list[Any] | None:
     if _is_simple(type_):
         return list(values.to_pylist())
     if type_ == UUID:
-        return [uuid.UUID(bytes=v) for v in values.cast(pa.binary(16)).to_pylist()]
+        return [uuid.UUID(bytes=v) for v in values.to_pylist()]
     if (unit := _NANOS_PER_UNIT.get(type_)) is None:
         return None  # floats have NaN and two zeros, booleans are not worth it
     kind = TimeOfDay if type_ == TIME else Instant

@@ -110,9 +110,9 @@ class RowMerge:
             start.snapshot_id if start else None,
             table_schema=schema,
             columns=schema,
-            row_filter=merge.scan_filter,
+            row_filter=BoundFilter(merge.scan_filter, schema),
         )
-        engine = _merge_engine(self._engine)
+        engine = merge_engine(self._engine)
         if engine is None:
             found = find_changes(self._io, base, read, merge, self._source)
         else:
@@ -135,7 +135,8 @@ class RowMerge:
             ).check_no_new_data(scope)
 
 
-def _merge_engine(engine: object) -> MergeEngine | None:
+def merge_engine(engine: object) -> MergeEngine | None:
+    """The engine, if it finds rows itself."""
     return engine if isinstance(engine, MergeEngine) else None
 
 

@@ -20,6 +20,13 @@ from bergline.errors import InvalidInputError
         ("i <=> NULL", [False, True, False]),
         ("m = 1.250", [True, None, False]),
         ("m > i", [True, None, False]),
+        ("m = '1.25'", [True, None, False]),
+        ("m = ' 1.250e0 '", [True, None, False]),
+        ("m = '1.249'", [False, None, False]),
+        ("m <= '1.249'", [False, None, True]),
+        ("m IN ('1.255', '-7.5')", [False, None, True]),
+        ("CAST(m AS DECIMAL(38, 2)) = '1.249'", [False, None, False]),
+        ("CAST(m AS DECIMAL(38, 2)) > '1.249'", [True, None, False]),
         ("i = 1.0", [True, None, False]),
         ("day = '1970-01-02'", [False, True, None]),
         ("t > day", [False, True, None]),
@@ -51,3 +58,9 @@ def test_the_other_side_of_an_and_is_not_evaluated_where_it_does_not_matter() ->
 def test_structs_are_compared_whole_only() -> None:
     with pytest.raises(InvalidInputError, match="without fields or elements for <"):
         values("p < p")
+
+
+@pytest.mark.parametrize("text", ["m = 'x'", "m = '1_0'", "m = ''", "m > 'NaN'"])
+def test_other_text_is_no_decimal(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected a number to compare, found "):
+        values(text)

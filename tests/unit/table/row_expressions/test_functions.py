@@ -29,6 +29,8 @@ from bergline.errors import InvalidInputError
         ("substring(s, 0, 2)", ["a_", None, "Ün"]),
         ("trim('  x ') || ltrim(' y ') || rtrim(' z ')", ["xy  z"] * 3),
         ("lower(s)", ["a_b", None, "ünx"]),
+        ("upper('straße')", ["STRASSE"] * 3),
+        ("lower('İ')", ["i\u0307"] * 3),
         ("startswith(s, 'a')", [True, None, False]),
     ],
 )
