@@ -86,6 +86,11 @@ def test_sources_may_be_other_tables_views_and_the_table_itself(spark: SparkSess
     spark.sql("WITH some AS (SELECT 4 AS id) DELETE FROM db.t WHERE id IN (SELECT id FROM some)")
     spark.sql("DELETE FROM db.t WHERE db.t.id = :p", args={"p": 7})
     assert ids(table.refresh().scan().to_arrow()) == [2]
+    spark.sql(
+        "UPDATE db.t SET amount = (SELECT count(*) FROM db.t.snapshots) "
+        "WHERE db.t.id = (SELECT max(db.t.id) FROM db.t) AND (SELECT count(*) FROM db.t.files) > 0"
+    )
+    assert spark.sql("SELECT amount FROM db.t").collect() == [(len(table.metadata.snapshots),)]
     spark.catalog.dropTempView("keys")
 
 
