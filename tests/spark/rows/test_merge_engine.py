@@ -1,5 +1,6 @@
 """Update, upsert and merge from Python on executors: what they do in this process, without opening a data file here."""
 
+import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -137,3 +138,19 @@ def test_every_column_type_is_upserted(lake: Lake, engine: RowEngine) -> None:
     ]
     table.update({"st.a": 5, "price": "DEFAULT"}, where="id = 1", engine=engine)
     assert table.scan("id = 1").to_arrow().to_pylist()[0]["st"] == {"a": 5, "b": ["x", None]}
+
+
+def test_times_are_stored_as_given_in_any_session_zone(spark: SparkSession, lake: Lake, engine: RowEngine) -> None:
+    schema = pa.schema([("n", pa.timestamp("us")), ("z", pa.timestamp("us", "UTC")), ("d", pa.date32())])
+    table = lake.create_table("db.times", schema).append(pa.Table.from_pylist([{}], schema))
+    naive, day = dt.datetime(2024, 6, 1, 12, 0, 0, 7), dt.date(1, 2, 3)  # noqa: DTZ001  (the column has no zone)
+    aware = dt.datetime(1500, 1, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        table.update({"n": naive, "z": pa.scalar(aware), "d": day}, engine=engine)
+        assert table.scan().to_arrow().to_pylist() == [{"n": naive, "z": aware, "d": day}]
+        for column, value in (("n", aware), ("z", naive), ("d", naive), ("n", day)):
+            with pytest.raises(InvalidInputError, match=f"for column `{column}`, found datetime"):
+                table.update({column: value}, engine=engine)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
