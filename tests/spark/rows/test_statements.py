@@ -173,6 +173,7 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     "UPDATE db.t amount = 1": (SqlSyntaxError, "expected `SET`"),
     "UPDATE db.t.tag_v1 SET amount = 1": (RefusedError, "."),
     "DELETE FROM db.t.tag_v1": (RefusedError, "."),
+    "DELETE FROM db.t.tag_v2 WHERE id = 1": (NotFoundError, r"no tag `v2` of `db\.t`"),
     "DELETE FROM db.t.files": (RefusedError, "metadata tables"),
     "DELETE FROM db.t.branch_nope WHERE id = 1": (NotFoundError, "nope"),
     "TRUNCATE TABLE db.t PARTITION (region = 'eu')": (UnsupportedError, "PARTITION"),
