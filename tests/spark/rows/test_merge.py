@@ -319,6 +319,7 @@ def test_bad_input_is_one_error_and_commits_nothing(
         spark.sql(f"MERGE INTO db.t {text}")
     assert message in str(raised.value)
     assert "`bergline_" not in str(raised.value)
+    assert "`_bergline_" not in str(raised.value).partition("SQLSTATE")[0]
     table.refresh()
     assert (table.metadata_location, sorted(table.io.list(table.location))) == (before, files)
 

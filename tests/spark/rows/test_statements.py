@@ -203,6 +203,7 @@ def test_errors_are_shown_where_they_are_in_the_statement(spark: SparkSession, l
         (context,) = caught.value.getQueryContext()
         assert (context.fragment(), context.startIndex()) == (place, text.index(place))
         assert "bergline_" not in str(caught.value)
+        assert "`_pos`" not in str(caught.value)
 
 
 def test_tables_of_sparks_own_are_sparks(spark: SparkSession, lake: Lake) -> None:
