@@ -141,6 +141,12 @@ def test_conditions_may_have_subqueries(spark: SparkSession, make: Callable[...,
         "WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 FROM db.t AS x WHERE x.id = t.id AND x.n = 10) THEN DELETE"
     )
     assert [row[0] for row in rows(spark)] == [2, 4, 9, None]
+    spark.sql(
+        "MERGE INTO db.t USING (SELECT 4 AS id) s ON db.t.id = s.id AND (SELECT count(*) FROM db.t.files) > 0 "
+        "WHEN MATCHED AND db.t.id = (SELECT max(db.t.id) - 5 FROM db.t) "
+        "THEN UPDATE SET n = (SELECT count(*) FROM db.t.snapshots)"
+    )
+    assert rows(spark)[1] == (4, "d", 3)
 
 
 def test_expressions_are_evaluated_only_for_rows_of_their_clause(
@@ -313,6 +319,7 @@ def test_bad_input_is_one_error_and_commits_nothing(
         spark.sql(f"MERGE INTO db.t {text}")
     assert message in str(raised.value)
     assert "`bergline_" not in str(raised.value)
+    assert "`_bergline_" not in str(raised.value).partition("SQLSTATE")[0]
     table.refresh()
     assert (table.metadata_location, sorted(table.io.list(table.location))) == (before, files)
 

@@ -159,3 +159,19 @@ def test_times_are_those_of_the_sessions_zone(lake: Lake, engine: RowEngine, spa
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     assert len(table.scan("v = 3").to_arrow()) == len(hours)
+
+
+def test_times_are_stored_as_given_in_any_session_zone(spark: SparkSession, lake: Lake, engine: RowEngine) -> None:
+    schema = pa.schema([("n", pa.timestamp("us")), ("z", pa.timestamp("us", "UTC")), ("d", pa.date32())])
+    table = lake.create_table("db.times", schema).append(pa.Table.from_pylist([{}], schema))
+    naive, day = dt.datetime(2024, 6, 1, 12, 0, 0, 7), dt.date(1, 2, 3)  # noqa: DTZ001  (the column has no zone)
+    aware = dt.datetime(1500, 1, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        table.update({"n": naive, "z": pa.scalar(aware), "d": day}, engine=engine)
+        assert table.scan().to_arrow().to_pylist() == [{"n": naive, "z": aware, "d": day}]
+        for column, value in (("n", aware), ("z", naive), ("d", naive), ("n", day)):
+            with pytest.raises(InvalidInputError, match=f"for column `{column}`, found datetime"):
+                table.update({column: value}, engine=engine)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -86,6 +86,11 @@ def test_sources_may_be_other_tables_views_and_the_table_itself(spark: SparkSess
     spark.sql("WITH some AS (SELECT 4 AS id) DELETE FROM db.t WHERE id IN (SELECT id FROM some)")
     spark.sql("DELETE FROM db.t WHERE db.t.id = :p", args={"p": 7})
     assert ids(table.refresh().scan().to_arrow()) == [2]
+    spark.sql(
+        "UPDATE db.t SET amount = (SELECT count(*) FROM db.t.snapshots) "
+        "WHERE db.t.id = (SELECT max(db.t.id) FROM db.t) AND (SELECT count(*) FROM db.t.files) > 0"
+    )
+    assert spark.sql("SELECT amount FROM db.t").collect() == [(len(table.metadata.snapshots),)]
     spark.catalog.dropTempView("keys")
 
 
@@ -168,6 +173,7 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     "UPDATE db.t amount = 1": (SqlSyntaxError, "expected `SET`"),
     "UPDATE db.t.tag_v1 SET amount = 1": (RefusedError, "."),
     "DELETE FROM db.t.tag_v1": (RefusedError, "."),
+    "DELETE FROM db.t.tag_v2 WHERE id = 1": (NotFoundError, r"no tag `v2` of `db\.t`"),
     "DELETE FROM db.t.files": (RefusedError, "metadata tables"),
     "DELETE FROM db.t.branch_nope WHERE id = 1": (NotFoundError, "nope"),
     "TRUNCATE TABLE db.t PARTITION (region = 'eu')": (UnsupportedError, "PARTITION"),
@@ -197,6 +203,7 @@ def test_errors_are_shown_where_they_are_in_the_statement(spark: SparkSession, l
         (context,) = caught.value.getQueryContext()
         assert (context.fragment(), context.startIndex()) == (place, text.index(place))
         assert "bergline_" not in str(caught.value)
+        assert "`_pos`" not in str(caught.value)
 
 
 def test_tables_of_sparks_own_are_sparks(spark: SparkSession, lake: Lake) -> None:

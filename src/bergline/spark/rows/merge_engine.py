@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.arguments import shown
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import METADATA_COLUMNS
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import MapType, NestedField
+from bergline.format.types.types import DATE, TIMESTAMP, TIMESTAMPTZ, MapType, NestedField
 from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.scan.plan import ScanPlan
@@ -41,7 +41,7 @@ from bergline.table.row_merges.clauses import TARGET, MergeClause, RowCounts, Ro
 from bergline.table.row_merges.find_changes import FoundChanges
 from bergline.table.row_merges.source import SourceRows
 
-_LITERALS: Final = (bool, int, float, Decimal, str, bytes, dt.date, type(None))
+_LITERALS: Final = (bool, int, float, Decimal, str, bytes, type(None))
 
 
 def row_engine(spark: SparkSession) -> RowEngine:
@@ -167,6 +167,23 @@ def _value(value: Any, field: NestedField) -> Column:
         return F.expr(default_literal(field) if value.strip().upper() == "DEFAULT" else value)
     plain = value.as_py() if isinstance(value, pa.Scalar) else value
     plain = str(plain) if isinstance(plain, uuid.UUID) else plain
+    if isinstance(plain, dt.date):
+        return _time_literal(plain, field)
     if not isinstance(plain, _LITERALS):
         raise UnsupportedError(f"expected a plain value or SQL text with an engine, found {shown(value)}")
     return F.lit(plain)
+
+
+def _time_literal(value: dt.date, field: NestedField) -> Column:
+    """A date or time as given, whatever the time zones of the session and of this process are.
+
+    It fits only columns that have a zone if it has one, as without an engine.
+    """
+    kind, text = DATE, f"DATE '{value.isoformat()}'"
+    if isinstance(value, dt.datetime):
+        kind, text = TIMESTAMP, f"TIMESTAMP_NTZ '{value.isoformat(' ')}'"
+        if value.utcoffset() is not None:
+            kind, text = TIMESTAMPTZ, f"TIMESTAMP '{value.astimezone(dt.UTC).isoformat(' ')}'"
+    if field.type != kind:
+        raise InvalidInputError(f"expected `{field.type}` for column `{field.name}`, found {shown(value)}")
+    return F.expr(text)

@@ -44,14 +44,15 @@ class TableStreamSource(DataSource):
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's names)
         """The reader of one query."""
         told = os.environ.get(TAKES_ALL) or self.options.get(TAKES_ALL)
-        return TableStreamReader(self.pickled_planner, takes_all=told == "true")
+        return TableStreamReader(self.pickled_planner, schema, takes_all=told == "true")
 
 
 class TableStreamReader(DataSourceStreamReader):
     """Plans in a process beside the driver, reads on executors; the planner is unpickled only where it is asked."""
 
-    def __init__(self, pickled_planner: bytes, *, takes_all: bool) -> None:
+    def __init__(self, pickled_planner: bytes, schema: T.StructType, *, takes_all: bool) -> None:
         self._pickled_planner = pickled_planner
+        self._nullable = {field.name: field.nullable for field in schema.fields}
         self._takes_all = takes_all
         self._planner: Planner | None = None
 
@@ -68,9 +69,11 @@ class TableStreamReader(DataSourceStreamReader):
         return [InputPartition(task) for task in self._plan().tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one partition."""
+        """The rows of one partition; from Spark 4.3 on, batches must say which columns have no nulls."""
         task = cast("ReadTask", pickle.loads(partition.value))  # noqa: S301  (we pickled it)
-        return task.read()
+        for batch in task.read():
+            fields = [field.with_nullable(self._nullable[field.name]) for field in batch.schema]
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: what has been read is in the checkpoint."""

@@ -48,7 +48,10 @@ def session_branch(spark: SparkSession, scope: WriteScope | None, table: Table) 
 def resolve_write_target(session: WritingSession, target: Target, option: str | None) -> WriteTarget:
     """Where a write goes; tags, snapshots, moments and metadata tables refuse writes."""
     table, selector = target.table, target.selector
-    if selector.ref is not None and selector.ref in table.refs:
+    if selector.ref is not None:
+        if selector.ref not in table.refs:
+            missing = f"no tag `{selector.ref}` of `{table.name}`"
+            raise NotFoundError(missing, kind="ref", name=selector.ref, known=table.refs)
         table.check_branch(selector.ref)
     if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
         raise RefusedError(f"cannot write to `{table.name}` with time travel or to its metadata tables")

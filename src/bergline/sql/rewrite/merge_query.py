@@ -16,6 +16,8 @@ from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.sql.queries.assignments import Expression
 from bergline.sql.queries.merge import ClauseAction, ClauseKind, MergeInto, WhenClause
+from bergline.sql.queries.query import Query
+from bergline.sql.queries.read import read_query
 from bergline.sql.rewrite.assigned_fields import (
     AssignedField,
     assigned_fields,
@@ -23,6 +25,7 @@ from bergline.sql.rewrite.assigned_fields import (
     place_of,
     qualifiers_of,
 )
+from bergline.sql.rewrite.tables import column_edit
 from bergline.sql.text.composed import ComposedText, Composer
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Edit, Name, SqlText, TokenKind
@@ -214,9 +217,8 @@ class _Composition:
             )
         self._kinds = [clause.kind for clause in merge.clauses]
         self._updates = any(clause.action == "update" for clause in merge.clauses)
-        self._edits = (*self._edits_of(merge.table, merge.alias, self._target),)
-        if merge.source.name is not None:
-            self._edits += (*self._edits_of(merge.source.name, merge.source.alias, self._source),)
+        sides = (merge.table, merge.alias), (merge.source.name, merge.source.alias)
+        self._named = [name for name, alias in sides if name is not None and alias is None]
         self._out = Composer(merge.sql)
         self.target_start = 0
 
@@ -353,31 +355,45 @@ class _Composition:
     def _quote(self, expression: Expression, *, edited: bool = False) -> None:
         if edited:
             self._out.add("(")
-        self._out.quote(expression.start, expression.end, self._edits if edited else ())
+        self._out.quote(expression.start, expression.end, self._edits(expression) if edited else ())
         if edited:
             self._out.add(")")
 
-    def _edits_of(self, name: Name, alias: str | None, called: str) -> list[Edit]:
-        """Edits that leave the alias alone of `db.orders` in `db.orders.id`, in all of the statement."""
-        if alias is not None or len(name) == 1:
-            return []
-        edits: list[Edit] = []
-        tokens = self._merge.sql.tokens
-        folded = tuple(part.casefold() for part in name)
-        i = 0
-        while i < len(tokens):
-            if i and tokens[i - 1].is_symbol("."):
-                i += 1
-                continue
-            for length in range(len(name), 1, -1):
-                ahead = tokens[i : i + 2 * length]
-                parts = tuple(token.value.casefold() for token in ahead[::2])
-                dots = len(ahead) == 2 * length and all(token.is_symbol(".") for token in ahead[1::2])
-                if dots and parts == folded[-length:]:
-                    edits.append((ahead[0].start, ahead[-2].end, back_quoted(called)))
-                    break
-            i += 1
-        return edits
+    def _edits(self, expression: Expression) -> tuple[Edit, ...]:
+        """Edits that leave only the alias of a column's qualifier: `orders.id` of `db.orders.id`.
+
+        The expression is read as one of a query on both sides: tables in its subqueries keep their names.
+        """
+        if not self._named:
+            return ()
+        head, sides = "SELECT ", ", ".join(map(back_quoted_path, self._named))
+        text = expression.text(self._merge.sql)
+        query = read_query(SqlText(f"{head}{text} FROM {sides}"))
+        if not isinstance(query, Query):  # the composed query cannot be read either, and says so
+            return ()
+        uses = [use for use in query.tables if use.start >= len(head) + len(text)]
+        plain = [msgspec.structs.replace(use, alias="last") for use in uses]
+        # the join knows both sides by the last part alone, which in a subquery may be another table's
+        strict = [use if use.alias == "last" else msgspec.structs.replace(use, alias="unclear") for use in uses]
+        edits = (
+            column_edit(name, starts, strict if _is_in_subquery(query.sql, starts[0]) else plain)
+            for name, starts in query.columns
+        )
+        moved = expression.start - len(head)
+        return tuple((edit[0] + moved, edit[1] + moved, edit[2]) for edit in edits if edit)
+
+
+def _is_in_subquery(sql: SqlText, place: int) -> bool:
+    """Whether a place is inside of parentheses that begin with a word of a query."""
+    opened: list[bool] = []
+    for token, following in pairwise(sql.tokens):
+        if token.start >= place:
+            break
+        if token.is_symbol("("):
+            opened.append(following.is_word("SELECT", "WITH", "FROM", "VALUES") or following.is_symbol("("))
+        elif token.is_symbol(")") and opened:
+            opened.pop()
+    return any(opened)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -62,15 +62,15 @@ def rewrite_query(
 ) -> RewrittenQuery:
     """The query with frames in place of its tables."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
-    edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
+    edits += [edit for name, starts in query.columns if (edit := column_edit(name, starts, frames))]
     edits += [(start, end, escaped(text)) for start, end, text in insertions]
     return RewrittenQuery(query.sql, tuple(sorted(edits)), *query.within, query.parts)
 
 
-def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> Edit | None:
+def column_edit(column: Name, starts: tuple[int, ...], uses: Iterable[TableUse]) -> Edit | None:
     """A column without the parts of its table's name that the alias of a replaced table does not have."""
     for length in range(len(column) - 1, 1, -1):
-        for use in frames:
+        for use in uses:
             if not use.add_alias or _folded(use.name[-length:]) != _folded(column[:length]):
                 continue
             match use.alias:

@@ -94,8 +94,30 @@ def test_long_names_become_the_alias() -> None:
         "WHEN MATCHED THEN UPDATE SET lake.db.t.point.x = db.s.point.x"
     )
     composed = _composed(text).composed.text
-    assert "ON (`t`.id = `s`.id AND `t`.name = s.name)" in composed
-    assert "(`s`.point.x)" in composed
+    assert "ON (t.id = s.id AND t.name = s.name)" in composed
+    assert "(s.point.x)" in composed
+
+
+def test_only_columns_lose_the_parts_before_the_alias() -> None:
+    """Tables in subqueries keep their names: those of the target's metadata begin like its columns."""
+    subquery = "(SELECT max(db.t.id) FROM db.t JOIN db.t.files JOIN db.s.snapshots VERSION AS OF 3) > 0"
+    edited = subquery.replace("db.t.id", "t.id")
+    composed = _composed(
+        f"MERGE INTO db.t USING db.s ON db.t.id = db.s.id AND {subquery} WHEN MATCHED AND {subquery} THEN DELETE"
+    ).composed.text
+    assert f"ON (t.id = s.id AND {edited})" in composed
+    assert f"WHEN ({edited}) THEN" in composed
+
+
+@pytest.mark.parametrize("inner", ["other.t", "other.u AS t", "other.u T"])
+def test_column_that_a_subquery_would_take_for_another_is_refused(inner: str) -> None:
+    outside = _composed(
+        f"MERGE INTO db.t USING db.s ON (db.t.id) = 1 AND (SELECT count(*) FROM {inner}) > 0 WHEN MATCHED THEN DELETE"
+    )
+    assert "ON ((t.id) = 1 AND" in outside.composed.text
+    condition = f"EXISTS (SELECT 1 FROM {inner} WHERE x = db.t.id)"
+    with pytest.raises(UnsupportedError, match=r"cannot tell `db\.t\.id` from columns of another `t`"):
+        _composed(f"MERGE INTO db.t USING db.s ON {condition} WHEN MATCHED THEN DELETE")
 
 
 def test_places_are_those_of_the_statement() -> None:

@@ -25,6 +25,10 @@ _REMEMBERED = 2000
 _NAME = re.compile(r"bergline_[0-9a-f]{32}")
 _PLACE = re.compile(r"\bline (\d+),? pos(?:ition)? (\d+)")
 _AT_TOKEN = re.compile(r"at or near '([^']*)'")
+_ADDED = r"(?:`[^`]*`\.)*`(?:_bergline_\w+|_file|_pos|_row_id)`"
+_SUGGESTED = re.compile(rf", {_ADDED}(?=[,\]]|$)|{_ADDED}(?:, |(?=\]|$))|`_bergline_source`\.")
+"""Columns, and an alias, that the queries of DELETE, UPDATE and MERGE add, in Spark's list of what may be meant."""
+_CHANGES_ROWS = re.compile(r"\b(?:DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
 _PARSED = "\n== SQL ==\n"
 _LOCK = threading.Lock()
 _SENT: "OrderedDict[str, SentQuery]" = OrderedDict()
@@ -140,7 +144,11 @@ class _Translated:
 
 
 def _labelled(text: str, sent: SentQuery) -> str:
-    return _NAME.sub(lambda found: sent.label(found[0]), text)
+    labelled = _NAME.sub(lambda found: sent.label(found[0]), text)
+    if not _CHANGES_ROWS.search(sent.written):
+        return labelled
+    message, state, rest = labelled.partition("SQLSTATE")  # the user's text, which is kept, comes after it
+    return _SUGGESTED.sub("", message) + state + rest
 
 
 def _sql_text(context: Any) -> str:
