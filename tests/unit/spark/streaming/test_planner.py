@@ -11,6 +11,7 @@ from rows import ids, order_rows
 import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, UnsupportedError
+from bergline.spark.runtime.types import spark_schema
 from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
 from bergline.spark.streaming.source import TableStreamReader, stream_source
 from bergline.table.scans.stream_scan import StreamRules
@@ -25,6 +26,7 @@ def rows(reader: TableStreamReader, start: dict[str, Any], end: dict[str, Any]) 
     """What tasks read, on another machine."""
     elsewhere = pickle.loads(pickle.dumps(reader))  # noqa: S301
     found = [pa.Table.from_batches(elsewhere.read(p)) for p in reader.partitions(start, end)]
+    assert all([field.nullable for field in part.schema] == [False, True, True] for part in found)
     return ids(pa.concat_tables(found)) if found else []
 
 
@@ -36,7 +38,7 @@ def table(orders: Table) -> Table:
 
 def reader(lake: Lake, table: Table, options: dict[str, str] | None = None, **rules: Any) -> TableStreamReader:
     source = stream_source("db.orders", planner(lake, table, **rules), is_limited=True)
-    made = source(options or {}).streamReader(None)  # type: ignore[arg-type]
+    made = source(options or {}).streamReader(spark_schema(table.schema))
     assert isinstance(made, TableStreamReader)
     return made
 
