@@ -531,7 +531,8 @@ class ReferencesMachine(RuleBasedStateMachine):
                 continue
             plans[name] = plan = book.history.merge(refs[branch].head, refs[into].head, "onto", squash=squash)
             parted = plan.parted and not merge
-            may, surely = may or bool(plan.may) or parted, surely or plan.must or parted
+            # a branch of which every snapshot was merged before is published already
+            may, surely = may or bool(plan.may) or parted, surely or plan.must or (parted and bool(plan.todo))
         results: list[Any] = []
         ended = self.attempt_all(
             lambda: results.append(
