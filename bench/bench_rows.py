@@ -4,16 +4,10 @@ DELETE, UPDATE, MERGE and compaction, each on copies of the same tables (registe
 Each side runs in fresh processes, by turns; a figure is the median of the rounds. `--small` shows that all works.
 """
 
-import argparse
-import statistics
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import bergline
-from bench_spark import BATCH, COLUMNS, official_jars, rows_from, run_side
+from bench_spark import BATCH, COLUMNS, print_table, rows_from, run_rounds
 from bergline import Lake
 
 SIDE = Path(__file__).with_name("rows_side.py")
@@ -70,35 +64,10 @@ def register_copies(lake: Lake, mark: str) -> None:
             copy.upgrade_format(3)
 
 
-def print_table(sizes: dict[str, int], ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> None:
-    print("| case | bergline | official runtime | relative speed |\n|---|---|---|---|")
-    for case, words in cases(sizes).items():
-        mine, other = (statistics.median(one["seconds"][case] for one in side) for side in (ours, theirs))
-        print(f"| {words} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")
-    print(f"\nPython driver at most {max(one['driver_mb'] for one in ours):.0f} MB (bergline)")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="sizes that take about a minute")
-    parser.add_argument("--rounds", type=int, default=None, help="processes of each side (3; 1 with --small)")
-    given = parser.parse_args()
-    sizes, rounds = (SMALL, given.rounds or 1) if given.small else (FULL, given.rounds or 3)
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
-            make_tables(lake, sizes)
-            sides = {"bergline": "bergline", "official": official_jars(directory)}
-            found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-            for number in range(rounds):
-                for side in sides if number % 2 == 0 else reversed(sides):
-                    mark = f"{side}_{number}"
-                    register_copies(lake, mark)
-                    found[side].append(run_side(sides[side], directory, sizes, mark, SIDE))
-                    print(f"round {number + 1} of {rounds}: {side} done", file=sys.stderr)
-        for ours, theirs in zip(*found.values(), strict=True):
-            assert ours["answers"] == theirs["answers"], (ours["answers"], theirs["answers"])
-    print_table(sizes, *found.values())
+    sizes, (ours, theirs) = run_rounds(__doc__, FULL, SMALL, make_tables, script=SIDE, prepare=register_copies)
+    print_table(cases(sizes), ours, theirs)
+    print(f"\nPython driver at most {max(one['driver_mb'] for one in ours):.0f} MB (bergline)")
 
 
 if __name__ == "__main__":

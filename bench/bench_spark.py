@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,32 +139,52 @@ def run_side(side: str, directory: Path, sizes: dict[str, int], mark: str, scrip
     return found
 
 
-def print_table(sizes: dict[str, int], ours: Sequence[dict[str, float]], theirs: Sequence[dict[str, float]]) -> None:
-    print("| case | bergline | official runtime | relative speed |\n|---|---|---|---|")
-    for case, words in cases(sizes).items():
-        mine, other = (statistics.median(seconds[case] for seconds in side) for side in (ours, theirs))
-        print(f"| {words} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")
+def run_rounds(
+    description: str | None,
+    full: dict[str, int],
+    small: dict[str, int],
+    make_tables: Callable[[Lake, dict[str, int]], None],
+    *,
+    script: Path = SIDE,
+    prepare: Callable[[Lake, str], None] | None = None,
+) -> tuple[dict[str, int], list[list[dict[str, Any]]]]:
+    """Both sides in fresh processes, by turns: the sizes asked for, and what the processes of each side found.
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    `prepare` makes what one process needs, named by its mark.
+    """
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--small", action="store_true", help="sizes that take about a minute")
     parser.add_argument("--rounds", type=int, default=None, help="processes of each side (3; 1 with --small)")
     given = parser.parse_args()
-    sizes, rounds = (SMALL, given.rounds or 1) if given.small else (FULL, given.rounds or 3)
+    sizes, rounds = (small, given.rounds or 1) if given.small else (full, given.rounds or 3)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
             make_tables(lake, sizes)
-        sides = {"bergline": "bergline", "official": official_jars(directory)}
-        found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-        for number in range(rounds):
-            for side in sides if number % 2 == 0 else reversed(sides):
-                found[side].append(run_side(sides[side], directory, sizes, f"{side}_{number}"))
-                print(f"round {number + 1} of {rounds}: {side} done", file=sys.stderr)
-        for ours, theirs in zip(*found.values(), strict=True):
-            assert ours["answers"] == theirs["answers"], (ours["answers"], theirs["answers"])
-    print_table(sizes, *([one["seconds"] for one in side] for side in found.values()))
+            sides = {"bergline": "bergline", "official": official_jars(directory)}
+            found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+            for number in range(rounds):
+                for side in sides if number % 2 == 0 else reversed(sides):
+                    mark = f"{side}_{number}"
+                    if prepare is not None:
+                        prepare(lake, mark)
+                    found[side].append(run_side(sides[side], directory, sizes, mark, script))
+                    print(f"round {number + 1} of {rounds}: {side} done", file=sys.stderr)
+    for ours, theirs in zip(*found.values(), strict=True):
+        assert ours["answers"] == theirs["answers"], (ours["answers"], theirs["answers"])
+    return sizes, list(found.values())
+
+
+def print_table(words: dict[str, str], ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> None:
+    print("| case | bergline | official runtime | relative speed |\n|---|---|---|---|")
+    for case, said in words.items():
+        mine, other = (statistics.median(one["seconds"][case] for one in side) for side in (ours, theirs))
+        print(f"| {said} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")
+
+
+def main() -> None:
+    sizes, (ours, theirs) = run_rounds(__doc__, FULL, SMALL, make_tables)
+    print_table(cases(sizes), ours, theirs)
 
 
 if __name__ == "__main__":

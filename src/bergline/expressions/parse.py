@@ -41,10 +41,8 @@ _UNDERSTOOD = (
 
 def parse_predicate(text: str) -> Predicate:
     """Parse a predicate; SqlSyntaxError or UnsupportedError if the text is not one."""
-    if not text.strip():
-        raise SqlSyntaxError("expected a filter, found empty text", line=1, column=1)
     try:
-        tree = _tree(text)
+        tree = syntax_tree(text, "filter")
     except RecursionError as error:
         raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
     return parse_tree(tree, text)
@@ -58,7 +56,11 @@ def parse_tree(tree: Any, text: str) -> Predicate:
         raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
 
 
-def _tree(text: str) -> Any:
+def syntax_tree(text: str, what: str) -> Any:
+    """Sqlglot's tree of a condition or value; RecursionError is the caller's, SqlSyntaxError if the text is none."""
+    if not text.strip():
+        article = "an" if what[0] in "aeiou" else "a"
+        raise SqlSyntaxError(f"expected {article} {what}, found empty text", line=1, column=1)
     try:
         return sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
     except RecursionError:
@@ -66,12 +68,12 @@ def _tree(text: str) -> Any:
     except sqlglot.errors.ParseError as error:
         place = error.errors[0] if error.errors else {}
         raise SqlSyntaxError(
-            f"cannot read the filter `{text}` near `{place.get('highlight') or text}`",
+            f"cannot read the {what} `{text}` near `{place.get('highlight') or text}`",
             line=place.get("line") or 1,
             column=place.get("col") or 1,
         ) from error
     except Exception as error:  # sqlglot raises various internal errors on some malformed texts
-        raise SqlSyntaxError(f"cannot read the filter `{text}`", line=1, column=1) from error
+        raise SqlSyntaxError(f"cannot read the {what} `{text}`", line=1, column=1) from error
 
 
 def _predicate(tree: Any, text: str) -> Predicate:

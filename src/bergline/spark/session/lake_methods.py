@@ -3,8 +3,9 @@
 Each takes the session's lakes and the method that it replaces, then what this was called with.
 """
 
+import functools
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -89,25 +90,26 @@ def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, 
 def _reader_load(
     session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    frame = _load(session, reader, path, *args, **kwargs)
+    frame = _load(session.table, session.backend.load_request(reader), path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
 def _load(
-    session: LakeSession,
-    reader: DataFrameReader,
+    read: Callable[[str, dict[str, str]], DataFrame | None],
+    request: LoadRequest,
     path: Any = None,
     format: str | None = None,  # noqa: A002  (Spark's name)
     schema: Any = None,
     **options: Any,
 ) -> DataFrame | None:
-    """The table that `load` names; None if another format is asked for."""
-    request = session.backend.load_request(reader)
+    """The table that `load` names, at once or as a stream; None if another format is asked for."""
     named = _named_table(request, path, format, schema, options)
     if named is None:
         return None
-    frame = session.table(*named)
-    return frame if frame is not None else _none_loaded(named[0])
+    frame = read(*named)
+    if frame is None:
+        raise NotFoundError(f"no table `{named[0]}` in the attached lakes", kind="table", name=named[0])
+    return frame
 
 
 def _named_table(
@@ -130,10 +132,6 @@ def _named_table(
     return name, given
 
 
-def _none_loaded(name: str) -> NoReturn:
-    raise NotFoundError(f"no table `{name}` in the attached lakes", kind="table", name=name)
-
-
 def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader, tableName: str) -> Any:  # noqa: N803
     frame = stream_table(session, tableName, session.backend.stream_load_request(reader).options)
     return original(reader, tableName) if frame is None else frame
@@ -142,24 +140,9 @@ def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader,
 def _stream_load(
     session: LakeSession, original: Any, reader: DataStreamReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    frame = _load_stream(session, reader, path, *args, **kwargs)
+    request = session.backend.stream_load_request(reader)
+    frame = _load(functools.partial(stream_table, session), request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
-
-
-def _load_stream(
-    session: LakeSession,
-    reader: DataStreamReader,
-    path: Any = None,
-    format: str | None = None,  # noqa: A002  (Spark's name)
-    schema: Any = None,
-    **options: Any,
-) -> DataFrame | None:
-    """The table that `load` names, as a stream; None if another format is asked for."""
-    named = _named_table(session.backend.stream_load_request(reader), path, format, schema, options)
-    if named is None:
-        return None
-    frame = stream_table(session, *named)
-    return frame if frame is not None else _none_loaded(named[0])
 
 
 def _to_table(

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
-import sqlglot
 from sqlglot import exp
 
-from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.expressions.parse import syntax_tree
 from bergline.expressions.parse_literal import parse_literal, render_sql
 from bergline.expressions.times import Instant, TimeOfDay
 from bergline.format.schema.schema import Schema
@@ -117,21 +117,10 @@ def number_literal(value: Any, text: str) -> RowExpression:
 
 def parse_sql(text: str) -> Any:
     """The syntax tree of an expression; SqlSyntaxError if the text is none."""
-    if not text.strip():
-        raise SqlSyntaxError("expected an expression, found empty text", line=1, column=1)
     try:
-        return sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        return syntax_tree(text, "expression")
     except RecursionError as error:
         raise _too_deep(text) from error
-    except sqlglot.errors.ParseError as error:
-        place = error.errors[0] if error.errors else {}
-        raise SqlSyntaxError(
-            f"cannot read the expression `{text}` near `{place.get('highlight') or text}`",
-            line=place.get("line") or 1,
-            column=place.get("col") or 1,
-        ) from error
-    except Exception as error:  # sqlglot raises various internal errors on some malformed texts
-        raise SqlSyntaxError(f"cannot read the expression `{text}`", line=1, column=1) from error
 
 
 def conjuncts(tree: exp.Expression) -> list[exp.Expression]:
