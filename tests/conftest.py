@@ -146,6 +146,7 @@ def spark(spark_session: SparkSession, lake: Lake) -> Iterator[SparkSession]:
     yield spark_session
     spark_session.conf.unset("spark.wap.branch")
     bergline.spark.detach(spark_session)
+    spark_session._jsparkSession.sessionState().catalog().clearTempTables()  # views would show in the next test
 
 
 @pytest.fixture(scope="session")
