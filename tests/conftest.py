@@ -21,6 +21,7 @@ from s3_server import S3Server, s3_server_program
 import bergline
 import bergline.spark
 from bergline import Lake, Table
+from bergline.spark.reads import relations
 
 # how long it takes to make examples says something about the machine, and nothing about us
 settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -147,6 +148,13 @@ def spark(spark_session: SparkSession, lake: Lake) -> Iterator[SparkSession]:
     spark_session.conf.unset("spark.wap.branch")
     bergline.spark.detach(spark_session)
     spark_session._jsparkSession.sessionState().catalog().clearTempTables()  # views would show in the next test
+
+
+@pytest.fixture
+def pruned_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few files a table has, only those are read that a query needs."""
+    monkeypatch.setattr(relations, "MOST_FILES_UNFILTERED", -1)
+    relations.KEPT.clear()
 
 
 @pytest.fixture(scope="session")

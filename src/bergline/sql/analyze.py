@@ -5,7 +5,15 @@ import msgspec
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.insert import read_insert
 from bergline.sql.queries.merge import MergeInto, read_merge
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
+from bergline.sql.queries.query import (
+    Insert,
+    OtherStatement,
+    Query,
+    QueryWrapper,
+    ReadQuery,
+    RowLevel,
+    TruncateTable,
+)
 from bergline.sql.queries.read import QUERY_WORDS, read_query
 from bergline.sql.queries.row_level import read_row_level
 from bergline.sql.queries.wrappers import ExplainedChange, parse_head
@@ -30,8 +38,11 @@ Statement = (
 )
 
 
-def analyze(sql: SqlText) -> Statement:
-    """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables."""
+def analyze(sql: SqlText, read: ReadQuery = read_query) -> Statement:
+    """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables.
+
+    `read` finds the tables of a query: an engine may have a parser of its own for that.
+    """
     try:
         keyword = sql.first_word
     except SqlSyntaxError as error:
@@ -39,13 +50,13 @@ def analyze(sql: SqlText) -> Statement:
     if (typo := misspelled_head(sql, HEADS)) is not None:
         names = dotted_names(sql)
         return OtherStatement(keyword, names, typo, names[0] if names else None)
-    if (wrapper := _wrapper(sql)) is not None:
+    if (wrapper := _wrapper(sql, read)) is not None:
         return wrapper
     if (merge := read_merge(sql)) is not None:
         return merge
     statement = parse_statement(sql)
     if isinstance(statement, CreateTable) and statement.source is not None:
-        return _create_as(sql, statement, statement.source)
+        return _create_as(sql, statement, statement.source, read)
     if statement is not None:
         return statement
     changes_rows = read_row_level(sql)
@@ -53,16 +64,16 @@ def analyze(sql: SqlText) -> Statement:
         return changes_rows
     if keyword not in QUERY_WORDS:
         return read_other(sql, FIRST_WORDS)
-    return read_insert(sql) or read_query(sql)
+    return read_insert(sql, read) or read(sql)
 
 
-def _wrapper(sql: SqlText) -> QueryWrapper | ExplainedChange | OtherStatement | None:
+def _wrapper(sql: SqlText, read: ReadQuery) -> QueryWrapper | ExplainedChange | OtherStatement | None:
     """A statement that wraps another; None if the text is not one."""
     parsed = parse_head(sql)
     if parsed is None:
         return None
     kind, start = parsed
-    head, inner = sql.part(0, start), analyze(sql.part(start))
+    head, inner = sql.part(0, start), analyze(sql.part(start), read)
     match inner:
         case Query() if kind == "CREATE VIEW":
             return QueryWrapper(kind, head, msgspec.structs.replace(inner, within=(sql.text, start)))
@@ -74,15 +85,19 @@ def _wrapper(sql: SqlText) -> QueryWrapper | ExplainedChange | OtherStatement | 
             return QueryWrapper(kind, head, whole, inner.table, inner.query)
         case RowLevel() | MergeInto() if kind == "EXPLAIN":
             return ExplainedChange(head, inner)
+    if isinstance(inner, OtherStatement) and inner.leave_to_engine:
+        return inner
     error = inner.error if isinstance(inner, OtherStatement) else None
     return OtherStatement(kind, dotted_names(sql), error)
 
 
-def _create_as(sql: SqlText, statement: CreateTable, source: SqlText) -> CreateTable | OtherStatement:
+def _create_as(sql: SqlText, statement: CreateTable, source: SqlText, read: ReadQuery) -> CreateTable | OtherStatement:
     """CREATE TABLE … AS: what its query reads, also should the table be the engine's own."""
     start = sql.text.rindex(source.text)
-    query = analyze(source)
+    query = analyze(source, read)
     if isinstance(query, OtherStatement):
+        if query.leave_to_engine:
+            return query
         return OtherStatement("CREATE", dotted_names(sql), query.error, statement.table)
     if not isinstance(query, Query):
         return OtherStatement("CREATE TABLE … AS", dotted_names(sql), subject=statement.table)

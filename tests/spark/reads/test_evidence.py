@@ -99,6 +99,7 @@ def test_a_query_pays_only_for_what_it_uses(spark: SparkSession, lake: Lake) -> 
         assert [tuple(row) for row in frame.collect()] == [(found,)], text
 
 
+@pytest.mark.usefixtures("pruned_reads")
 def test_footers_of_many_files_are_read_by_tasks(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

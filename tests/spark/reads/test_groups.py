@@ -26,6 +26,7 @@ def rows(spark: SparkSession, text: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(r) for r in spark.sql(text).collect()), key=repr)
 
 
+@pytest.mark.usefixtures("pruned_reads")
 def test_counting_rows_opens_no_footer(spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     table = lake.create_table("db.t", AB)
     table.append_files(

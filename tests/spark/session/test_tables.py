@@ -48,7 +48,7 @@ def test_time_travel_by_clause_and_by_name(spark: SparkSession, orders: Table) -
         spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF ?", args=[when])
     with pytest.raises(InvalidInputError, match="expected a time after AS OF, found NULL"):
         spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF CAST(NULL AS DATE)")
-    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+    with pytest.raises(AnalysisException, match="timestamp expression cannot refer to any columns"):
         spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF id")
 
 

@@ -145,6 +145,7 @@ def test_explain_shows_the_plan_of_the_rows_that_would_change(spark: SparkSessio
     assert filled.refresh().metadata_location == before
 
 
+@pytest.mark.usefixtures("pruned_reads")
 def test_explain_shows_the_plan_of_the_query_with_its_files(spark: SparkSession, filled: Table) -> None:
     assert "InMemoryFileIndex(1 paths)" in plan(spark, "EXPLAIN SELECT id FROM db.orders WHERE id = 3")
     assert "== Analyzed Logical Plan ==" in plan(spark, "EXPLAIN EXTENDED SELECT id FROM db.orders")

@@ -1,6 +1,6 @@
 """A scan plan as a DataFrame: each group of its files by one of two readers, which must give the same rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import msgspec
@@ -23,6 +23,7 @@ from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import ReadGroup, read_groups
 from bergline.spark.reads.native import read_native
+from bergline.spark.reads.relations import KEPT, has_few_files, relation_key
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
 from bergline.spark.runtime.types import read_schema, unreadable
@@ -47,7 +48,29 @@ def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_colu
     remember_scan(scan)
     if isinstance(scan, ChangelogScan):
         return read_changelog_scan(scan, spark, used)
-    return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan)
+    kept = whole_relation(scan, backend_of(spark))
+    return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan) if kept is None else kept
+
+
+def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
+    """The frame of a table that is read whole, whatever a query needs of it: kept already, or of few files.
+
+    None if it matters which files and columns a query needs.
+    """
+    key = relation_key(scan, backend)
+    if key is None:
+        return None
+    is_known, kept = KEPT.find(key)
+    if is_known or not has_few_files(scan) or unreadable(scan.schema):
+        return kept
+    plan = scan.plan()
+    groups = choose_groups(plan, backend, scan.io)[1]
+    if any(group.reader != "native" for group in groups):
+        KEPT.keep(key, None, 0, scan)
+        return None
+    rows = with_provenance(_frame(plan, plan, groups, backend, scan.io), scan)
+    KEPT.keep(key, rows, len(plan.files), scan)
+    return rows
 
 
 def late_frame(scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str]) -> DataFrame:
@@ -96,7 +119,13 @@ def choose_groups(
 
 
 def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used) -> DataFrame:
-    narrow, groups = choose_groups(plan, backend, io, used)
+    return _frame(plan, *choose_groups(plan, backend, io, used), backend, io)
+
+
+def _frame(
+    plan: ScanPlan, narrow: ScanPlan, groups: Sequence[ReadGroup], backend: SparkBackend, io: FileIO
+) -> DataFrame:
+    """The groups of a plan together; columns that the narrow plan lacks are there, but must not be looked at."""
     frames = [_read_group(group, narrow, backend, io) for group in groups]
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]

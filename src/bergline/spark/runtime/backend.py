@@ -19,7 +19,9 @@ from bergline.format.schema.schema import Schema
 
 if TYPE_CHECKING:
     from bergline.catalog.identifiers import TableName
+    from bergline.sql.queries.query import OtherStatement, Query
     from bergline.sql.rewrite.tables import RewrittenQuery
+    from bergline.sql.text.tokens import SqlText
     from bergline.table.scans.scan import TableScan
 
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -83,6 +85,13 @@ class StreamRequest(msgspec.Struct, frozen=True):
     """Whether it was given clusterBy."""
 
 
+class TablePlace(NamedTuple):
+    """Where a table stands in a parsed statement, by numbers of its tables, and what its columns are qualified by."""
+
+    numbers: tuple[int, ...]
+    name: tuple[str, ...]
+
+
 class TableQuery(NamedTuple):
     """A query in which lake tables stand as `{names}`: each is a scan, or a frame that is taken as it is."""
 
@@ -96,6 +105,10 @@ class TableQuery(NamedTuple):
     """What a statement has before its query."""
     writes: bool = False
     """Whether it must be run once only."""
+    parsed: Any = None
+    """What the backend's own parser made of the statement; the text does not count then."""
+    places: Mapping[str, TablePlace] = {}
+    """Where the tables stand in what was parsed."""
 
     @property
     def scans(self) -> "dict[str, TableScan]":
@@ -279,6 +292,15 @@ class SparkBackend(Protocol):
 
     def frame_filter(self, scan: "TableScan", build: Callable[[DataFrame], DataFrame]) -> Predicate:
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
+        ...
+
+    def read_query(self, sql: "SqlText") -> "Query | OtherStatement":
+        """The tables of a statement without arguments."""
+        ...
+
+    @property
+    def keeps_relations(self) -> bool:
+        """Whether the frame of a table can be used again and again, for as long as the table does not change."""
         ...
 
     def query_pushdown(self, query: TableQuery) -> QueryPushdown:

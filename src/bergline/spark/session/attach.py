@@ -23,6 +23,7 @@ from bergline.lake.lake import Lake
 from bergline.spark.backends.choose import backend_of, session_backend
 from bergline.spark.backends.classic.query_errors import forget_queries, with_written_text
 from bergline.spark.reads.errors import forget_scans, with_missing_files
+from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
 from bergline.spark.runtime.errors import near_names_noted, spark_errors
 from bergline.spark.session.lake_methods import Replacement, lake_methods
@@ -114,6 +115,7 @@ def detach(spark: SparkSession) -> None:
             _CLONES.clear()
             forget_scans()
             forget_queries()
+            KEPT.clear()
 
 
 def _put_settings(spark: SparkSession, values: Mapping[str, str | None]) -> None:

@@ -18,9 +18,9 @@ from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.explain import remember_reads
-from bergline.spark.reads.scan import read
+from bergline.spark.reads.scan import all_columns, read, whole_relation
 from bergline.spark.runtime.arrow_rows import arrow_frame
-from bergline.spark.runtime.backend import RunSql, SparkBackend, TableQuery
+from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace, TableQuery
 from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
 from bergline.sql.rewrite.tables import RewrittenQuery
 from bergline.sql.text.tokens import SqlText
@@ -44,21 +44,25 @@ def run_query(
     backend: SparkBackend,
     run_sql: RunSql,
     head: str = "",
+    parsed: Any = None,
+    places: Mapping[str, TablePlace] | None = None,
 ) -> QueryRows:
     """Run a query in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
     `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
-    writes is run once only.
+    writes is run once only. What the backend parsed itself counts in place of the text.
     """
-    asked = TableQuery(query, args, tables, labels, run_sql, head, writes)
+    scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
+    whole = {} if parsed is None else {name: whole_relation(scan, backend) for name, scan in scans.items()}
+    frames = {name: rows for name, rows in {**tables, **whole}.items() if isinstance(rows, DataFrame)}
+    asked = TableQuery(query, args, {**tables, **frames}, labels, run_sql, head, writes, parsed, places or {})
     pushdown = backend.query_pushdown(asked)
     filters = pushdown.filters()
     pruned = {name: scan.where(filters.get(name, ALWAYS_TRUE)) for name, scan in asked.scans.items()}
     used = {name: functools.partial(pushdown.used_columns, name) for name in pruned}
-    frames = {name: rows for name, rows in tables.items() if isinstance(rows, DataFrame)}
     frames |= {name: read(scan, backend.spark, used[name]) for name, scan in pruned.items()}
-    reads = [(labels[name], scan, used[name]) for name, scan in pruned.items()]
-    return QueryRows(remember_reads(backend.run_query(asked, frames, head), reads), pruned)
+    reads = [(labels[name], pruned.get(name, scan), used.get(name, all_columns)) for name, scan in scans.items()]
+    return QueryRows(remember_reads(backend.run_query(asked, frames, head), reads), {**scans, **pruned})
 
 
 def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:

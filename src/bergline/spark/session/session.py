@@ -20,7 +20,7 @@ from bergline.spark.rows.statements import (
     truncate,
     update_found_rows,
 )
-from bergline.spark.runtime.backend import RunSql, SparkBackend
+from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_statement
 from bergline.spark.session.merging import explain_merge, run_merge
@@ -31,9 +31,9 @@ from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, resolve_write_target
-from bergline.sql.analyze import analyze
+from bergline.sql.analyze import Statement, analyze
 from bergline.sql.names.resolve import Current, Lakes, Target
-from bergline.sql.names.selector import VersionSelector, with_as_of
+from bergline.sql.names.selector import VersionSelector, with_as_of, with_options
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
 from bergline.sql.queries.wrappers import ExplainedChange
@@ -42,7 +42,7 @@ from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.rewrite.partition_functions import check_no_partition_functions
-from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.rewrite.tables import RewrittenQuery, rewrite_query
 from bergline.sql.rewrite.target_rows import set_fields, target_rows
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable, check_exists, place_new_table, staged
@@ -85,7 +85,7 @@ class LakeSession(SessionTables):
 
     def _run(self, sql: SqlText, args: Any, frames: dict[str, Any]) -> DataFrame:
         sql, args = with_identifiers(sql, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
-        statement = analyze(sql)
+        statement = self._analyze(sql, args)
         match statement:
             case Query():
                 return self._run_query(statement, args, frames)
@@ -148,7 +148,10 @@ class LakeSession(SessionTables):
 
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
-        query = self._analyzed_again(query, with_current_names(query.sql, self.lakes))
+        query = self._analyzed_again(query, with_current_names(query.sql, self.lakes), args)
+        if query.parsed is None and query.writes and not args:
+            read = self.backend.read_query(query.sql)
+            query = read if isinstance(read, Query) else query
         ours = self._lake_tables(query, args)
         if not ours:
             return self._run_sql(head + query.text, args, **frames)
@@ -188,6 +191,8 @@ class LakeSession(SessionTables):
         """Run a query, after edits to its text, and say which scans of its tables it was planned with."""
         names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
         asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
+        if query.parsed is not None and not asked.columns:
+            return self._parsed_rows(query, args, ours, head)
         more = {use: asked.columns.get(use, frozenset()) | (columns or {}).get(use, frozenset()) for use in ours}
         edits = tuple(edits)
         found = run_query(
@@ -199,8 +204,40 @@ class LakeSession(SessionTables):
             backend=self.backend,
             run_sql=self._run_sql,
             head=head,
+            places=None if query.parsed is None else {names[use]: self._place(use) for use in ours},
         )
         return found.rows, {use: found.scans[name] for use, name in names.items() if name in found.scans}
+
+    def _parsed_rows(
+        self, query: Query, args: Any, ours: Mapping[TableUse, Target], head: str
+    ) -> tuple[DataFrame, dict[TableUse, TableScan]]:
+        """Run a query that the backend parsed: a table that stands in it several times is one relation."""
+        same: dict[Any, list[int]] = {}
+        for number, use in enumerate(query.tables):
+            if use in ours:
+                same.setdefault((use.name, use.as_of, use.options), []).append(number)
+        uses = {f"bergline_{i}": [query.tables[n] for n in numbers] for i, numbers in enumerate(same.values())}
+        places = {name: self._place(uses[name][0], *numbers) for name, numbers in zip(uses, same.values(), strict=True)}
+        found = run_query(
+            RewrittenQuery(query.sql, (), *query.within),
+            args,
+            {name: self._source(ours[some[0]]) for name, some in uses.items()},
+            labels={name: ".".join(some[0].name) for name, some in uses.items()},
+            writes=query.writes,
+            backend=self.backend,
+            run_sql=self._run_sql,
+            head=head,
+            parsed=query.parsed,
+            places=places,
+        )
+        return found.rows, {
+            use: found.scans[name] for name, some in uses.items() for use in some if name in found.scans
+        }
+
+    def _place(self, use: TableUse, *numbers: int) -> TablePlace:
+        """Where a table stands in a parsed statement; its columns may be qualified by its full name."""
+        lake, name = self.lakes.place(use.name) or (self.lakes.default, use.name)
+        return TablePlace(numbers, (self.lakes.name_of(lake), *name))
 
     def _lake_tables(
         self, query: Query, args: Any, known: Mapping[Name, Target] | None = None
@@ -213,15 +250,23 @@ class LakeSession(SessionTables):
             target = targets[use.name]
             if target is not None:
                 moment = functools.partial(self._moment, args=args)
-                selector = with_as_of(target.selector, use.as_of, self.lakes.engine.time_zone, moment)
+                selector = target.selector
+                if use.as_of is not None:
+                    selector = with_as_of(selector, use.as_of, self.lakes.engine.time_zone, moment)
+                if use.options:
+                    selector = with_options(selector, dict(use.options), self.lakes.engine.time_zone)
                 ours[use] = Target(target.table, selector)
         return ours
 
-    def _analyzed_again(self, query: Query, sql: SqlText) -> Query:
+    def _analyze(self, sql: SqlText, args: Any) -> Statement:
+        """What a statement means; with arguments, which change what the parser makes of it, by the text alone."""
+        return analyze(sql) if args else analyze(sql, self.backend.read_query)
+
+    def _analyzed_again(self, query: Query, sql: SqlText, args: Any) -> Query:
         """A query whose text was edited: the edited one as it was, where nothing was."""
         if sql is query.sql:
             return query
-        edited = analyze(sql)
+        edited = self._analyze(sql, args)
         return edited if isinstance(edited, Query) else query
 
     def _moment(self, expression: SqlText, args: Any) -> int:
@@ -241,7 +286,7 @@ class LakeSession(SessionTables):
         target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
-        query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema))
+        query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema), args)
         run_insert(self, insert, target, self._run_query(query, args, frames), engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 

@@ -6,8 +6,7 @@ from itertools import pairwise
 import msgspec
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
-from bergline.sql.queries.query import Insert, OtherStatement, Query
-from bergline.sql.queries.read import read_query
+from bergline.sql.queries.query import Insert, OtherStatement, Query, ReadQuery
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
@@ -32,7 +31,7 @@ class InsertHead(msgspec.Struct, frozen=True):
     options: dict[str, str] = {}
 
 
-def read_insert(sql: SqlText) -> Insert | OtherStatement | None:
+def read_insert(sql: SqlText, read: ReadQuery) -> Insert | OtherStatement | None:
     """An INSERT into a table; None if the text is not one."""
     try:
         head = parse_insert_head(sql)
@@ -43,15 +42,17 @@ def read_insert(sql: SqlText) -> Insert | OtherStatement | None:
     if _count_inserts(sql.tokens) > 1:
         several = UnsupportedError("cannot insert into several tables in one statement", hints=[_SEVERAL_HINT])
         return OtherStatement("INSERT", dotted_names(sql), several, head.table)
-    source = read_query(sql.blanked([(head.start, head.end)]).without_semicolon())
+    source = read(sql.blanked([(head.start, head.end)]).without_semicolon())
     if not isinstance(source, Query):
+        if source.leave_to_engine:
+            return source
         return OtherStatement("INSERT", dotted_names(sql), source.error)
     return Insert(
         head.table,
         head.overwrite,
         head.columns,
         msgspec.structs.replace(source, within=(sql.text, 0)),
-        msgspec.structs.replace(source, sql=sql, writes=True),
+        msgspec.structs.replace(source, sql=sql, writes=True, parsed=None),
         head.by_name,
         head.partition,
         head.if_not_exists,

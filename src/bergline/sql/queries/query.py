@@ -1,6 +1,7 @@
 """What a statement that an engine runs means, as closed variants."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,6 +34,8 @@ class TableUse(msgspec.Struct, frozen=True):
 
     Unclear is what `db.orders.id` would mean where columns are qualified by the last part alone as well.
     """
+    options: tuple[tuple[str, str], ...] = ()
+    """Of `db.orders WITH (…)`."""
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -49,6 +52,8 @@ class Query(msgspec.Struct, frozen=True):
     """The statement that it is part of, as the user wrote it, and its offset there: errors show that text."""
     parts: tuple[CopiedText, ...] = ()
     """Where its parts were written in the statement, if it was composed of them."""
+    parsed: Any = None
+    """What an engine's own parser made of the text, if it was asked; the engine knows what that is."""
 
     @property
     def text(self) -> str:
@@ -119,10 +124,15 @@ class QueryWrapper(msgspec.Struct, frozen=True):
 class OtherStatement(msgspec.Struct, frozen=True):
     """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read.
 
-    `subject` is the table or namespace that it is about.
+    `subject` is the table or namespace that it is about. What an engine's own parser refuses is left to the engine.
     """
 
     keyword: str
     tables: tuple[Name, ...]
     error: BerglineError | None = None
     subject: Name | None = None
+    leave_to_engine: bool = False
+
+
+ReadQuery = Callable[[SqlText], Query | OtherStatement]
+"""Finds the tables of a query; for a text that is none, or that cannot be read, what is known of it."""

@@ -86,6 +86,11 @@ class TableScan:
         """The columns that are read."""
         return self._columns
 
+    @property
+    def row_filter(self) -> Predicate:
+        """What the rows that are read match."""
+        return self._filter
+
     def with_columns(self, names: Iterable[str]) -> Self:
         """The same read with more columns, such as `_file`, after the others."""
         wider = copy.copy(self)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline import Lake, Table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("pruned_reads")]
 
 EVENTS = pa.schema(
     [

@@ -26,13 +26,14 @@ from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
+from bergline.spark.backends.classic.parsed import frame_of, headed, read_parsed, substituted, with_frames
 from bergline.spark.backends.classic.pushed_filters import (
     optimized_condition,
     placeholder,
     pushed_filters,
     used_columns,
 )
-from bergline.spark.backends.classic.query_errors import sent_query
+from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -47,6 +48,8 @@ from bergline.spark.runtime.backend import (
     TableQuery,
 )
 from bergline.spark.runtime.types import read_schema
+from bergline.sql.queries.query import OtherStatement, Query
+from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 
 _CLASSES = PatchedClasses(
@@ -272,10 +275,27 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         probe = build(placeholder(self.spark, read_schema(scan.schema), 0))
         return pushed_filters(probe, [scan.table_schema], marked=True)[0]
 
+    def read_query(self, sql: SqlText) -> Query | OtherStatement:
+        return read_parsed(sql, self.spark)
+
+    @property
+    def keeps_relations(self) -> bool:
+        return True
+
     def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":
         return ClassicPushdown(self, query)
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
+        if query.parsed is not None:
+            note_part(query.query)
+            plan = substituted(query.parsed, query.places, frames, self.spark)
+            return frame_of(headed(plan, head, self.spark), self.spark)
+        if query.places:
+            named = send(query.query, "", frames, query.labels)
+            plan = with_frames(
+                named.text, {named.names[n]: (rows, query.places[n].name) for n, rows in frames.items()}, self.spark
+            )
+            return frame_of(headed(plan, head, self.spark), self.spark)
         with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
             return query.run_sql(sent, query.args)
 

@@ -32,6 +32,7 @@ _CHANGES_ROWS = re.compile(r"\b(?:DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
 _PARSED = "\n== SQL ==\n"
 _LOCK = threading.Lock()
 _SENT: "OrderedDict[str, SentQuery]" = OrderedDict()
+"""By the name of a frame in the text that was sent, or by the text itself if it is a part of what the user wrote."""
 
 
 class SentQuery(msgspec.Struct, frozen=True):
@@ -64,16 +65,32 @@ class SentQuery(msgspec.Struct, frozen=True):
         return next((self.labels[frame] for frame, known in self.names.items() if known == name), name)
 
 
+def send(query: RewrittenQuery, head: str, frames: Iterable[str], labels: Mapping[str, str]) -> SentQuery:
+    """A query with new names for its frames, which tell in an error which query it is about."""
+    sent = SentQuery(query, head, {frame: f"bergline_{uuid.uuid4().hex}" for frame in frames}, labels)
+    _remember(dict.fromkeys(sent.names.values(), sent))
+    return sent
+
+
+def _remember(sent: Mapping[str, SentQuery]) -> None:
+    with _LOCK:
+        _SENT.update(sent)
+        while len(_SENT) > _REMEMBERED:
+            _SENT.popitem(last=False)
+
+
+def note_part(query: RewrittenQuery) -> None:
+    """Note that a text that Spark parses is a part of what the user wrote."""
+    if query.statement:
+        _remember({query.sql.text: SentQuery(query, "", {}, {})})
+
+
 @contextmanager
 def sent_query(
     query: RewrittenQuery, head: str, frames: Mapping[str, DataFrame], labels: Mapping[str, str], spark: SparkSession
 ) -> Iterator[str]:
     """The text of a query whose frames Spark knows by name while the block runs."""
-    sent = SentQuery(query, head, {frame: f"bergline_{uuid.uuid4().hex}" for frame in frames}, labels)
-    with _LOCK:
-        _SENT.update(dict.fromkeys(sent.names.values(), sent))
-        while len(_SENT) > _REMEMBERED:
-            _SENT.popitem(last=False)
+    sent = send(query, head, frames, labels)
     try:
         for frame, name in sent.names.items():
             frames[frame].createOrReplaceTempView(name)
@@ -105,7 +122,7 @@ def _translated(error: CapturedException) -> CapturedException:
     text = str(error._desc)  # noqa: SLF001  (all that PySpark keeps of an error stands in such fields)
     contexts = list(error.getQueryContext()) if "SQL" in text or _PLACE.search(text) else []
     texts = [text, *(_sql_text(context) for context in contexts)]
-    sent = next((_SENT[name] for found in texts for name in _NAME.findall(found) if name in _SENT), None)
+    sent = next((_SENT[name] for found in texts for name in (*_NAME.findall(found), found) if name in _SENT), None)
     if sent is None:
         return error
     written = [_written_context(context, sent) for context in contexts]

@@ -33,7 +33,10 @@ from bergline.spark.runtime.backend import (
     StreamRequest,
     TableQuery,
 )
+from bergline.sql.queries.query import OtherStatement, Query
+from bergline.sql.queries.read import read_query
 from bergline.sql.rewrite.tables import escaped
+from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 
 _SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
@@ -214,6 +217,13 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
+
+    def read_query(self, sql: SqlText) -> Query | OtherStatement:
+        return read_query(sql)
+
+    @property
+    def keeps_relations(self) -> bool:
+        return False
 
     def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
         return ConnectPushdown(query)

@@ -1,0 +1,148 @@
+"""Statements as Spark's own parser reads them: the tables in them, and the same statement with frames in their place.
+
+What Spark parsed is what it analyzes afterwards, so every part of the user's text keeps its place and meaning. Nodes
+are replaced by Spark itself, in subqueries too: a Scala map is a partial function.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.spark.backends.classic.catalyst import scala_items
+from bergline.spark.runtime.backend import TablePlace
+from bergline.sql.queries.query import AsOf, OtherStatement, Query, TableUse
+from bergline.sql.queries.time_travel import time_travel_clauses
+from bergline.sql.text.names import dotted_names, parse_name
+from bergline.sql.text.tokens import Name, SqlText
+
+_TIME_TRAVEL = "RelationTimeTravel"
+_CREATED = {
+    "CreateView": "CREATE VIEW",
+    "CreateViewCommand": "CREATE VIEW",
+    "CreateUserDefinedFunction": "CREATE FUNCTION",
+}
+_WRITING = ("INSERT", "CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
+_PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
+STREAM = "STREAM"
+"""An option that no table has, for `FROM STREAM db.orders`."""
+
+
+class ParsedStatement(msgspec.Struct, frozen=True):
+    """A plan that is not analyzed yet, and the nodes of the tables in it, in the order of the query's."""
+
+    plan: Any
+    nodes: Sequence[Any]
+
+
+def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
+    """The tables of a statement, by Spark's parser; a text that it refuses is left to Spark, which says why."""
+    try:
+        plan = _cte_substitution(spark).apply(_parse(sql.text, spark))
+    except PySparkException:
+        return OtherStatement(sql.first_word, (), leave_to_engine=True)
+    if sql.first_word == "CREATE" and not str(plan.nodeName()).endswith("TableAsSelect"):
+        return OtherStatement(_CREATED.get(plan.nodeName(), "CREATE"), dotted_names(sql))
+    clauses = {start: (end, as_of) for start, end, as_of in time_travel_clauses(sql)}
+    nodes = sorted(_relations(plan), key=lambda found: found[1].start)
+    uses = tuple(_with_clause(use, node, sql, clauses) for node, use in nodes)
+    parsed = ParsedStatement(plan, [node for node, _ in nodes])
+    return Query(sql, uses, writes=sql.has_word(*_WRITING), parsed=parsed)
+
+
+def with_frames(text: str, frames: Mapping[str, tuple[DataFrame, Name]], spark: SparkSession) -> Any:
+    """The plan of a text in which frames stand by names of their own; columns are qualified by other names."""
+    plan = _cte_substitution(spark).apply(_parse(text, spark))
+    nodes = [(node, use.name[0]) for node, use in _relations(plan) if use.name[0] in frames]
+    places = {name: TablePlace((number,), frames[name][1]) for number, (_, name) in enumerate(nodes)}
+    rows = {name: frame for name, (frame, _) in frames.items()}
+    return substituted(ParsedStatement(plan, [node for node, _ in nodes]), places, rows, spark)
+
+
+def substituted(
+    parsed: ParsedStatement, places: Mapping[str, TablePlace], frames: Mapping[str, DataFrame], spark: SparkSession
+) -> Any:
+    """The plan with frames in place of tables."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (no public class of Spark's has plans)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    replaced = jvm.java.util.HashMap()
+    for frame, (numbers, name) in places.items():
+        alias = catalyst.AliasIdentifier(name[-1], jvm.PythonUtils.toSeq(list(name[:-1])))
+        rows = frames[frame]._jdf.queryExecution().analyzed()  # noqa: SLF001
+        for number in numbers:
+            replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows))
+    return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
+
+
+def headed(plan: Any, head: str, spark: SparkSession) -> Any:
+    """The statement that has a plan after `EXPLAIN …` or `DESCRIBE QUERY`."""
+    if not head:
+        return plan
+    command = _parse(f"{head} SELECT 1", spark)
+    if command.nodeName() == "ExplainCommand":
+        return command.copy(plan, command.mode())
+    return command.copy(command.queryText(), plan)
+
+
+def frame_of(plan: Any, spark: SparkSession) -> DataFrame:
+    """A plan as Spark analyzes it, run at once if it is a command."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    return ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
+
+
+def _parse(text: str, spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
+
+
+def _cte_substitution(spark: SparkSession) -> Any:
+    """Spark's rule that gives queries of WITH their places: what is left has the names of tables and views."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    return getattr(getattr(jvm.org.apache.spark.sql.catalyst.analysis, "CTESubstitution$"), "MODULE$")
+
+
+def _relations(plan: Any) -> Iterator[tuple[Any, TableUse]]:
+    for part in (plan, *scala_items(plan.subqueriesAll())):
+        for leaf in scala_items(part.collectLeaves()):
+            match leaf.nodeName():
+                case "UnresolvedRelation":
+                    yield leaf, _use(leaf)
+                case name if name == _TIME_TRAVEL:
+                    yield leaf, _use(leaf.relation())
+
+
+def _use(relation: Any) -> TableUse:
+    start, end = _span(relation)
+    options = relation.options()
+    given = [] if options.isEmpty() else [(str(key), str(options.get(key))) for key in options.keySet()]
+    if relation.isStreaming():
+        given.append((STREAM, "true"))
+    text = str(relation.tableName())
+    name = tuple(text.split(".")) if _PLAIN_NAME.fullmatch(text) else parse_name(text, "a table name")
+    return TableUse(name, start, end, None, add_alias=False, options=tuple(given))
+
+
+def _with_clause(use: TableUse, node: Any, sql: SqlText, clauses: Mapping[int, tuple[int, AsOf]]) -> TableUse:
+    """The table with what its time travel clause says."""
+    if node.nodeName() != _TIME_TRAVEL:
+        return use
+    start, end = _span(node)
+    if start in clauses:
+        return msgspec.structs.replace(use, end=clauses[start][0], as_of=clauses[start][1])
+    version, moment = node.version(), node.timestamp()
+    as_of = (
+        AsOf("version", str(version.get()))
+        if version.isDefined()
+        else AsOf("timestamp", None, sql.part(*_span(moment.get())))
+    )
+    return msgspec.structs.replace(use, end=end, as_of=as_of)
+
+
+def _span(node: Any) -> tuple[int, int]:
+    """Where a node stands in the text."""
+    origin = node.origin()
+    return int(origin.startIndex().get()), int(origin.stopIndex().get()) + 1
