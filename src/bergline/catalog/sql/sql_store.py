@@ -35,6 +35,13 @@ _LEAST_READ = 100
 NamespaceMark = tuple[bool, str]
 """The end of a page: whether it is among the namespaces with rows, and the last name."""
 
+_OWN_ROW = (
+    sa.select(sa.literal(1))
+    .where(NAMESPACES.c.catalog_name == sa.bindparam("catalog"), NAMESPACES.c.namespace == sa.bindparam("namespace"))
+    .limit(1)
+)
+"""Made once: composing a query takes longer than running it."""
+
 
 class NamespacePage(NamedTuple):
     """Some namespaces directly below one, and where to continue; None at the end."""
@@ -172,9 +179,11 @@ class SqlPointerStore(SqlPointers):
         return sa.and_(NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == join_namespace(namespace))
 
     def _exists(self, connection: sa.Connection, namespace: Namespace) -> bool:
-        """Whether the namespace has a row of its own or any contents."""
-        own = sa.exists().where(self._of(namespace))
-        return bool(connection.execute(sa.select(sa.or_(own, *self._contents(namespace)))).scalar_one())
+        """Whether the namespace has a row of its own, which most have, or any contents."""
+        names = {"catalog": self._catalog, "namespace": join_namespace(namespace)}
+        if connection.execute(_OWN_ROW, names).first() is not None:
+            return True
+        return bool(connection.execute(sa.select(sa.or_(*self._contents(namespace)))).scalar_one())
 
     def _contents(self, namespace: Namespace) -> tuple[sa.ColumnElement[bool], ...]:
         """Whether a namespace contains names or namespaces."""

@@ -75,7 +75,7 @@ def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        size += batch.nbytes
+        size += batch.get_total_buffer_size()  # `nbytes` reads offsets, which lists without elements may not have
         if rows >= _GATHERED_ROWS or size >= most_bytes:
             yield pa.Table.from_batches(waiting).combine_chunks()
             waiting, rows, size = [], 0, 0

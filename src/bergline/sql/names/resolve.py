@@ -55,6 +55,7 @@ class Lakes:
         self.engine: EngineContext = engine or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
         self.default = lakes[self.default_name]
+        self._found: set[tuple[int, Name]] = set()
 
     def has(self, name: str) -> bool:
         """Whether a lake has this name."""
@@ -93,11 +94,18 @@ class Lakes:
         if len(name) > 2 and self.engine.has_catalog(name[0]):  # noqa: PLR2004
             return None
         for cut in (1, 2):
-            if len(name) > cut and self.default.namespace_exists(name[:-cut]):
+            if len(name) > cut and self._has_namespace(self.default, name[:-cut]):
                 return self.default, name
         if used and len(name) == 2 and self.default.table_exists(TableName(used, name[0])):  # noqa: PLR2004
             return self.default, (*used, *name)
         return None
+
+    def _has_namespace(self, lake: Lake, namespace: Name) -> bool:
+        """Whether a lake has a namespace; one that was found is not looked up again by the same statement."""
+        known = id(lake), namespace
+        if known not in self._found and lake.namespace_exists(namespace):
+            self._found.add(known)
+        return known in self._found
 
     def place_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
         """The lake that a namespace is in and its name there, () for a lake itself; None if it is not ours."""
@@ -126,7 +134,7 @@ class Lakes:
         if placed is None:
             return None
         lake, rest = placed
-        if lake.namespace_exists(rest[:-1]):
+        if self._has_namespace(lake, rest[:-1]):
             try:
                 return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
             except NotFoundError as error:
