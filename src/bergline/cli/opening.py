@@ -64,14 +64,14 @@ def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY
     return opening(create=True)
 
 
-def settings_of(properties: Sequence[str] | None) -> dict[str, str]:
+def settings_of(properties: Sequence[str] | None, option: str = "--property") -> dict[str, str]:
     """Parse settings given as `key=value`."""
-    return dict(map(_setting, properties or ()))
+    return dict(_setting(text, option) for text in properties or ())
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _setting(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         # the text may be a secret
-        raise InvalidInputError("expected --property key=value, found another text")
+        raise InvalidInputError(f"expected {option} key=value, found another text")
     return key, value
