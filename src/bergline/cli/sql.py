@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import logging
 import os
 import sys
 import tempfile
@@ -29,6 +30,8 @@ _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_PYSPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""They write each error to stderr once more, as JSON."""
 _SHOWN_ROWS = 100
 _EXITS = {"\\q", "exit", "quit"}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -180,6 +183,8 @@ def _history() -> Iterator[None]:
 
 def _start(conf: dict[str, str]) -> Any:
     """A session; what Spark's process writes to stderr meanwhile and later is shown only if it does not start."""
+    for logger in _PYSPARK_LOGGERS:
+        logging.getLogger(logger).disabled = True
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         sys.stderr.flush()
         stderr = os.dup(2)

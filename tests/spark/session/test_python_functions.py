@@ -13,7 +13,7 @@ from bergline import Table
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore")
 def test_pandas_on_spark_reads_and_writes_lake_tables(spark: SparkSession, orders: Table) -> None:
     import pyspark.pandas as ps  # noqa: PLC0415  (it looks for the session and its pandas)
 
