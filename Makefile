@@ -9,6 +9,8 @@ NESSIE := .venv/tools/nessie
 TRINO := .venv/tools/trino
 FLINK := .venv/flink
 FLINK_VERSION := 2.1.3
+DBT := .venv/dbt
+DBT_VERSIONS := dbt-core==1.11.16 dbt-spark==1.11.0
 SPARK_NEWEST := 4.3.0
 SPARK_OLDEST := 4.0.5
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
@@ -16,7 +18,7 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java demo test check thorough torture rck nessie trino flink spark-versions lint bench clean
+.PHONY: help setup java demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -29,6 +31,7 @@ help:
 	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
 	@echo "make trino   Trino on bergline serve (gets 820 MB; with Java 24 or newer beside the usual one, or in JAVA_HOME)"
 	@echo "make flink   Flink on bergline serve (gets 600 MB)"
+	@echo "make dbt     a dbt project on a lake (gets dbt, into an environment of its own)"
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
@@ -82,6 +85,14 @@ $(FLINK)/.installed: tools/flink/pom.xml | $(INSTALLED)
 	jars=$$($(FLINK)/bin/python -c "import os, pyflink; print(os.path.dirname(pyflink.__file__))")/lib && \
 	mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory="$$jars" && touch $@
 
+# its own environment: dbt pins packages that .venv has in other versions; PySpark and the rest come from .venv, after its own
+$(DBT)/.installed: | $(INSTALLED)
+	@echo "setting up dbt for tests ..." >&2; \
+	$(BIN)/python -m venv --clear $(DBT) && \
+	$(DBT)/bin/python -m pip install --quiet --disable-pip-version-check $(DBT_VERSIONS) && \
+	$(BIN)/python -c "import pyspark, pathlib; print(pathlib.Path(pyspark.__file__).parent.parent)" > \
+	"$$($(DBT)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bergline_tests.pth" && touch $@
+
 java:
 	@tools/machine.sh java
 
@@ -119,6 +130,9 @@ trino: java $(INSTALLED) $(S3_SERVER) $(TRINO)
 
 flink: java $(INSTALLED) $(FLINK)/.installed
 	@BERGLINE_FLINK_PYTHON=$(CURDIR)/$(FLINK)/bin/python $(BIN)/python -m pytest tests/engines/test_flink.py -q
+
+dbt: java $(INSTALLED) $(DBT)/.installed
+	@PYTHONPATH=$(CURDIR)/src BERGLINE_DBT_PYTHON=$(CURDIR)/$(DBT)/bin/python $(BIN)/python -m pytest tests/engines/test_dbt.py -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

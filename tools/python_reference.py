@@ -78,7 +78,7 @@ def render() -> str:
         page.instance("`table.refs`", table.refs, "Branches and tags. Also a mapping of names to refs.")
         page.instance("Scans", table.scan(), "What `table.scan` and `table.scan_appends` return.")
     spark = importlib.import_module("bergline.spark")
-    page.functions("`bergline.spark`", spark, [n for n in spark.__all__ if inspect.isfunction(getattr(spark, n))])
+    page.functions("`bergline.spark`", spark, [n for n in spark.__all__ if not inspect.isclass(getattr(spark, n))])
     page.type_("`bergline.spark.Pipeline`", spark.Pipeline)
     page.functions("`bergline.spark.audits`", *_audits())
     exported = [getattr(bergline, name) for name in bergline.__all__]

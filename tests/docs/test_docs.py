@@ -223,6 +223,22 @@ def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
+def test_guide_to_starting_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/start.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr[-2000:]
+    assert (tmp_path / "lake" / "catalog.db").is_file()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/pipeline.md"), re.DOTALL)
     done = subprocess.run(

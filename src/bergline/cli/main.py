@@ -5,14 +5,14 @@ from typing import Annotated
 
 import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from bergline.cli import audit, token
+from bergline.cli.errors import show_error
 from bergline.cli.maintain import maintain
 from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
 from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
+from bergline.cli.sql import sql
 from bergline.errors import BerglineError
 from bergline.lake.lake import DEFAULT_NAME
 from bergline.sql.text.timestamps import in_zone, parse_moment
@@ -48,7 +48,7 @@ def tables(
         pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json
     )
     for unread, reason in errors.items():
-        _show_error(reason, "" if f"`{unread}`" in str(reason) else f"table `{unread}`: ")
+        show_error(reason, "" if f"`{unread}`" in str(reason) else f"table `{unread}`: ")
     if errors:
         raise typer.Exit(1)
 
@@ -124,6 +124,7 @@ def explain_expiry(
 
 app.command()(maintain)
 app.command()(serve)
+app.command()(sql)
 app.add_typer(token.app, name="token")
 app.add_typer(audit.app, name="audit")
 
@@ -133,13 +134,5 @@ def main() -> None:
     try:
         app()
     except BerglineError as error:
-        _show_error(error)
+        show_error(error)
         sys.exit(1)
-
-
-def _show_error(error: BerglineError, prefix: str = "") -> None:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    # brackets in messages are not markup
-    console.print(f"[red]error[/red]: {escape(prefix + str(error))}")
-    for hint in error.hints:
-        console.print(f"[dim]hint[/dim]: {escape(hint)}")

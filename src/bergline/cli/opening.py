@@ -1,6 +1,5 @@
 """Opening the lake that a command's options name."""
 
-import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -11,6 +10,7 @@ import typer
 from bergline.catalog.pointer.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
+from bergline.lake.opening import environment_token
 
 CatalogOption: TypeAlias = Annotated[
     str | None,
@@ -27,11 +27,9 @@ PropertyOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--property", metavar="KEY=VALUE", help="A setting, e.g. s3.endpoint=http://host; may be repeated."),
 ]
-TOKEN_VARIABLE = "BERGLINE_TOKEN"  # noqa: S105  (the name of a variable)
 ANY_CATALOG = frozenset({CATALOG, CATALOG_NAME})
 Opened = TypeVar("Opened")
 _OPTIONS = {CATALOG: "--catalog", CATALOG_NAME: "--name"}
-_OTHER_IDENTITIES = ("token", "credential", "rest.auth.type", "header.authorization")
 
 
 def open_lake(
@@ -45,8 +43,7 @@ def open_lake(
     """Open an existing lake: inspecting must not create one. `create` as in `open_or_create`."""
     uri = catalog or DEFAULT_CATALOG
     settings = settings_of(properties)
-    if is_server(uri):
-        settings = _token_of_environment(settings) | settings
+    settings = environment_token(uri, settings) | settings
     opening = partial(connect, uri, warehouse=warehouse, name=name, properties=settings)
     return open_or_create(opening, create)
 
@@ -67,26 +64,14 @@ def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY
     return opening(create=True)
 
 
-def is_server(uri: str) -> bool:
-    """Whether a catalog is the URL of a REST server."""
-    return uri.lower().startswith(("http://", "https://"))
-
-
-def settings_of(properties: Sequence[str] | None) -> dict[str, str]:
+def settings_of(properties: Sequence[str] | None, option: str = "--property") -> dict[str, str]:
     """Parse settings given as `key=value`."""
-    return dict(map(_setting, properties or ()))
+    return dict(_setting(text, option) for text in properties or ())
 
 
-def _token_of_environment(settings: dict[str, str]) -> dict[str, str]:
-    """The token in the environment, if no other identity is given; unlike a command line, others cannot see it."""
-    token = os.environ.get(TOKEN_VARIABLE)
-    given = {key.lower() for key in settings}
-    return {"token": token} if token and given.isdisjoint(_OTHER_IDENTITIES) else {}
-
-
-def _setting(text: str) -> tuple[str, str]:
+def _setting(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         # the text may be a secret
-        raise InvalidInputError("expected --property key=value, found another text")
+        raise InvalidInputError(f"expected {option} key=value, found another text")
     return key, value

@@ -7,9 +7,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.catalog.sql.records import Records, records_of
-from bergline.cli.opening import is_server, open_lake
+from bergline.cli.opening import open_lake
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import DEFAULT_NAME
+from bergline.lake.opening import is_server
 
 ServedNameOption: TypeAlias = Annotated[
     str | None,

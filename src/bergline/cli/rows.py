@@ -1,6 +1,7 @@
 """Rows on stdout: a table for people, or JSON."""
 
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -19,11 +20,16 @@ def print_rows(rows: pa.Table, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
         return
+    print_table(rows.column_names, [["" if v is None else _text(v) for v in row.values()] for row in rows.to_pylist()])
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> None:
+    """Print texts in columns, some of them to the right."""
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in rows.column_names:
-        shown.add_column(name, overflow="fold")
-    for row in rows.to_pylist():
-        shown.add_row(*(Text("" if value is None else _text(value)) for value in row.values()))
+    for i, name in enumerate(columns):
+        shown.add_column(Text(name), overflow="fold", justify="right" if i in right else "left")
+    for row in rows:
+        shown.add_row(*map(Text, row))
     # values are never truncated: a terminal folds long ones, a pipe gets whole lines
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
 

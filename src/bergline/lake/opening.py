@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -42,6 +42,8 @@ from bergline.io.store_properties import check_store_properties
 _SQLITE = "sqlite:///"
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 _VERSION_HINT = "version-hint"
+TOKEN_VARIABLE = "BERGLINE_TOKEN"  # noqa: S105  (the name of a variable)
+_OTHER_IDENTITIES = ("token", "credential", "rest.auth.type", "header.authorization")
 _PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
 
 
@@ -99,6 +101,21 @@ def open_catalog(config: CatalogConfig) -> Catalog:
         if scheme in kind.schemes:
             return kind.open(config)
     raise _bad_uri(config.uri)
+
+
+def is_server(uri: str) -> bool:
+    """Whether a catalog is the URL of a REST server."""
+    return uri.lower().startswith(("http://", "https://"))
+
+
+def environment_token(uri: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The token in the environment for a REST server, if no other identity is given.
+
+    Unlike a command line or a configuration, others cannot see it.
+    """
+    token = os.environ.get(TOKEN_VARIABLE)
+    given = {key.lower() for key in properties}
+    return {"token": token} if token and is_server(uri) and given.isdisjoint(_OTHER_IDENTITIES) else {}
 
 
 def _open_sqlite(config: CatalogConfig) -> Catalog:

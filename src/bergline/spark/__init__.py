@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from bergline.spark.reads.scan import read
     from bergline.spark.rows.merge_engine import row_engine
     from bergline.spark.session.attach import attach, detach
+    from bergline.spark.session.start import session
 
-__all__ = ["Pipeline", "attach", "detach", "explain_read", "read", "row_engine"]
+__all__ = ["Pipeline", "attach", "detach", "explain_read", "read", "row_engine", "session"]
 
 # found when asked for: tasks on executors import a few modules of the package, and need not wait for the rest
 _MODULES = {
@@ -24,8 +25,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "session":  # the package of that name, which is called like a function
+        return importlib.import_module(f"{__name__}.session")
     found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = found
     return found

@@ -11,10 +11,7 @@ from rows import ORDERS, ids, order_rows
 import bergline
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import (
-    InvalidInputError,
-    UnsupportedError,
-)
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 
 pytestmark = pytest.mark.spark
 
@@ -98,13 +95,68 @@ def test_clone_is_detached_alone_and_may_have_lakes_of_its_own(
     assert spark.table("db.orders").count() == 0
 
 
-def test_sessions_that_are_no_clones_know_no_lakes(spark: SparkSession, orders: Table) -> None:
-    for session in (spark.newSession(), clone(spark.newSession())):
-        for _ in range(2):
-            with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
-                session.table("db.orders").count()
-    assert SparkSession.active().table("db.orders").count() == 0
-    assert spark.range(1).sparkSession.table("db.orders").count() == 0
+def test_new_session_has_the_lakes_and_its_own_namespace_and_views(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    spark.sql("USE db")
+    new = spark.newSession()
+    assert new.catalog.currentDatabase() == "default"
+    spark.sql("SELECT id FROM orders").createOrReplaceTempView("seen")
+    assert [t.name for t in new.catalog.listTables() if t.isTemporary] == []
+    new.sql("USE db")
+    new.sql("INSERT INTO orders VALUES (2, 1.0, 'eu')")
+    assert clone(new).table("orders").count() == new.newSession().table("db.orders").count() == 2
+    spark.sql("USE lake")
+    assert new.table("orders").count() == 2
+    assert SparkSession.active().table("db.orders").count() == 2
+    assert spark.range(1).sparkSession.table("db.orders").count() == 2
+    below = new.newSession()
+    bergline.spark.detach(spark)
+    for session in (spark, new, below, clone(new)):
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            session.table("db.orders").count()
+
+
+def test_lakes_of_the_configuration_are_attached(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
+    settings = {
+        "main.uri": f"sqlite:///{tmp_path}/catalog.db",
+        "main.default": "true",
+        "second.uri": f"sqlite:///{tmp_path}/second/catalog.db",
+    }
+    bergline.spark.detach(spark)
+    with pytest.raises(InvalidInputError, match="found neither") as caught:
+        bergline.spark.attach(spark)
+    assert "set `spark.bergline.lake.uri`" in caught.value.hints
+    with pytest.raises(InvalidInputError, match="expected a lake to be attached as 'second', found none"):
+        bergline.spark.attach(spark, name="second")
+    try:
+        for key, value in settings.items():
+            spark.conf.set(f"spark.bergline.{key}", value)
+        with pytest.raises(NotFoundError, match="no such file"):
+            bergline.spark.attach(spark)
+        with pytest.raises(AnalysisException):
+            spark.table("main.db.orders")
+        spark.conf.set("spark.bergline.second.create", "true")
+        assert bergline.spark.attach(bergline.spark.attach(spark)) is spark
+        spark.sql("CREATE NAMESPACE second.db")
+        spark.sql("CREATE TABLE second.db.items AS SELECT 1 AS id")
+        assert spark.sql("SELECT * FROM db.orders, second.db.items").count() == 0
+        new = spark.newSession()
+        assert bergline.spark.session("second") is spark
+        assert (spark.table("db.items").count(), new.table("main.db.orders").count()) == (1, 0)
+        with pytest.raises(NotFoundError, match="no lake `secnd` in the session's configuration") as missing:
+            bergline.spark.session("secnd")
+        assert missing.value.hints == ("did you mean `second`?",)
+        with pytest.raises(
+            InvalidInputError, match=r"expected a free name for the lake, found `spark\.bergline\.main\.uri`"
+        ):
+            bergline.spark.session("main", uri="sqlite:///x.db")
+        new.conf.set("spark.bergline.main.uri", settings["second.uri"])
+        assert bergline.spark.attach(new).table("db.items").count() == 1  # the name was only inherited
+        more = bergline.spark.session("third", uri=f"sqlite:///{tmp_path}/catalog.db")
+        assert more.table("third.db.orders").count() == more.table("db.orders").count() == 0
+    finally:
+        for key in (*settings, "second.create"):
+            spark.conf.unset(f"spark.bergline.{key}")
 
 
 def query(spark: SparkSession, text: str) -> list[tuple]:
@@ -150,11 +202,17 @@ def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path
         assert query(spark, "SELECT id FROM other.db.orders") == [(7,)]
 
 
-def test_other_sessions_are_untouched_and_detach_restores(spark: SparkSession, orders: Table) -> None:
+def test_other_sessions_are_untouched_and_detach_restores(
+    spark_session: SparkSession, lake: Lake, orders: Table
+) -> None:
     orders.append(order_rows(1))
+    before = spark_session.newSession()
+    spark = bergline.spark.attach(spark_session, lake)
     patched = SparkSession.sql
-    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
-        spark.newSession().sql("SELECT * FROM db.orders")
+    for session in (before, clone(before), before.newSession()):
+        for _ in range(2):
+            with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+                session.sql("SELECT * FROM db.orders")
     assert spark.table("db.orders").count() == 1
     assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == "32"
     bergline.spark.detach(spark)

@@ -3,7 +3,8 @@
 The classes are patched once, classic ones and those of Spark Connect each on the first attach of such a session; which
 sessions have lakes is looked up by the session's own id, so sessions that were never attached run exactly Spark's code.
 Sessions that Spark clones from an attached one, as for `foreachBatch`, have its lakes: they are known by a setting that
-clones get a copy of. The last detach restores the classes.
+clones get a copy of. `newSession` of an attached session gives one with the same lakes. The last detach restores the
+classes.
 """
 
 import copy
@@ -26,21 +27,32 @@ from bergline.spark.reads.errors import forget_scans, with_missing_files
 from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
 from bergline.spark.runtime.errors import near_names_noted, spark_errors
+from bergline.spark.session.configured_lakes import (
+    PREFIX,
+    SESSION_SETTING,
+    ConfiguredLakes,
+    close_lakes,
+    connect_lakes,
+    read_lakes,
+)
 from bergline.spark.session.lake_methods import Replacement, lake_methods
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.write_scopes import note_clone
 from bergline.sql.names.resolve import Current
 
-_ORIGIN = "spark.bergline.session"
-"""The setting that has the id of the session that was attached."""
+_NEW_SESSION = "newSession"
 
 
 class _Attached:
     """The lakes of one session and its clones, what USE said in each of them, and the settings to put back."""
 
-    def __init__(self, backend: SparkBackend) -> None:
+    def __init__(self, backend: SparkBackend, parent: str | None = None) -> None:
         self.lakes: dict[str, Lake] = {}
         self.default = ""
+        self.parent = parent
+        """The session whose `newSession` gave this one, which is detached with it."""
+        self.inherited: frozenset[str] = frozenset()
+        """The lakes that came from there, whose names are free for lakes of this session's own."""
         self.current: dict[str, Current] = {backend.session_id: Current()}
         self.confs = {key: backend.spark.conf.get(key, None) for key in backend.lasting_settings}
 
@@ -52,32 +64,40 @@ _CLONES: dict[str, str | None] = {}
 _ORIGINALS: dict[tuple[Any, str], Callable[..., Any]] = {}
 
 
-def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default: bool = True) -> SparkSession:
+def attach(
+    spark: SparkSession, lake: Lake | None = None, *, name: str | None = None, default: bool = True
+) -> SparkSession:
     """Make a lake's tables known to a session and return the session.
 
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
     The name of a lake that was closed is free, and a lake that was connected again takes the place of the first.
+    Without a lake, those of the session's configuration are connected and attached: `spark.bergline.<name>.uri`.
     """
     backend = session_backend(spark)
     check_running(backend)
+    if lake is None:
+        if name is not None:
+            raise InvalidInputError(f"expected a lake to be attached as {shown(name)}, found none")
+        _attach_configured(backend, default=default)
+        return spark
     _check_lake(lake)
     lake_name = lake.name if name is None else _checked_name(name)
     with _LOCK:
-        attached = _SESSIONS.get(backend.session_id) or _first_attached(backend)
-        before = attached.lakes.get(lake_name, lake)
-        if not lake.same_as(before) and not before.is_closed:
-            raise InvalidInputError(
-                f"expected a free name, found another lake attached as `{lake_name}`",
-                hints=["give this one another `name=`", "`detach(spark)`, or close the other lake, if it is done with"],
-            )
-        attached.lakes[lake_name] = lake
-        if default or not attached.default:
-            attached.default = lake_name
-        _SESSIONS[backend.session_id] = attached
-        _put_settings(spark, {**backend.lasting_settings, _ORIGIN: backend.session_id})
-        backend.use_this_python()
-        _patch_classes(backend.patched_classes)
+        _attach(backend, {lake_name: lake}, lake_name if default else None)
     return spark
+
+
+def attach_lakes(spark: SparkSession, configured: ConfiguredLakes) -> SparkSession:
+    """Connect and attach lakes, all or none, and return the session."""
+    backend = session_backend(spark)
+    check_running(backend)
+    _attach_opened(backend, configured, configured.default)
+    return spark
+
+
+def is_attached(spark: SparkSession) -> bool:
+    """Whether a session has lakes."""
+    return _find_attached(session_backend(spark)) is not None
 
 
 def check_attached(spark: SparkSession, lake: Lake) -> None:
@@ -102,12 +122,13 @@ def detach(spark: SparkSession) -> None:
         if _find_attached(backend) is None:
             return
         key = backend.session_id
-        attached = _SESSIONS.pop(key, None)
+        attached = _SESSIONS.get(key)
+        gone = [_SESSIONS.pop(session) for session in _with_children(key) if session in _SESSIONS]
         _CLONES[key] = None
-        for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
+        for clone in [clone for clone, origin in _CLONES.items() if origin is not None and origin not in _SESSIONS]:
             del _CLONES[clone]
         if not backend.is_stopped:
-            _put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
+            _put_settings(spark, {**(attached.confs if attached else {}), SESSION_SETTING: None})
         if not _SESSIONS:
             for (owner, method), original in _ORIGINALS.items():
                 setattr(owner, method, original)
@@ -116,6 +137,77 @@ def detach(spark: SparkSession) -> None:
             forget_scans()
             forget_queries()
             KEPT.clear()
+        kept = [lake for other in _SESSIONS.values() for lake in other.lakes.values()]
+        close_lakes([lake for session in gone for lake in session.lakes.values()], kept)
+
+
+def _attach_configured(backend: SparkBackend, *, default: bool) -> None:
+    """Attach what the session's configuration names."""
+    configured = read_lakes(backend.settings_under(PREFIX))
+    if configured is None:
+        raise InvalidInputError(
+            "expected a lake, or the settings of one in the session's configuration, found neither",
+            hints=[f"set `{PREFIX}lake.uri`", "`bergline.spark.attach(spark, bergline.connect(…))`"],
+        )
+    _attach_opened(backend, configured, configured.default if default else None)
+
+
+def _attach_opened(backend: SparkBackend, configured: ConfiguredLakes, default: str | None) -> None:
+    with _LOCK:
+        lakes = connect_lakes(configured.lakes)
+        try:
+            for lake in lakes.values():
+                _check_lake(lake)
+            _attach(backend, lakes, default)
+        except BerglineError:
+            kept = [lake for other in _SESSIONS.values() for lake in other.lakes.values()]
+            close_lakes(list(lakes.values()), kept)
+            raise
+
+
+def _attach(backend: SparkBackend, lakes: Mapping[str, Lake], default: str | None) -> None:
+    """Attach lakes, all or none; the first is the default if there is none."""
+    attached = _SESSIONS.get(backend.session_id) or _first_attached(backend)
+    for name, lake in lakes.items():
+        before = attached.lakes.get(name, lake)
+        if not lake.same_as(before) and not before.is_closed and name not in attached.inherited:
+            raise InvalidInputError(
+                f"expected a free name, found another lake attached as `{name}`",
+                hints=["give this one another `name=`", "`detach(spark)`, or close the other lake, if it is done with"],
+            )
+    attached.lakes.update(lakes)
+    attached.inherited -= lakes.keys()
+    attached.default = default or attached.default or next(iter(lakes))
+    _note_attached(backend, attached)
+
+
+def _note_attached(backend: SparkBackend, attached: _Attached) -> None:
+    _SESSIONS[backend.session_id] = attached
+    _put_settings(backend.spark, {**backend.lasting_settings, SESSION_SETTING: backend.session_id})
+    backend.use_this_python()
+    _patch_classes(backend.patched_classes)
+
+
+def _with_children(key: str) -> list[str]:
+    """A session, and those that `newSession` of it gave, and of these."""
+    found = [key]
+    for parent in found:
+        found += [session for session, attached in _SESSIONS.items() if attached.parent == parent]
+    return found
+
+
+def _new_session(session: LakeSession, original: Callable[..., SparkSession], spark: SparkSession) -> SparkSession:
+    """A session with the same lakes, in which USE has said nothing yet."""
+    new = original(spark)
+    backend, parent = backend_of(new), session.backend
+    with _LOCK:
+        origin = _find_attached(parent)
+        if origin is not None:
+            attached = _Attached(backend, _CLONES.get(parent.session_id) or parent.session_id)
+            attached.lakes, attached.default = dict(origin.lakes), origin.default
+            attached.inherited = frozenset(origin.lakes)
+            _note_attached(backend, attached)
+    return new
 
 
 def _put_settings(spark: SparkSession, values: Mapping[str, str | None]) -> None:
@@ -132,6 +224,8 @@ def _patch_classes(classes: PatchedClasses) -> None:
         return
     for (owner, method), replacement in lake_methods(classes).items():
         _patch(owner, method, replacement)
+    if hasattr(classes.session, _NEW_SESSION):  # Spark Connect has none
+        _patch(classes.session, _NEW_SESSION, _new_session)
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
@@ -171,7 +265,7 @@ def _find_attached(backend: SparkBackend) -> _Attached | None:
         return attached
     with _LOCK:
         if key not in _CLONES:
-            origin = str(backend.spark.conf.get(_ORIGIN, ""))
+            origin = str(backend.spark.conf.get(SESSION_SETTING, ""))
             _CLONES[key] = origin if origin in _SESSIONS else None
         found = _CLONES[key]
         if found is None:
