@@ -10,6 +10,7 @@ from rows import order_rows
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.spark.session.view_scopes import can_up_cast
 
 pytestmark = pytest.mark.spark
 
@@ -98,6 +99,37 @@ def test_view_whose_text_no_longer_resolves_is_one_clear_error(spark: SparkSessi
         spark.sql("SELECT * FROM db.stars")
     for text in ("SELECT * FROM db.stars VERSION AS OF 1", "SELECT * FROM db.stars TIMESTAMP AS OF '2026-01-01'"):
         assert "it is a view" in str(refused(spark, text))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_possible"),
+    [
+        ("int", "bigint", True),
+        ("bigint", "int", False),
+        ("bigint", "decimal(20,0)", True),
+        ("bigint", "decimal(19,0)", False),
+        ("decimal(9,2)", "decimal(10,3)", True),
+        ("decimal(9,2)", "decimal(10,1)", False),
+        ("date", "timestamp", True),
+        ("timestamp", "date", False),
+        ("int", "string", True),
+        ("string", "int", False),
+        ("struct<a:int>", "struct<a:bigint>", True),
+        ("struct<a:int>", "struct<a:int,b:int>", False),
+        ("array<bigint>", "array<int>", False),
+        ("map<int,int>", "map<bigint,int>", True),
+    ],
+)
+def test_columns_are_up_cast_by_sparks_rule(
+    spark_session: SparkSession, before: str, after: str, is_possible: bool
+) -> None:
+    found, wanted = (
+        spark_session.sql(f"SELECT CAST(NULL AS {text}) AS c").schema["c"].dataType for text in (before, after)
+    )
+    assert can_up_cast(found, wanted) is is_possible
+    sparks = spark_session._jvm.org.apache.spark.sql.catalyst.expressions.Cast
+    java = [spark_session._jsparkSession.parseDataType(type_.json()) for type_ in (found, wanted)]
+    assert sparks.canUpCast(*java) is is_possible
 
 
 def test_catalogs_and_dialects_of_other_engines(spark: SparkSession, lake: Lake, orders: Table, tmp_path: Path) -> None:
