@@ -234,7 +234,6 @@ SELECT current_database() AS a, t.id FROM t UNION ALL SELECT current_catalog(), 
 TABLE t
 SHOW COLUMNS FROM t
 CREATE TABLE db.like1 LIKE db.t
-ANALYZE TABLE db.t COMPUTE STATISTICS
 MSCK REPAIR TABLE db.t
 """
 SAME_NAMES = """

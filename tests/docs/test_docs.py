@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from bergline_server import BerglineServer
 from pyspark.sql import SparkSession
+from rows import order_rows
 from support_path import ROOT
 
 import bergline.errors
-from bergline import Lake
+from bergline import Lake, Table
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import app
@@ -99,6 +100,14 @@ def test_merge_of_the_guide_runs(spark: SparkSession, lake: Lake) -> None:
     spark.sql(statement)
     found = lake.load_table("db.orders").scan().to_arrow().sort_by("id").to_pydict()
     assert (found["id"], found["amount"]) == ([1, 2, 3], [11.0, 100.0, 3.0])
+
+
+def test_statements_of_the_guide_to_views_run(spark: SparkSession, lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1, 2))
+    (example,) = re.findall(r"```sql\n(.*?)```", page("guides/views.md"), re.DOTALL)
+    results = [spark.sql(statement).collect() for statement in example.split(";") if statement.strip()]
+    assert len(results[1]) == 1
+    assert lake.list_views("db") == []
 
 
 def test_readme_shows_figures_of_the_benchmarks() -> None:

@@ -15,7 +15,7 @@ from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion
 from bergline.lake.handle import LakeHandle
 from bergline.table.evolution.column_arguments import column_schema
 from bergline.table.evolution.definition import new_location
-from bergline.table.view import View, new_version
+from bergline.table.view import View, new_version, parse_default_namespace
 
 
 class LakeViews:
@@ -42,7 +42,9 @@ class LakeViews:
         version = new_version(
             sql,
             now_ms=self._timing.clock_ms(),
-            default_namespace=view.namespace if default_namespace is None else parse_namespace(default_namespace),
+            default_namespace=view.namespace
+            if default_namespace is None
+            else parse_default_namespace(default_namespace),
             default_catalog=default_catalog,
         )
         updates = (

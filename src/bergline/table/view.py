@@ -56,6 +56,11 @@ class View:
         """The properties."""
         return self.metadata.properties
 
+    @property
+    def dialects(self) -> list[str]:
+        """The dialects that it has a query in."""
+        return sorted(self.metadata.current_version.dialects)
+
     def sql(self, dialect: str = DEFAULT_DIALECT) -> str:
         """The query in a dialect; NotFoundError if the view has none in it."""
         queries = {
@@ -80,22 +85,27 @@ class View:
         sql: str | Mapping[str, str],
         schema: pa.Schema | Schema,
         *,
+        properties: Mapping[str, str] | None = None,
         default_namespace: str | Namespace | None = None,
         default_catalog: str | None = None,
     ) -> Self:
-        """Replace the query; older versions stay in the history."""
+        """Replace the query and set properties; older versions stay in the history.
+
+        A default namespace or catalog that is not given stays as it is; `""` is the view's own catalog.
+        """
 
         def updates(base: ViewMetadata) -> tuple[ViewUpdate, ...]:
             version = new_version(
                 sql,
                 now_ms=self._timing.clock_ms(),
-                default_namespace=names or base.current_version.default_namespace,
-                default_catalog=default_catalog or base.current_version.default_catalog,
+                default_namespace=base.current_version.default_namespace if names is None else names,
+                default_catalog=base.current_version.default_catalog if default_catalog is None else default_catalog,
             )
-            return AddSchema(columns), AddViewVersion(version), SetCurrentViewVersion(_LAST_ADDED)
+            changed = (SetProperties(wanted),) if wanted else ()
+            return *changed, AddSchema(columns), AddViewVersion(version), SetCurrentViewVersion(_LAST_ADDED)
 
-        columns = column_schema(schema)
-        names = None if default_namespace is None else parse_namespace(default_namespace)
+        columns, wanted = column_schema(schema), check_texts(properties or {}, "property")
+        names = None if default_namespace is None else parse_default_namespace(default_namespace)
         return self._commit(updates)
 
     def set_properties(self, changes: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Self:
@@ -126,6 +136,11 @@ class View:
         return self
 
 
+def parse_default_namespace(text: str | Namespace) -> Namespace:
+    """A view's default namespace; () where names in its query begin with a namespace of their own."""
+    return () if text == () else parse_namespace(text)
+
+
 def new_version(
     sql: str | Mapping[str, str], *, now_ms: int, default_namespace: Namespace, default_catalog: str | None = None
 ) -> ViewVersion:
@@ -141,7 +156,7 @@ def new_version(
         timestamp_ms=now_ms,
         schema_id=_LAST_ADDED,
         summary={"engine-name": "bergline"},
-        default_catalog=default_catalog,
+        default_catalog=default_catalog or None,
         default_namespace=default_namespace,
         representations=tuple(SqlRepresentation(text, dialect) for dialect, text in checked.items()),
     )

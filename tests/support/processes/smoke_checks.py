@@ -343,6 +343,19 @@ def temporary_views_come_first(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def views_of_the_lake_are_created_and_read(spark: Any, lake: Lake) -> None:
+    _orders(lake, "viewed").append(order_rows(1, 2))
+    spark.sql("CREATE VIEW db.some_viewed (n, place COMMENT 'x') AS SELECT id, region FROM db.viewed WHERE id > 1")
+    assert _rows(spark, "SELECT n, place FROM db.some_viewed WHERE n < 5") == [(2, "eu")]
+    assert spark.table("db.some_viewed").columns == ["n", "place"]
+    assert lake.load_view("db.some_viewed").properties["spark.query-column-names"] == "id,region"
+    spark.sql("ALTER TABLE db.viewed RENAME COLUMN region TO r")
+    with pytest.raises(NotFoundError, match=r"no column `region` any more in `db\.viewed`"):
+        spark.sql("SELECT * FROM db.some_viewed")
+    spark.sql("DROP VIEW db.some_viewed")
+
+
+@smoke_check
 def metadata_tables_and_columns_are_read(spark: Any, lake: Lake) -> None:
     table = _orders(lake, "inspected").append(order_rows(1)).append(order_rows(2))
     table.refs.create_tag("v1")

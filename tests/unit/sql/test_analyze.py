@@ -26,8 +26,7 @@ from bergline.sql.text.tokens import SqlText
     [
         ("TRUNCATE TABLE orders", TruncateTable(("orders",))),
         ("SHOW FUNCTIONS", OtherStatement("SHOW", ())),
-        ("DROP VIEW db.v", OtherStatement("DROP", (("db", "v"),))),
-        ("CREATE VIEW v AS SELECT * FROM db.orders", OtherStatement("CREATE VIEW", (("db", "orders"),))),
+        ("DROP FUNCTION db.f", OtherStatement("DROP", (("db", "f"),))),
         ("", OtherStatement("", ())),
     ],
 )

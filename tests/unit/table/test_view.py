@@ -217,3 +217,17 @@ def test_table_and_view_are_not_taken_for_each_other(lake: Lake, view: View) -> 
         lake.rename_view("db.orders", "db.other")
     assert lake.table_exists("db.orders")
     assert lake.view_exists("db.recent")
+
+
+def test_replaced_view_takes_properties_and_a_place_for_its_names(lake: Lake) -> None:
+    view = lake.create_view(
+        "db.v", "SELECT 1", COLUMNS, properties={"a": "1"}, default_catalog="x", default_namespace=()
+    )
+    before = len(view.metadata.versions)
+    view.replace("SELECT id FROM t", COLUMNS, properties={"b": "2"})
+    version = view.metadata.current_version
+    assert (version.default_catalog, version.default_namespace, len(view.metadata.versions)) == ("x", (), before + 1)
+    view.replace("SELECT id FROM u", COLUMNS, default_namespace="db", default_catalog="")
+    version = lake.load_view("db.v").metadata.current_version
+    assert (version.default_catalog, version.default_namespace) == (None, ("db",))
+    assert (view.properties, view.dialects) == ({"a": "1", "b": "2"}, ["spark"])

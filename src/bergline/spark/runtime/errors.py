@@ -71,13 +71,21 @@ def _near_names(error: AnalysisException, lakes: Lakes) -> list[str]:
 def spark_error(error: BerglineError) -> BerglineError:
     """The same error, also of the PySpark class that the official runtime would raise."""
     base = _pyspark_class(error)
-    if base is None or isinstance(error, PySparkException):
-        return error
+    return error if base is None or isinstance(error, PySparkException) else _twin(error, base, None)
+
+
+def analysis_error(error: BerglineError, condition: str) -> BerglineError:
+    """The same error, also an AnalysisException with a condition of Spark's, which the message begins with."""
+    error.message = f"[{condition}] {error.message}"
+    return _twin(error, AnalysisException, condition)
+
+
+def _twin(error: BerglineError, base: type[PySparkException], condition: str | None) -> BerglineError:
     key = (type(error), base)
     twin_class = _TWINS.setdefault(key, _make_twin(*key))
     twin = twin_class.__new__(twin_class)
     twin.__dict__.update(error.__dict__)
-    twin.__dict__.update(_message=error.message, _errorClass=None, _messageParameters={}, _contexts=[])
+    twin.__dict__.update(_message=error.message, _errorClass=condition, _messageParameters={}, _contexts=[])
     twin.args = error.args
     return twin.with_traceback(error.__traceback__)
 

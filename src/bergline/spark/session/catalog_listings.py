@@ -14,7 +14,7 @@ from bergline.lake.lake import Lake
 from bergline.quoting import dotted
 from bergline.spark.session.session import LakeSession
 from bergline.sql.grammar.spark_types import type_text
-from bergline.sql.names.resolve import Lakes
+from bergline.sql.names.resolve import Lakes, ViewTarget
 from bergline.sql.statements.namespaces import Use
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.show_names import child_namespaces, matching
@@ -48,14 +48,14 @@ def list_catalogs(session: LakeSession, original: Original, catalog: Catalog, pa
 
 
 def refresh_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
-    """Nothing of a lake's table is kept."""
-    if session.lakes.resolve(_parts(tableName)) is None:
+    """Nothing of a lake's table or view is kept."""
+    if session.lakes.resolve_relation(_parts(tableName)) is None:
         original(catalog, tableName)
 
 
 def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
-    """Nothing of a lake's table is kept."""
-    return original(catalog, tableName) if session.lakes.resolve(_parts(tableName)) is None else False
+    """Nothing of a lake's table or view is kept."""
+    return original(catalog, tableName) if session.lakes.resolve_relation(_parts(tableName)) is None else False
 
 
 def cache_table(
@@ -117,7 +117,7 @@ def list_tables(
     dbName: str | None = None,  # noqa: N803
     pattern: str | None = None,
 ) -> Any:
-    """The tables of a namespace, by default the one in use."""
+    """The tables and views of a namespace, by default the one in use."""
     lakes = session.lakes
     if dbName is None:
         placed = None if lakes.current.lake is None else (lakes.default, lakes.current.namespace)
@@ -126,17 +126,21 @@ def list_tables(
     if placed is None:
         return original(catalog, dbName, pattern)
     lake, namespace = placed
-    names = sorted(t.name for t in lake.catalog.list_tables(namespace)) if namespace else []
-    return [_table(lakes, lake, TableName(namespace, name)) for name in matching(names, pattern)]
+    if not namespace:
+        return []
+    tables = {t.name: _table for t in lake.catalog.list_tables(namespace)}
+    kinds = tables | {v.name: _view for v in lake.catalog.list_views(namespace)}
+    return [kinds[name](lakes, lake, TableName(namespace, name)) for name in matching(sorted(kinds), pattern)]
 
 
 def get_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
-    """A table."""
+    """A table or view."""
     placed = session.lakes.place(_parts(tableName))
     if placed is None:
         return original(catalog, tableName)
-    lake, name = placed
-    return _table(session.lakes, lake, TableName(name[:-1], name[-1]))
+    lake, name = placed[0], TableName(placed[1][:-1], placed[1][-1])
+    is_view = not lake.table_exists(name) and session.lakes.find_view(_parts(tableName)) is not None
+    return (_view if is_view else _table)(session.lakes, lake, name)
 
 
 def table_exists(
@@ -146,12 +150,13 @@ def table_exists(
     tableName: str,  # noqa: N803
     dbName: str | None = None,  # noqa: N803
 ) -> Any:
-    """Whether a lake or Spark has a table."""
-    placed = session.lakes.place(_joined(tableName, dbName))
+    """Whether a lake or Spark has a table or view."""
+    full = _joined(tableName, dbName)
+    placed = session.lakes.place(full)
     if placed is None:
         return original(catalog, tableName, dbName)
     lake, name = placed
-    return lake.table_exists(TableName(name[:-1], name[-1]))
+    return lake.table_exists(TableName(name[:-1], name[-1])) or session.lakes.find_view(full) is not None
 
 
 def list_columns(
@@ -161,11 +166,13 @@ def list_columns(
     tableName: str,  # noqa: N803
     dbName: str | None = None,  # noqa: N803
 ) -> Any:
-    """The columns of a table."""
-    table = session.lakes.resolve_table(_joined(tableName, dbName))
+    """The columns of a table or view."""
+    table = session.lakes.resolve_table_or_view(_joined(tableName, dbName))
     if table is None:
         return original(catalog, tableName, dbName)
-    partitions = {f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)}
+    schema = table.view.schema if isinstance(table, ViewTarget) else table.schema
+    specs = () if isinstance(table, ViewTarget) else table.spec.fields
+    partitions = {f.source_id for f in specs if isinstance(f.transform, Identity)}
     return [
         Column(
             name=field.name,
@@ -176,13 +183,23 @@ def list_columns(
             isBucket=False,
             isCluster=False,
         )
-        for field in table.schema.fields
+        for field in schema.fields
     ]
 
 
 def _table(lakes: Lakes, lake: Lake, name: TableName) -> ListedTable:
+    return _listed(lakes, lake, name, lambda: lake.load_table(name).properties, "MANAGED")
+
+
+def _view(lakes: Lakes, lake: Lake, name: TableName) -> ListedTable:
+    return _listed(lakes, lake, name, lambda: lake.load_view(name).properties, "VIEW")
+
+
+def _listed(
+    lakes: Lakes, lake: Lake, name: TableName, properties: Callable[[], dict[str, str]], kind: str
+) -> ListedTable:
     try:
-        comment = lake.load_table(name).properties.get("comment")
+        comment = properties().get("comment")
     except NotFoundError as error:
         if error.kind != "file":
             raise
@@ -192,7 +209,7 @@ def _table(lakes: Lakes, lake: Lake, name: TableName) -> ListedTable:
         catalog=lakes.name_of(lake),
         namespace=list(name.namespace),
         description=comment,
-        tableType="MANAGED",
+        tableType=kind,
         isTemporary=False,
     )
 

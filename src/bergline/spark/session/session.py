@@ -25,14 +25,16 @@ from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_statement
 from bergline.spark.session.merging import explain_merge, run_merge
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
-from bergline.spark.session.tables import SessionTables, SparkEngineContext
+from bergline.spark.session.tables import Relation, SparkEngineContext
+from bergline.spark.session.view_scopes import check_no_time_travel
+from bergline.spark.session.views import SessionViews
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, resolve_write_target
 from bergline.sql.analyze import Statement, analyze
-from bergline.sql.names.resolve import Current, Lakes, Target
+from bergline.sql.names.resolve import Current, Lakes, Target, ViewTarget
 from bergline.sql.names.selector import VersionSelector, with_as_of, with_options
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
@@ -49,6 +51,7 @@ from bergline.sql.statements.create_table import CreateTable, check_exists, plac
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
+from bergline.sql.statements.views import AlterViewAs, CreateView
 from bergline.sql.text.composed import parameter_order
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Edit, Name, SqlText
@@ -70,14 +73,13 @@ class TargetRows(NamedTuple):
     scan: TableScan
 
 
-class LakeSession(SessionTables):
+class LakeSession(SessionViews):
     """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
 
     def __init__(
         self, backend: SparkBackend, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
     ) -> None:
-        super().__init__(backend, Lakes(lakes, default, current, SparkEngineContext(backend, run_sql)))
-        self._run_sql = run_sql
+        super().__init__(backend, Lakes(lakes, default, current, SparkEngineContext(backend, run_sql)), run_sql)
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
@@ -118,6 +120,9 @@ class LakeSession(SessionTables):
                     return self._run(*immediate, {})
             case OtherStatement():
                 check_not_of_lakes(statement, self.lakes)
+            case CreateView() | AlterViewAs():
+                if self.define_view(statement):
+                    return no_result(self._spark)
             case LakeStatement():
                 rows = self._run_on_lakes(statement, args)
                 if rows is not None:
@@ -182,7 +187,7 @@ class LakeSession(SessionTables):
         self,
         query: Query,
         args: Any,
-        ours: Mapping[TableUse, Target],
+        ours: Mapping[TableUse, Relation],
         edits: Iterable[Edit] = (),
         columns: Mapping[TableUse, frozenset[str]] | None = None,
         *,
@@ -190,7 +195,8 @@ class LakeSession(SessionTables):
     ) -> tuple[DataFrame, dict[TableUse, TableScan]]:
         """Run a query, after edits to its text, and say which scans of its tables it was planned with."""
         names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
-        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
+        tables = {use: target for use, target in ours.items() if isinstance(target, Target)}
+        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in tables.items()})
         if query.parsed is not None and not asked.columns:
             return self._parsed_rows(query, args, ours, head)
         more = {use: asked.columns.get(use, frozenset()) | (columns or {}).get(use, frozenset()) for use in ours}
@@ -209,7 +215,7 @@ class LakeSession(SessionTables):
         return found.rows, {use: found.scans[name] for use, name in names.items() if name in found.scans}
 
     def _parsed_rows(
-        self, query: Query, args: Any, ours: Mapping[TableUse, Target], head: str
+        self, query: Query, args: Any, ours: Mapping[TableUse, Relation], head: str
     ) -> tuple[DataFrame, dict[TableUse, TableScan]]:
         """Run a query that the backend parsed: a table that stands in it several times is one relation."""
         same: dict[Any, list[int]] = {}
@@ -241,14 +247,18 @@ class LakeSession(SessionTables):
 
     def _lake_tables(
         self, query: Query, args: Any, known: Mapping[Name, Target] | None = None
-    ) -> dict[TableUse, Target]:
+    ) -> dict[TableUse, Relation]:
         """The lake tables of a query; one that stands twice in it is looked up once: both are the same state of it."""
         check_no_partition_functions(query.sql, self.lakes)
-        ours = {}
-        targets = {use.name: (known or {}).get(use.name) or self.lakes.resolve(use.name) for use in query.tables}
+        ours: dict[TableUse, Relation] = {}
+        targets = {use.name: (known or {}).get(use.name) or self._relation(use.name) for use in query.tables}
         for use in query.tables:
             target = targets[use.name]
-            if target is not None:
+            if isinstance(target, ViewTarget):
+                check_no_time_travel(use, target)
+            if isinstance(target, ViewTarget | DataFrame):
+                ours[use] = target
+            elif target is not None:
                 moment = functools.partial(self._moment, args=args)
                 selector = target.selector
                 if use.as_of is not None:

@@ -1,7 +1,7 @@
 """What table names mean in an attached session: which table of which lake, in what state, and where a new one goes."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -17,10 +17,11 @@ from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
 from bergline.spark.session.session_catalog import SparkSessionCatalog
+from bergline.spark.session.view_scopes import no_versions
 from bergline.spark.session.write_scopes import find_scope
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
-from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
+from bergline.sql.names.resolve import Lakes, Target, ViewTarget, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
 from bergline.sql.names.session_catalog import SESSION_CATALOG
 from bergline.sql.rewrite.metadata_columns import metadata_columns
@@ -30,6 +31,9 @@ from bergline.table.references.changed_rows import Changelog
 from bergline.table.scans.changelog_scan import ChangelogRange, ChangelogScan
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
+
+Relation = Target | ViewTarget | DataFrame
+"""What a name in a query means: a table of a lake, a view, or rows that are taken as they are."""
 
 
 class SessionTables:
@@ -52,9 +56,13 @@ class SessionTables:
 
     def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
         """A table by name, at the version that reader options say; None if it is not ours."""
-        target = self.lakes.resolve(name_parts(name))
+        target = self.lakes.resolve_relation(name_parts(name))
         if target is None:
             return None
+        if isinstance(target, ViewTarget):
+            if options:
+                raise no_versions(target)
+            return cast("DataFrame", self._source(target)).alias(target.view.name.name)
         selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
         source = self._source(Target(target.table, selector))
         if not isinstance(source, TableScan):
@@ -90,8 +98,12 @@ class SessionTables:
             raise InvalidInputError(f"expected a table, found a metadata table of `{target.table.name}`")
         return source
 
-    def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
+    def _source(self, target: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
         """A read of the state that a name means; metadata tables are read at once."""
+        if isinstance(target, DataFrame):
+            return target
+        if isinstance(target, ViewTarget):
+            raise InvalidInputError(f"expected a table, found the view `{target.name}`")
         table, selector = target.table, target.selector
         if selector.changes is not None:
             return self._changes(table, selector.changes).with_columns(more_columns)

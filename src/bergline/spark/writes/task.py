@@ -75,9 +75,19 @@ def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        size += batch.get_total_buffer_size()  # `nbytes` reads offsets, which lists without elements may not have
+        size += batch.get_total_buffer_size()  # nbytes crashes on Spark's empty lists inside of empty lists
         if rows >= _GATHERED_ROWS or size >= most_bytes:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+            yield _combined(waiting)
             waiting, rows, size = [], 0, 0
     if waiting:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield _combined(waiting)
+
+
+def _combined(batches: list[pa.RecordBatch]) -> pa.Table:
+    """One chunk a column; lists are built again, which gives offsets to those inside others that Spark sent without."""
+    table = pa.Table.from_batches(batches)
+    for position, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            chunks = [chunk.filter(pa.repeat(pa.scalar(True), len(chunk))) for chunk in table.column(position).chunks]
+            table = table.set_column(position, field, pa.chunked_array(chunks, field.type))
+    return table.combine_chunks()

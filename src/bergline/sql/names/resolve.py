@@ -1,18 +1,22 @@
 """From names in SQL to tables of a lake."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 
 from bergline.arguments import check_text
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError, near_names
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError, near_names
 from bergline.lake.lake import Lake
 from bergline.sql.names.engine_context import EngineContext, NoEngine
 from bergline.sql.names.selector import VersionSelector, parse_selector
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
+from bergline.table.view import View
+
+T = TypeVar("T")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -20,6 +24,18 @@ class Target(msgspec.Struct, frozen=True):
 
     table: Table
     selector: VersionSelector
+
+
+class ViewTarget(msgspec.Struct, frozen=True):
+    """A view, and the name that its lake is attached under."""
+
+    lake: str
+    view: View
+
+    @property
+    def name(self) -> str:
+        """The name of the view with that of its lake."""
+        return f"{self.lake}.{self.view.name}"
 
 
 class Current(msgspec.Struct):
@@ -49,8 +65,11 @@ class Lakes:
         default: str,
         current: Current | None = None,
         engine: EngineContext | None = None,
+        *,
+        has_temporary_views: bool = True,
     ) -> None:
         self._lakes = lakes
+        self._has_temporary_views = has_temporary_views
         self.current = current or Current()
         self.engine: EngineContext = engine or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
@@ -87,7 +106,7 @@ class Lakes:
         """
         used = self.current.namespace
         if len(name) == 1:
-            is_ours = used and not self.engine.has_temporary_view(name[0])
+            is_ours = used and not (self._has_temporary_views and self.engine.has_temporary_view(name[0]))
             return (self.default, (*used, *name)) if is_ours else None
         if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
             return self._lakes[name[0]], name[1:]
@@ -144,6 +163,56 @@ class Lakes:
             return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
         table = lake.load_table(TableName(rest[:-2], rest[-2]))
         return Target(table, parse_selector(rest[-1], table))
+
+    def resolve_relation(self, name: Name) -> Target | ViewTarget | None:
+        """The table or view that a name means; None if it is not ours, NotFoundError if it is and does not exist."""
+        return self._or_view(self.resolve, name)
+
+    def resolve_table_or_view(self, name: Name) -> Table | ViewTarget | None:
+        """The same for a name that must name no version or metadata table."""
+        return self._or_view(self.resolve_table, name)
+
+    def _or_view(self, resolve: Callable[[Name], T | None], name: Name) -> T | ViewTarget | None:
+        try:
+            return resolve(name)
+        except NotFoundError as error:
+            view = self.find_view(name) if error.kind == "table" else None
+            if view is None:
+                raise
+            return view
+
+    def find_view(self, name: Name) -> ViewTarget | None:
+        """The view that a name means; None if there is none, or if it is not ours."""
+        placed = self.place(name)
+        if placed is None:
+            return None
+        lake, rest = placed
+        try:
+            return ViewTarget(self.name_of(lake), lake.load_view(TableName(rest[:-1], rest[-1])))
+        except (NotFoundError, UnsupportedError):  # a catalog that has no views
+            return None
+
+    def place_new(self, name: Name) -> tuple[Lake, TableName] | None:
+        """Where a view of this name would be created, whatever temporary views there are; None if that is not ours."""
+        if len(name) > 1:
+            placed = self.place(name)
+        elif self.current.lake is None and not self.current.namespace:
+            return None
+        else:
+            placed = self.default, (*self.current.namespace, *name)
+        if placed is None:
+            return None
+        lake, rest = placed
+        if len(rest) < 2:  # noqa: PLR2004
+            raise InvalidInputError(
+                f"expected a namespace before `{name[-1]}`, found none in use",
+                hints=["USE db makes `db` the namespace"],
+            )
+        return lake, new_table_name(lake, rest)
+
+    def within_view(self, lake: str, namespace: Name) -> "Lakes":
+        """The lakes as the query of a view sees them: from its own default namespace, without temporary views."""
+        return Lakes(self._lakes, lake, Current(lake, namespace), self.engine, has_temporary_views=False)
 
     def resolve_table(self, name: Name) -> Table | None:
         """The table that a name means, which must name no version or metadata table of it."""

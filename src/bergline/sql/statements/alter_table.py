@@ -325,15 +325,15 @@ def _set_properties(table: Table, updates: dict[str, str], removals: tuple[str, 
 
 
 def _rename_table(old: Name, new: Name, lakes: Lakes) -> None:
-    """A name without a namespace stays in the table's namespace."""
     placed = lakes.place(old)
     if placed is None:
         return
     lake, name = placed
-    lake.rename_table(TableName(name[:-1], name[-1]), _new_name(lake, name, new, lakes))
+    lake.rename_table(TableName(name[:-1], name[-1]), renamed(lake, name, new, lakes))
 
 
-def _new_name(lake: Lake, name: Name, new: Name, lakes: Lakes) -> TableName:
+def renamed(lake: Lake, name: Name, new: Name, lakes: Lakes) -> TableName:
+    """The name that RENAME TO gives a table or view of a lake: one without a namespace stays in that of the old one."""
     if len(new) == 1:
         return TableName(name[:-1], new[0])
     if len(new) > 2 and lakes.has(new[0]):  # noqa: PLR2004

@@ -22,10 +22,11 @@ from bergline.parquet.read.changelog import changelog_schema
 from bergline.quoting import dotted, quoted_text
 from bergline.sql.grammar.spark_types import column_text, default_size, type_text
 from bergline.sql.grammar.table_text import default_text, partition_terms, shown_properties
-from bergline.sql.names.resolve import Lakes, Target
+from bergline.sql.names.resolve import Lakes, Target, ViewTarget
 from bergline.sql.names.selector import CHANGES
 from bergline.sql.statements.namespaces import NAMESPACE_WORDS
 from bergline.sql.statements.statement import LakeStatement, StatementKind
+from bergline.sql.statements.views import create_view_text, view_rows
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Name, TokenKind
 from bergline.table.scans.partition_union import partition_union
@@ -108,13 +109,15 @@ def describe(statement: DescribeTable | DescribeNamespace, lakes: Lakes) -> pa.T
 
 
 def describe_table(statement: DescribeTable, lakes: Lakes) -> pa.Table | None:
-    """A table's columns and partitions, and with EXTENDED all its details; or one column."""
-    target = lakes.resolve(statement.table)
+    """A table's or view's columns, a table's partitions, and with EXTENDED all its details; or one column."""
+    target = lakes.resolve_relation(statement.table)
     if target is None:
         return None
-    schema = _schema(target)
+    schema = target.view.schema if isinstance(target, ViewTarget) else _schema(target)
     if statement.column is not None:
         return _describe_column(schema, statement.column)
+    if isinstance(target, ViewTarget):
+        return _table(view_rows(target, extended=statement.extended), _COLUMNS)
     rows: list[Row] = [(f.name, type_text(f.type), f.doc) for f in schema.fields]
     if target.selector.metadata_table is None:
         rows += _partitioning(target.table)
@@ -142,10 +145,13 @@ def describe_namespace(statement: DescribeNamespace, lakes: Lakes) -> pa.Table |
 
 
 def show_create_table(statement: ShowCreateTable, lakes: Lakes) -> pa.Table | None:
-    """The statement that would create the table."""
-    table = lakes.resolve_table(statement.table)
+    """The statement that would create the table or view."""
+    schema = pa.schema([pa.field("createtab_stmt", pa.string(), nullable=False)])
+    table = lakes.resolve_table_or_view(statement.table)
     if table is None:
         return None
+    if isinstance(table, ViewTarget):
+        return _table([(create_view_text(table),)], schema)
     columns = ",\n  ".join(column_text(f, default=default_text) for f in table.schema.fields)
     lines = [f"CREATE TABLE {dotted(_full_name(statement.table, lakes))} (\n  {columns})", "USING iceberg"]
     if terms := partition_terms(table.metadata):
@@ -157,7 +163,6 @@ def show_create_table(statement: ShowCreateTable, lakes: Lakes) -> pa.Table | No
         f"{quoted_text(k)} = {quoted_text(v)}" for k, v in shown_properties(table.metadata).items()
     )
     lines.append(f"TBLPROPERTIES (\n  {properties})\n")
-    schema = pa.schema([pa.field("createtab_stmt", pa.string(), nullable=False)])
     return _table([("\n".join(lines),)], schema)
 
 

@@ -21,7 +21,7 @@ class DropTable(LakeStatement, frozen=True):
 
 
 class ForgetCached(LakeStatement, frozen=True):
-    """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table is cached, so it must only exist."""
+    """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table or view is cached, so it must only exist."""
 
     table: Name
     if_exists: bool = False
@@ -69,7 +69,7 @@ def drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:
 def forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
     """Every statement loads the table again: there is nothing to forget."""
     try:
-        return None if lakes.resolve(statement.table) is None else NO_ROWS
+        return None if lakes.resolve_relation(statement.table) is None else NO_ROWS
     except NotFoundError as error:
         if error.kind == "table" and statement.if_exists:
             return NO_ROWS

@@ -8,6 +8,7 @@ from bergline.errors import BerglineError
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import OtherStatement
 from bergline.sql.statements.alter_table import ALTER_TABLE
+from bergline.sql.statements.analyze_table import ANALYZE_TABLE, ANALYZE_TABLES
 from bergline.sql.statements.call import CALL
 from bergline.sql.statements.create_table import CREATE_TABLE
 from bergline.sql.statements.describe import DESCRIBE
@@ -17,6 +18,7 @@ from bergline.sql.statements.refs import REFS
 from bergline.sql.statements.show_names import SHOW_NAMES
 from bergline.sql.statements.show_table import SHOW_TABLE
 from bergline.sql.statements.statement import LakeStatement, StatementKind
+from bergline.sql.statements.views import VIEWS
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import SqlText
@@ -28,7 +30,10 @@ STATEMENTS: tuple[StatementKind[Any], ...] = (
     CREATE_TABLE,
     DROP_TABLE,
     FORGET_CACHED,
+    ANALYZE_TABLE,
+    ANALYZE_TABLES,
     *NAMESPACES,
+    *VIEWS,
     *SHOW_NAMES,
     *SHOW_TABLE,
     *DESCRIBE,

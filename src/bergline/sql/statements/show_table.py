@@ -15,10 +15,11 @@ from bergline.quoting import dotted
 from bergline.sql.grammar.properties import parse_property_key
 from bergline.sql.grammar.spark_types import type_text
 from bergline.sql.grammar.table_text import shown_properties
-from bergline.sql.names.resolve import Lakes
+from bergline.sql.names.resolve import Lakes, ViewTarget
 from bergline.sql.statements.describe import table_details
 from bergline.sql.statements.show_names import matching, parse_namespace, shown_namespace, text_rows
 from bergline.sql.statements.statement import LakeStatement, StatementKind
+from bergline.sql.statements.views import shown_view_properties, view_property
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Name, TokenKind
 from bergline.table.table import Table
@@ -114,16 +115,23 @@ def _values(cursor: Cursor) -> dict[str, str | None]:
 
 
 def show_columns(statement: ShowColumns, lakes: Lakes) -> pa.Table | None:
-    """The names of a table's columns."""
-    table = lakes.resolve_table(statement.table)
-    return None if table is None else text_rows(("col_name",), [(f.name,) for f in table.schema.fields])
+    """The names of a table's or view's columns."""
+    table = lakes.resolve_table_or_view(statement.table)
+    if table is None:
+        return None
+    schema = table.view.schema if isinstance(table, ViewTarget) else table.schema
+    return text_rows(("col_name",), [(f.name,) for f in schema.fields])
 
 
 def show_properties(statement: ShowProperties, lakes: Lakes) -> pa.Table | None:
-    """A table's properties, or one of them."""
-    table = lakes.resolve_table(statement.table)
+    """A table's or view's properties, or one of them."""
+    table = lakes.resolve_table_or_view(statement.table)
     if table is None:
         return None
+    if isinstance(table, ViewTarget):
+        key = statement.key
+        pairs = shown_view_properties(table).items() if key is None else [(key, view_property(table, key))]
+        return text_rows(("key", "value"), list(pairs))
     shown = shown_properties(table.metadata)
     if statement.key is None:
         return text_rows(("key", "value"), list(shown.items()))

@@ -21,7 +21,7 @@ def check(lake: Lake, text: str) -> None:
     ("text", "keyword", "instead"),
     [
         ("REPAIR TABLE db.orders", "REPAIR", "docs/reference/statements.md"),
-        ("ANALYZE TABLE db.orders COMPUTE STATISTICS", "ANALYZE", "docs/reference/statements.md"),
+        ("MSCK REPAIR TABLE db.orders", "MSCK", "docs/reference/statements.md"),
     ],
 )
 def test_statement_on_a_lake_table_is_refused_with_what_to_do(
@@ -34,7 +34,7 @@ def test_statement_on_a_lake_table_is_refused_with_what_to_do(
 
 def test_table_that_is_not_there_is_said_before_the_statement_is_refused(lake: Lake, orders: Table) -> None:
     with pytest.raises(NotFoundError, match=r"db\.order"):
-        check(lake, f"ANALYZE TABLE {str(orders.name)[:-1]}")
+        check(lake, f"REFRESH {str(orders.name)[:-1]}")
 
 
 @pytest.mark.usefixtures("orders")
@@ -45,6 +45,6 @@ def test_statement_that_does_not_parse_is_an_error_only_where_it_is_about_a_lake
 
 
 @pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("text", ["DELETE FROM elsewhere.orders LIMIT 1", "ANALYZE TABLE orders", "SET a = 1"])
+@pytest.mark.parametrize("text", ["DELETE FROM elsewhere.orders LIMIT 1", "REFRESH orders", "SET a = 1"])
 def test_statement_on_what_is_not_ours_is_left_to_the_engine(lake: Lake, text: str) -> None:
     check(lake, text)
