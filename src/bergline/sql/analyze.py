@@ -62,6 +62,8 @@ def analyze(sql: SqlText, read: ReadQuery = read_query) -> Statement:
     changes_rows = read_row_level(sql)
     if changes_rows is not None:
         return changes_rows
+    if keyword == "SET" and sql.has_word("SELECT"):
+        return read(sql)
     if keyword not in QUERY_WORDS:
         return read_other(sql, FIRST_WORDS)
     return read_insert(sql, read) or read(sql)

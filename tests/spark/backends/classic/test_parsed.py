@@ -1,0 +1,147 @@
+"""Queries on lake tables as Spark's own parser reads them: whatever runs on Parquet runs here, and gives the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import py4j.clientserver
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from bergline import Lake
+
+pytestmark = pytest.mark.spark
+
+ROWS = """
+SELECT id, id % 3 AS k, named_struct('a', id, 'b', concat('x', id)) AS s, array(id, id + 1) AS arr,
+  timestamp '2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 20 * id) AS ts, map('v', id) AS m
+FROM range(8)
+"""
+QUERIES = (
+    "TABLE {t} |> WHERE id < 4 |> AGGREGATE sum(id) AS n GROUP BY k |> ORDER BY k",
+    "FROM {t} |> EXTEND id + 1 AS more |> SELECT more |> ORDER BY more",
+    "SELECT window.start, count(*) FROM {t} GROUP BY window(ts, '1 hour') ORDER BY 1",
+    "SELECT * FROM (SELECT id, k FROM {t}) PIVOT (sum(id) AS n, max(id + 1) AS m FOR k IN (0 AS zero, 1 AS one))",
+    "SELECT * FROM (SELECT id, k FROM {t}) UNPIVOT (v FOR c IN (id, k)) ORDER BY v, c",
+    "SELECT IDENTIFIER('upper')(s.b) FROM {t} ORDER BY 1",
+    """
+    WITH RECURSIVE r(n) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4)
+    SELECT n, k FROM r JOIN {t} ON id = n ORDER BY n
+    """,
+    "SELECT /* one /* inside */ another */ count(*) FROM {t} -- the end",
+    "SELECT struct(id x, k y) FROM {t} ORDER BY 1",
+    "SELECT transform(arr, (v, i) -> v * i + id), filter(arr, v -> v > 3) FROM {t} ORDER BY id",
+    "SELECT a.id, b.n FROM {t} a, LATERAL (SELECT count(*) AS n FROM {u} WHERE {u}.k = a.k) b ORDER BY a.id",
+    "SELECT id, v FROM {t} LATERAL VIEW explode(arr) AS v WHERE v > 6 ORDER BY id, v",
+    "SELECT (SELECT max(id) FROM {u}) AS m, count(*) FROM {t} GROUP BY (SELECT max(id) FROM {u})",
+    "SELECT {t}.id, {t}.s.a, {u}.k FROM {t} JOIN {u} ON {t}.id = {u}.id WHERE {t}.k = 1 ORDER BY 1",
+    "SELECT {t}.* FROM {t} JOIN {t} AS other USING (id) WHERE other.id > 5 ORDER BY id",
+    "SELECT id FROM {t} WHERE id IN (SELECT id FROM {u}) AND EXISTS (SELECT 1 FROM {u} x WHERE x.id = {t}.id) ORDER BY 1",
+    "SELECT k, id, row_number() OVER w AS n FROM {t} WINDOW w AS (PARTITION BY k ORDER BY id DESC) ORDER BY k, n",
+    "SELECT k, count(*) FROM {t} GROUP BY GROUPING SETS ((k), ()) ORDER BY k",
+    "SELECT k, sum(id) FILTER (WHERE id > 2) FROM {t} GROUP BY ALL ORDER BY 1",
+    "SELECT * EXCEPT (s, arr, ts, m) FROM {t} ORDER BY id LIMIT 3 OFFSET 2",
+    "(SELECT id FROM {t} EXCEPT SELECT id FROM {u} WHERE k = 0) UNION ALL (SELECT id FROM {u} LIMIT 0) ORDER BY id",
+    "WITH q AS (SELECT id FROM {t}), {w} AS (SELECT id + 1 AS id FROM q) SELECT * FROM {w} ORDER BY id",
+    "SELECT m['v'], m.v FROM {t} TABLESAMPLE (100 PERCENT) ORDER BY 1",
+    "SELECT * FROM VALUES (1), (2) AS v(id) NATURAL JOIN (SELECT id FROM {t}) ORDER BY id",
+    "SELECT nope FROM {t}",
+    "SELECT id, count(*) FROM {t}",
+    "SELECT id FROM {t} WHERE",
+    "SELECT s.nope FROM {t}",
+    "SELECT id FROM {t} JOIN {u} ON true",
+    "SELECT 1 / (id - id) FROM {t}",
+    "SELECT nosuch(id) FROM {t}",
+)
+
+
+@pytest.fixture
+def twins(spark: SparkSession, lake: Lake, tmp_path: Path) -> dict[str, dict[str, str]]:
+    """Two tables of the lake, and temporary views of Parquet files with the same rows."""
+    names = {"lake": {"w": "w"}, "parquet": {"w": "w"}}
+    for table, where in {"t": "true", "u": "id < 6"}.items():
+        rows = spark.sql(ROWS).where(where)
+        rows.writeTo(f"db.{table}").using("iceberg").create()
+        rows.write.parquet(str(tmp_path / table))
+        spark.read.parquet(str(tmp_path / table)).createOrReplaceTempView(f"p{table}")
+        names["lake"][table], names["parquet"][table] = f"db.{table}", f"p{table}"
+    return names
+
+
+def answer(spark: SparkSession, text: str) -> Any:
+    try:
+        frame = spark.sql(text)
+        return frame.columns, [row.asDict(recursive=True) for row in frame.collect()]
+    except PySparkException as error:
+        return type(error).__name__.removeprefix("_"), error.getCondition(), error.getSqlState()
+
+
+def test_queries_give_what_they_give_on_parquet(spark: SparkSession, twins: dict[str, dict[str, str]]) -> None:
+    found = {q: answer(spark, q.format(**twins["lake"])) for q in QUERIES}
+    expected = {q: answer(spark, q.format(**twins["parquet"])) for q in QUERIES}
+    assert {q: (found[q], expected[q]) for q in QUERIES if found[q] != expected[q]} == {}
+
+
+def test_statements_of_spark_read_lake_tables(spark: SparkSession, twins: dict[str, dict[str, str]]) -> None:
+    assert twins
+    spark.sql("DECLARE OR REPLACE VARIABLE most INT")
+    spark.sql("SET VAR most = (SELECT max(id) FROM db.t)")
+    assert spark.sql("SELECT id FROM db.t WHERE id = most").collect()[0][0] == 7
+    spark.sql("CREATE TABLE default.copied USING parquet AS WITH q AS (SELECT id, k FROM db.t) SELECT * FROM q")
+    try:
+        spark.sql("INSERT INTO default.copied SELECT id, k FROM db.u WHERE id IN (TABLE db.t |> SELECT id)")
+        assert spark.table("default.copied").count() == 14
+    finally:
+        spark.sql("DROP TABLE default.copied")
+        spark.sql("DROP TEMPORARY VARIABLE most")
+
+
+def test_a_table_is_one_relation(spark: SparkSession, lake: Lake, twins: dict[str, dict[str, str]]) -> None:
+    assert twins
+    grouped = "(SELECT id, max(k) FROM db.t GROUP BY id)"
+    query = f"SELECT a.id FROM {grouped} a JOIN {grouped} b USING (id)"
+    with_reuse = spark.sql(query)
+    with_reuse.collect()
+    assert "ReusedExchange" in with_reuse._jdf.queryExecution().executedPlan().toString()
+    first, second = (spark.sql("SELECT * FROM db.t") for _ in range(2))
+    assert first.sameSemantics(second)
+    lake.load_table("db.t").append(first.limit(1).toArrow())
+    assert not first.sameSemantics(spark.sql("SELECT * FROM db.t"))
+    assert (first.count(), spark.sql("SELECT * FROM db.t").count()) == (8, 9)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The calls that go to the JVM, without those that release objects."""
+    sent: list[str] = []
+    original = py4j.clientserver.ClientServerConnection.send_command
+
+    def counted(self: Any, command: str, *args: Any, **kwargs: Any) -> Any:
+        if not command.startswith("m\nd"):
+            sent.append(command)
+        return original(self, command, *args, **kwargs)
+
+    monkeypatch.setattr(py4j.clientserver.ClientServerConnection, "send_command", counted)
+    return iter([sent])
+
+
+def test_a_use_of_a_table_takes_few_calls(
+    spark: SparkSession, twins: dict[str, dict[str, str]], calls: Iterator[list[str]]
+) -> None:
+    assert twins
+    sent = next(calls)
+
+    def count(text: str) -> int:
+        spark.sql(text)
+        sent.clear()
+        spark.sql(text)
+        return len(sent)
+
+    none, one, two = (
+        count(text)
+        for text in ("SELECT 1", "SELECT id FROM db.t LIMIT 1", "SELECT t.id FROM db.t JOIN db.u ON t.id = u.id")
+    )
+    assert one <= 80, one
+    assert two - one <= 35, (one, two)
+    assert none <= 35, none
