@@ -16,7 +16,7 @@ from bergline.table.scans.scan import TableScan
 MOST_FILES_UNFILTERED = 32
 """A table of so many files is read whole by Spark's own reader: finding the files that a query needs takes longer."""
 _MOST_FILES_KEPT = 100_000
-_MOST_KEPT = 1000
+_MOST_KEPT = 256
 _NAME_MAPPING = "schema.name-mapping.default"
 _FILES = "total-data-files"
 
