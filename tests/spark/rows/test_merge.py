@@ -258,6 +258,7 @@ def test_only_columns_that_are_set_to_their_own_name_are_added(spark: SparkSessi
         spark.sql(f"MERGE WITH SCHEMA EVOLUTION INTO db.t USING {source} WHEN MATCHED THEN UPDATE SET other = 5")
 
 
+@pytest.mark.usefixtures("pruned_reads")
 def test_conditions_on_the_target_skip_files(spark: SparkSession, lake: Lake) -> None:
     spark.sql("CREATE TABLE db.p (id BIGINT, day STRING) USING iceberg PARTITIONED BY (day)")
     for day in ("a", "b", "c"):
@@ -366,6 +367,7 @@ def test_merge_into_by_the_builder(spark: SparkSession, make: Callable[..., Tabl
         numbers.mergeInto("db.t", F.expr("t.id = r.id")).whenNotMatchedBySource().updateAll()
 
 
+@pytest.mark.usefixtures("pruned_reads")
 def test_builder_skips_files_by_the_condition(spark: SparkSession, lake: Lake) -> None:
     spark.sql("CREATE TABLE db.p (id BIGINT, day STRING) USING iceberg PARTITIONED BY (day)")
     for day in ("a", "b"):

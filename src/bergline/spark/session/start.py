@@ -45,7 +45,7 @@ def session(
         spark = SparkSession.builder.config(map={**settings}).getOrCreate()
     backend = session_backend(spark)
     attach_lakes(spark, _chosen_lakes(backend, name, given))
-    if is_new and backend.has_local_executors and not spark.sparkContext.getConf().contains(_PARTITIONS):
+    if is_new and backend.has_local_executors and not backend.settings_under(_PARTITIONS):
         # two hundred tasks for each join take longer than the join of what one machine has
         spark.conf.set(_PARTITIONS, str(backend.task_slots))
     return spark
