@@ -9,8 +9,8 @@ from bergline.sql.queries.query import (
     Insert,
     OtherStatement,
     Query,
+    QueryReader,
     QueryWrapper,
-    ReadQuery,
     RowLevel,
     TruncateTable,
 )
@@ -38,7 +38,7 @@ Statement = (
 )
 
 
-def analyze(sql: SqlText, read: ReadQuery = read_query) -> Statement:
+def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
     """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables.
 
     `read` finds the tables of a query: an engine may have a parser of its own for that.
@@ -69,7 +69,7 @@ def analyze(sql: SqlText, read: ReadQuery = read_query) -> Statement:
     return read_insert(sql, read) or read(sql)
 
 
-def _wrapper(sql: SqlText, read: ReadQuery) -> QueryWrapper | ExplainedChange | OtherStatement | None:
+def _wrapper(sql: SqlText, read: QueryReader) -> QueryWrapper | ExplainedChange | OtherStatement | None:
     """A statement that wraps another; None if the text is not one."""
     parsed = parse_head(sql)
     if parsed is None:
@@ -93,7 +93,9 @@ def _wrapper(sql: SqlText, read: ReadQuery) -> QueryWrapper | ExplainedChange | 
     return OtherStatement(kind, dotted_names(sql), error)
 
 
-def _create_as(sql: SqlText, statement: CreateTable, source: SqlText, read: ReadQuery) -> CreateTable | OtherStatement:
+def _create_as(
+    sql: SqlText, statement: CreateTable, source: SqlText, read: QueryReader
+) -> CreateTable | OtherStatement:
     """CREATE TABLE … AS: what its query reads, also should the table be the engine's own."""
     start = sql.text.rindex(source.text)
     query = analyze(source, read)

@@ -30,6 +30,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.spark.audits import check, in_range, not_null, query, references, row_count, unique
+from bergline.spark.reads import relations
 
 Check = Callable[[Any, Lake], None]
 CHECKS: dict[str, Check] = {}
@@ -441,13 +442,16 @@ def filters_on_frames_prune_files_and_lose_no_rows(spark: Any, lake: Lake) -> No
     for text in ("id = 2", "pruned.id = 2", "id + 0 = 2", "CAST(id AS STRING) = '2'"):
         assert _ids(frame.where(text)) == [2], text
     assert _files_read(frame.where(F.length("s") == 5)) == 4
-    for text, files in {
-        "SELECT * FROM db.pruned WHERE id = 2 AND s LIKE 'text%'": 1,
-        "SELECT p.id FROM db.pruned AS p WHERE p.day > DATE '2026-01-02' OR id = 0": 3,
-        "WITH q AS (SELECT * FROM db.pruned WHERE NOT id IN (1, 2)) SELECT * FROM q": 2,
-        "SELECT id FROM (SELECT * FROM db.pruned LIMIT 100) WHERE id = 2": 4,
-    }.items():
-        assert _files_read(spark.sql(text)) == files, text
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(relations, "MOST_FILES_UNFILTERED", -1)
+        relations.KEPT.clear()
+        for text, files in {
+            "SELECT * FROM db.pruned WHERE id = 2 AND s LIKE 'text%'": 1,
+            "SELECT p.id FROM db.pruned AS p WHERE p.day > DATE '2026-01-02' OR id = 0": 3,
+            "WITH q AS (SELECT * FROM db.pruned WHERE NOT id IN (1, 2)) SELECT * FROM q": 2,
+            "SELECT id FROM (SELECT * FROM db.pruned LIMIT 100) WHERE id = 2": 4,
+        }.items():
+            assert _files_read(spark.sql(text)) == files, text
     few = frame.filter(frame.id < 3).filter(frame.id > 0)
     assert _files_read(few) == 2
     assert sorted(map(tuple, few.select(frame.id, few["s"]).collect())) == [(1, "text1"), (2, "text2")]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import msgspec
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
-from bergline.sql.queries.query import Insert, OtherStatement, Query, ReadQuery
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryReader
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
@@ -31,7 +31,7 @@ class InsertHead(msgspec.Struct, frozen=True):
     options: dict[str, str] = {}
 
 
-def read_insert(sql: SqlText, read: ReadQuery) -> Insert | OtherStatement | None:
+def read_insert(sql: SqlText, read: QueryReader) -> Insert | OtherStatement | None:
     """An INSERT into a table; None if the text is not one."""
     try:
         head = parse_insert_head(sql)

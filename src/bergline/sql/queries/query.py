@@ -134,5 +134,5 @@ class OtherStatement(msgspec.Struct, frozen=True):
     leave_to_engine: bool = False
 
 
-ReadQuery = Callable[[SqlText], Query | OtherStatement]
+QueryReader = Callable[[SqlText], Query | OtherStatement]
 """Finds the tables of a query; for a text that is none, or that cannot be read, what is known of it."""
