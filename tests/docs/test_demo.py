@@ -39,8 +39,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def masked(text: str) -> list[str]:
     """Lines without what differs from run to run: snapshot ids (numbered as they come) and random names."""
     seen: dict[str, str] = {}
-    text = re.sub(r"\d{12,}", lambda m: seen.setdefault(m[0], f"<id{len(seen)}>"), text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "<uuid>", text)
+    text = re.sub(r"\d{12,}", lambda m: seen.setdefault(m[0], f"<id{len(seen)}>"), text)
     text = re.sub(r"id=\d+, customer=.*", "<one of the failing rows>", text)
     return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines() if line.strip()]
 
