@@ -58,6 +58,11 @@ from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.commits.isolation import NO_ISOLATION
 from bergline.table.scans.scan import TableScan
 
+_QUERIES = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
+_LONGEST_START = 100
+_IDENTIFIER = "identifier"
+"""A clause whose argument may be a name that stands elsewhere."""
+
 
 class TargetTable(NamedTuple):
     """The table that a statement changes: where it stands in the text, and what that means."""
@@ -83,7 +88,15 @@ class LakeSession(SessionViews):
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
-        return self._run(SqlText(check_text(text, "a statement as text")), args, frames)
+        if self._is_plainly_sparks(check_text(text, "a statement as text")):
+            return self._run_sql(text, args, **frames)
+        return self._run(SqlText(text), args, frames)
+
+    def _is_plainly_sparks(self, text: str) -> bool:
+        """Whether a text is a query that can name no table of a lake: without USE these have names of several parts."""
+        words = text[:_LONGEST_START].split(maxsplit=1)
+        is_query = bool(words) and words[0].upper() in _QUERIES and self.lakes.current == Current()
+        return is_query and "." not in text and _IDENTIFIER not in text.lower()
 
     def _run(self, sql: SqlText, args: Any, frames: dict[str, Any]) -> DataFrame:
         sql, args = with_identifiers(sql, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))

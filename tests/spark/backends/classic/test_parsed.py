@@ -144,4 +144,4 @@ def test_a_use_of_a_table_takes_few_calls(
     )
     assert one <= 80, one
     assert two - one <= 35, (one, two)
-    assert none <= 35, none
+    assert none <= 12, none
