@@ -1,14 +1,13 @@
 """The same statements through the official runtime and through bergline: the same answers, the same metadata."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_statements import ASK, ask
 from peers import OfficialRuntime
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import bergline
@@ -16,17 +15,6 @@ from bergline import Lake, Table
 
 pytestmark = [pytest.mark.official, pytest.mark.spark]
 
-ASK = """
-def ask(text):
-    try:
-        frame = spark.sql(text)
-        rows = [list(row) for row in frame.collect()]
-    except Exception:
-        return "refused"
-    return [[f"{f.name} {f.dataType.simpleString()} {f.nullable}" for f in frame.schema.fields], rows]
-
-result = [ask(text) for text in statements]
-"""
 
 NAMESPACES = """
 CREATE NAMESPACE IF NOT EXISTS db
@@ -396,15 +384,6 @@ def theirs(official_runtime: OfficialRuntime, tmp_path: Path) -> Iterator[Lake]:
     with bergline.connect(f"sqlite:///{home}/catalog.db", warehouse=home / "warehouse", create=True) as lake:
         lake.create_namespace("db", {"owner": "root"})
         yield lake
-
-
-def ask(spark: SparkSession, text: str) -> Any:
-    try:
-        frame = spark.sql(text)
-    except PySparkException:
-        return "refused"
-    rows = json.loads(json.dumps([list(row) for row in frame.collect()], default=str))
-    return [[f"{f.name} {f.dataType.simpleString()} {f.nullable}" for f in frame.schema.fields], rows]
 
 
 def plain(answer: Any, home: Path) -> str:

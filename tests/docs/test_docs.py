@@ -230,18 +230,23 @@ def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
     assert said == shown
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(600)
-def test_guide_to_starting_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/start.md"), re.DOTALL)
-    done = subprocess.run(
+def run_on_spark(name: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run the one example of a guide, which starts Spark."""
+    (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
+    return subprocess.run(
         [sys.executable, "-c", example],
-        cwd=tmp_path,
+        cwd=directory,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_guide_to_starting_runs(tmp_path: Path) -> None:
+    done = run_on_spark("guides/start.md", tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr[-2000:]
     assert (tmp_path / "lake" / "catalog.db").is_file()
 
@@ -249,15 +254,7 @@ def test_guide_to_starting_runs(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/pipeline.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example],
-        cwd=tmp_path,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_on_spark("guides/pipeline.md", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "published and tagged `daily-2026-03-31-final`" in done.stdout
 

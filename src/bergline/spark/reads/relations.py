@@ -10,14 +10,13 @@ from collections.abc import Hashable
 from pyspark.sql import DataFrame
 
 from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.table.scans.scan import TableScan
 
 MOST_FILES_UNFILTERED = 32
 """A table of so many files is read whole by Spark's own reader: finding the files that a query needs takes longer."""
-_MOST_FILES_KEPT = 100_000
 _MOST_KEPT = 256
-_NAME_MAPPING = "schema.name-mapping.default"
 _FILES = "total-data-files"
 
 
@@ -26,8 +25,7 @@ class KeptRelations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._frames: OrderedDict[Hashable, tuple[DataFrame | None, int, TableScan]] = OrderedDict()
-        self._files = 0
+        self._frames: OrderedDict[Hashable, tuple[DataFrame | None, TableScan]] = OrderedDict()
 
     def find(self, key: Hashable) -> tuple[bool, DataFrame | None]:
         """Whether a scan was looked at, and its frame; None if it cannot be kept."""
@@ -37,22 +35,17 @@ class KeptRelations:
             self._frames.move_to_end(key)
             return True, self._frames[key][0]
 
-    def keep(self, key: Hashable, frame: DataFrame | None, files: int, scan: TableScan) -> None:
-        """Keep a frame; the scan is kept with it, for what is known by its identity stays alive."""
+    def keep(self, key: Hashable, frame: DataFrame | None, scan: TableScan) -> None:
+        """Keep a frame; with the scan, since the key has the identity of its storage."""
         with self._lock:
-            if files > _MOST_FILES_KEPT or key in self._frames:
-                return
-            self._frames[key] = frame, files, scan
-            self._files += files
-            while self._files > _MOST_FILES_KEPT or len(self._frames) > _MOST_KEPT:
-                _, (_, dropped, _) = self._frames.popitem(last=False)
-                self._files -= dropped
+            self._frames[key] = frame, scan
+            while len(self._frames) > _MOST_KEPT:
+                self._frames.popitem(last=False)
 
     def clear(self) -> None:
         """Forget all frames."""
         with self._lock:
             self._frames.clear()
-            self._files = 0
 
 
 KEPT = KeptRelations()
@@ -71,7 +64,7 @@ def relation_key(scan: TableScan, backend: SparkBackend) -> Hashable | None:
         version.branch,
         version.schema.schema_id,
         tuple(field.name for field in scan.schema.fields),
-        metadata.properties.get(_NAME_MAPPING),
+        metadata.properties.get(NAME_MAPPING_PROPERTY),
         tuple(spec.spec_id for spec in metadata.partition_specs),
     )
 

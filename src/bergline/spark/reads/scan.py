@@ -60,16 +60,17 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
     key = relation_key(scan, backend)
     if key is None:
         return None
+    remember_scan(scan)
     is_known, kept = KEPT.find(key)
     if is_known or not has_few_files(scan) or unreadable(scan.schema):
         return kept
     plan = scan.plan()
     groups = choose_groups(plan, backend, scan.io)[1]
     if any(group.reader != "native" for group in groups):
-        KEPT.keep(key, None, 0, scan)
+        KEPT.keep(key, None, scan)
         return None
     rows = with_provenance(_frame(plan, plan, groups, backend, scan.io), scan)
-    KEPT.keep(key, rows, len(plan.files), scan)
+    KEPT.keep(key, rows, scan)
     return rows
 
 

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from bergline import Lake
+from bergline.errors import NotFoundError
 
 pytestmark = pytest.mark.spark
 
@@ -109,6 +110,19 @@ def test_a_table_is_one_relation(spark: SparkSession, lake: Lake, twins: dict[st
     lake.load_table("db.t").append(first.limit(1).toArrow())
     assert not first.sameSemantics(spark.sql("SELECT * FROM db.t"))
     assert (first.count(), spark.sql("SELECT * FROM db.t").count()) == (8, 9)
+
+
+def test_a_file_that_went_away_is_named_though_the_relation_was_kept(
+    spark: SparkSession, lake: Lake, twins: dict[str, dict[str, str]]
+) -> None:
+    assert twins
+    table = lake.load_table("db.t")
+    query = "SELECT sum(id) FROM db.t"
+    assert spark.sql(query).collect()[0][0] == 28
+    paths = [planned.file.file_path for planned in table.scan().plan().files]
+    table.io.delete(paths)
+    with pytest.raises(NotFoundError, match=f"which snapshot {table.metadata.current_snapshot_id} needs"):
+        spark.sql(query).collect()
 
 
 @pytest.fixture

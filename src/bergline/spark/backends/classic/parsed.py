@@ -20,7 +20,7 @@ from bergline.sql.queries.time_travel import time_travel_clauses
 from bergline.sql.text.names import dotted_names, parse_name
 from bergline.sql.text.tokens import Name, SqlText
 
-_TIME_TRAVEL = "RelationTimeTravel"
+_RELATION, _TIME_TRAVEL = "UnresolvedRelation", "RelationTimeTravel"
 _CREATED = {
     "CreateView": "CREATE VIEW",
     "CreateViewCommand": "CREATE VIEW",
@@ -28,7 +28,7 @@ _CREATED = {
 }
 _WRITING = ("INSERT", "CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
-STREAM = "STREAM"
+_STREAM = "STREAM"
 """An option that no table has, for `FROM STREAM db.orders`."""
 
 
@@ -108,11 +108,9 @@ def _cte_substitution(spark: SparkSession) -> Any:
 def _relations(plan: Any) -> Iterator[tuple[Any, TableUse]]:
     for part in (plan, *scala_items(plan.subqueriesAll())):
         for leaf in scala_items(part.collectLeaves()):
-            match leaf.nodeName():
-                case "UnresolvedRelation":
-                    yield leaf, _use(leaf)
-                case name if name == _TIME_TRAVEL:
-                    yield leaf, _use(leaf.relation())
+            kind = leaf.nodeName()
+            if kind in {_RELATION, _TIME_TRAVEL}:
+                yield leaf, _use(leaf if kind == _RELATION else leaf.relation())
 
 
 def _use(relation: Any) -> TableUse:
@@ -120,7 +118,7 @@ def _use(relation: Any) -> TableUse:
     options = relation.options()
     given = [] if options.isEmpty() else [(str(key), str(options.get(key))) for key in options.keySet()]
     if relation.isStreaming():
-        given.append((STREAM, "true"))
+        given.append((_STREAM, "true"))
     text = str(relation.tableName())
     name = tuple(text.split(".")) if _PLAIN_NAME.fullmatch(text) else parse_name(text, "a table name")
     return TableUse(name, start, end, None, add_alias=False, options=tuple(given))
