@@ -7,6 +7,7 @@ from bergline.sql.queries.insert import read_insert
 from bergline.sql.queries.merge import MergeInto, read_merge
 from bergline.sql.queries.query import (
     Insert,
+    MultiInsert,
     OtherStatement,
     Query,
     QueryReader,
@@ -29,6 +30,7 @@ Statement = (
     LakeStatement
     | Query
     | Insert
+    | MultiInsert
     | MergeInto
     | RowLevel
     | TruncateTable
@@ -59,7 +61,7 @@ def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
         return _create_as(sql, statement, statement.source, read)
     if statement is not None:
         return statement
-    changes_rows = read_row_level(sql)
+    changes_rows = read_row_level(sql, read)
     if changes_rows is not None:
         return changes_rows
     if keyword == "SET" and sql.has_word("SELECT"):

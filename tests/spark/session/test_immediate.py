@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rows import order_rows
 
@@ -61,3 +62,21 @@ def test_rows_change_by_a_text_too(spark: SparkSession, filled: Table) -> None:
     assert rows(spark, f"SELECT id, amount FROM {filled.name}") == [(3, 1.0)]
     spark.sql(f"EXECUTE IMMEDIATE 'TRUNCATE TABLE {filled.name}'")
     assert rows(spark, f"SELECT id FROM {filled.name}") == []
+
+
+def test_the_result_may_go_to_variables(spark: SparkSession, filled: Table) -> None:
+    assert filled
+    for name, kind in {"least": "BIGINT", "most": "BIGINT"}.items():
+        spark.sql(f"DECLARE OR REPLACE VARIABLE {name} {kind}")
+    try:
+        text = "EXECUTE IMMEDIATE 'SELECT min(id), max(id) FROM db.orders WHERE id < :n' INTO least, most USING 3 AS n"
+        spark.sql(text)
+        assert rows(spark, "SELECT least, most") == [(1, 2)]
+        spark.sql("EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = 99' INTO least")
+        assert rows(spark, "SELECT least IS NULL") == [(True,)]
+        with pytest.raises(PySparkException) as caught:
+            spark.sql("EXECUTE IMMEDIATE 'SELECT id FROM db.orders' INTO least")
+        assert caught.value.getCondition() == "ROW_SUBQUERY_TOO_MANY_ROWS"
+    finally:
+        for name in ("least", "most"):
+            spark.sql(f"DROP TEMPORARY VARIABLE {name}")

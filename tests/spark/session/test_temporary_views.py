@@ -10,6 +10,7 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
+    InvalidInputError,
     NotFoundError,
     UnsupportedError,
 )
@@ -99,16 +100,18 @@ def test_temporary_views_of_sparks_own_tables_stay_sparks(spark: SparkSession) -
         ("SELECT * FROM IDENTIFIER('db.ordres')", NotFoundError, r"no table `db\.ordres`"),
         ("SELECT * FROM IDENTIFIER('nowhere.t')", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
         (
-            "EXECUTE IMMEDIATE 'SELECT max(id) FROM db.orders' INTO x",
-            UnsupportedError,
-            "IMMEDIATE … INTO on",
+            "EXECUTE IMMEDIATE 'DELETE FROM db.orders' INTO x",
+            InvalidInputError,
+            "expected a query in EXECUTE IMMEDIATE … INTO",
         ),
         ("EXECUTE IMMEDIATE 'SELECT * FROM db.ordres'", NotFoundError, r"no table `db\.ordres`"),
         (
-            "FROM db.orders INSERT INTO db.orders SELECT * INSERT INTO db.orders SELECT *",
-            UnsupportedError,
-            "cannot insert into several tables in one statement",
+            "FROM db.orders INSERT INTO db.orders SELECT * INSERT INTO db.ordres SELECT *",
+            NotFoundError,
+            r"no table `db\.ordres`",
         ),
+        ("CREATE TABLE db.new (id INT) USING csv", InvalidInputError, "expected `USING iceberg` for a table of a lake"),
+        ("DESCRIBE db.orders PARTITION (region = 'eu')", UnsupportedError, "cannot describe one partition"),
         ("SELECT system.bucket(4, id) FROM db.orders", UnsupportedError, r"cannot call `system\.bucket` in a query"),
         ("SELECT lake.system.days(current_date())", UnsupportedError, r"cannot call `lake\.system\.days` in a query"),
     ],

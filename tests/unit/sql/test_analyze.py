@@ -74,11 +74,12 @@ def test_create_as_keeps_its_query_and_what_it_reads() -> None:
 def test_other_formats_are_sparks_even_where_the_rest_is_not_understood() -> None:
     text = "CREATE TABLE s.t (a INTERVAL DAY) USING parquet CLUSTERED BY (a, b) SORTED BY (c) INTO 4 BUCKETS"
     statement = meaning(text)
-    assert isinstance(statement, OtherStatement)
-    assert statement.subject is None
-    copy = meaning("CREATE TABLE s.t USING parquet AS SELECT * FROM db.orders")
-    assert isinstance(copy, Query)
-    assert rewrite_query(copy, {copy.tables[0]: "f"}).text.endswith("AS SELECT * FROM {f} AS `orders`")
+    assert isinstance(statement, CreateTable)
+    assert isinstance(statement.refusal, BerglineError)
+    copy = meaning("CREATE TABLE s.t USING csv CLUSTERED BY (a, b) INTO 4 BUCKETS AS SELECT * FROM db.orders")
+    assert isinstance(copy, CreateTable)
+    assert copy.whole is not None
+    assert rewrite_query(copy.whole, {copy.whole.tables[0]: "f"}).text.endswith("AS SELECT * FROM {f} AS `orders`")
 
 
 def test_text_that_cannot_be_read_keeps_its_error_for_later() -> None:

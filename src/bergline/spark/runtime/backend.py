@@ -6,6 +6,7 @@ so it imports nothing that plans.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -294,8 +295,12 @@ class SparkBackend(Protocol):
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
         ...
 
+    def sql_formatter(self) -> Formatter:
+        """A new formatter of PySpark's own for the `{names}` in a statement."""
+        ...
+
     def read_query(self, sql: "SqlText") -> "Query | OtherStatement":
-        """The tables of a statement without arguments."""
+        """The tables of a statement."""
         ...
 
     @property

@@ -135,7 +135,7 @@ def list_tables(
 
 def get_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
     """A table or view."""
-    placed = session.lakes.place(_parts(tableName))
+    placed = session.lakes.place_existing(_parts(tableName))
     if placed is None:
         return original(catalog, tableName)
     lake, name = placed[0], TableName(placed[1][:-1], placed[1][-1])
@@ -152,7 +152,7 @@ def table_exists(
 ) -> Any:
     """Whether a lake or Spark has a table or view."""
     full = _joined(tableName, dbName)
-    placed = session.lakes.place(full)
+    placed = session.lakes.place_existing(full)
     if placed is None:
         return original(catalog, tableName, dbName)
     lake, name = placed

@@ -1,15 +1,16 @@
 """Texts and names that Spark works out when a statement is run: EXECUTE IMMEDIATE, and IDENTIFIER's expressions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from pyspark.errors import PySparkException
 
-from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.spark.runtime.backend import RunSql
-from bergline.sql.analyze import analyze
+from bergline.sql.analyze import Statement
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.queries.query import Insert, Query, RowLevel, TruncateTable
+from bergline.sql.queries.query import Insert, MultiInsert, Query, RowLevel, TruncateTable
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import loose_names
@@ -24,32 +25,45 @@ def constant(expression: str, args: Any, run_sql: RunSql) -> Any:
         return None
 
 
-def immediate_statement(sql: SqlText, args: Any, lakes: Lakes, run_sql: RunSql) -> tuple[SqlText, Any] | None:
-    """The statement and the arguments that EXECUTE IMMEDIATE runs, if it is about lake tables; None if it is not."""
+class ImmediateStatement(msgspec.Struct, frozen=True):
+    """What EXECUTE IMMEDIATE runs: a statement, its arguments, and the variables that the result goes to."""
+
+    statement: SqlText
+    args: Any = None
+    variables: str | None = None
+
+
+def immediate_statement(
+    sql: SqlText, args: Any, lakes: Lakes, run_sql: RunSql, analyze: Callable[[SqlText], Statement]
+) -> ImmediateStatement | None:
+    """The statement that EXECUTE IMMEDIATE runs, if it is about lake tables; None if it is not."""
     try:
         immediate = _parse_immediate(sql)
     except SqlSyntaxError:
         return None
     value = constant(immediate.statement, args, run_sql) if immediate else None
     inner = SqlText(value) if isinstance(value, str) else None
-    if immediate is None or inner is None or not _is_about(inner, lakes):
+    if immediate is None or inner is None:
         return None
-    if immediate.into:
-        raise UnsupportedError(
-            "cannot run EXECUTE IMMEDIATE … INTO on lake tables", hints=["take the value from spark.sql(text)"]
-        )
+    statement = analyze(inner)
+    if not _is_about(statement, inner, lakes):
+        return None
+    if immediate.into is not None and not isinstance(statement, Query):
+        raise InvalidInputError(f"expected a query in EXECUTE IMMEDIATE … INTO, found `{inner.text}`")
     if immediate.arguments is None:
-        return inner, None
+        return ImmediateStatement(inner, None, immediate.into)
     (row,) = run_sql(f"SELECT {immediate.arguments}", args).collect()
-    return inner, row.asDict() if immediate.named else list(row)
+    return ImmediateStatement(inner, row.asDict() if immediate.named else list(row), immediate.into)
 
 
-def _is_about(sql: SqlText, lakes: Lakes) -> bool:
-    match analyze(sql):
+def _is_about(statement: Statement, sql: SqlText, lakes: Lakes) -> bool:
+    match statement:
         case Query() as query:
             names = tuple(use.name for use in query.tables)
         case Insert() as insert:
             names = (insert.table, *(use.name for use in insert.whole.tables))
+        case MultiInsert(inserts, whole):
+            names = (*(insert.table for insert in inserts), *(use.name for use in whole.tables))
         case RowLevel() as change:
             names = tuple(use.name for use in change.whole.tables)
         case CreateTable() | TruncateTable() as about:
@@ -66,8 +80,8 @@ class _Immediate(msgspec.Struct, frozen=True):
     arguments: str | None = None
     named: bool = False
     """Whether the arguments have names."""
-    into: bool = False
-    """Whether the result goes to variables."""
+    into: str | None = None
+    """The variables that the result goes to."""
 
 
 def _parse_immediate(sql: SqlText) -> _Immediate | None:
@@ -76,9 +90,7 @@ def _parse_immediate(sql: SqlText) -> _Immediate | None:
     if not cursor.accept("EXECUTE", "IMMEDIATE"):
         return None
     statement, _ = _until(cursor, "INTO", "USING")
-    into = cursor.accept("INTO")
-    if into:
-        _until(cursor, "USING")
+    into = _until(cursor, "USING")[0].text if cursor.accept("INTO") else None
     if not cursor.accept("USING"):
         return _Immediate(statement.text, into=into)
     arguments, named = _until(cursor)

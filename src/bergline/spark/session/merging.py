@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.errors import UnsupportedError
 from bergline.format.evolution.schema_changes import UnionByName
 from bergline.format.evolution.schema_evolution import apply_schema_change, evolving
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
@@ -22,8 +21,6 @@ from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
-from bergline.sql.queries.query import Query
-from bergline.sql.queries.read import read_query
 from bergline.sql.rewrite.merge_query import (
     ClauseValues,
     check_deterministic,
@@ -33,14 +30,13 @@ from bergline.sql.rewrite.merge_query import (
     evolving_columns,
 )
 from bergline.sql.text.composed import ComposedText
-from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
 _TWICE: Final = "expected at most one source row for each row of the table in MERGE"
-ReadTarget = Callable[[Query, int, Target], tuple[DataFrame, TableScan]]
+ReadTarget = Callable[[ComposedText, int, Target], tuple[DataFrame, TableScan]]
 """Runs a query, in which the target stands at an offset; the target's scan comes back with the rows."""
-ReadQuery = Callable[[Query], DataFrame]
+ReadQuery = Callable[[ComposedText], DataFrame]
 
 
 def run_merge(
@@ -76,7 +72,7 @@ def _source_columns(merge: MergeInto, read_rows: ReadQuery) -> T.StructType:
     """The columns of the source, where clauses go by them."""
     if not merge.schema_evolution and not any(clause.star for clause in merge.clauses):
         return T.StructType()
-    return read_rows(_query(merge, compose_source(merge))).schema
+    return read_rows(compose_source(merge)).schema
 
 
 def _added_columns(merge: MergeInto, source: T.StructType) -> T.StructType:
@@ -91,7 +87,7 @@ def _read_joined(
     metadata = target.table.metadata
     has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
     composed = compose_merge(merge, values, [f.name for f in metadata.schema.fields], has_row_ids=has_row_ids)
-    return read(_query(merge, composed.composed), composed.target_start, target)
+    return read(composed.composed, composed.target_start, target)
 
 
 def commit_merge(
@@ -134,10 +130,3 @@ def _evolves(table: Table, source: T.StructType) -> bool:
         return False
     change = UnionByName(iceberg_schema(source))
     return apply_schema_change(evolving(table.metadata), change).schema != table.schema
-
-
-def _query(merge: MergeInto, composed: ComposedText) -> Query:
-    found = read_query(SqlText(composed.text))
-    if not isinstance(found, Query):
-        raise found.error or SqlSyntaxError("cannot read the statement", line=1, column=1)
-    return msgspec.structs.replace(found, within=(merge.sql.text, 0), parts=composed.parts)

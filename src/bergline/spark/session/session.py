@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.arguments import check_text
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.rows.engine import SparkRowEngine
@@ -22,9 +23,11 @@ from bergline.spark.rows.statements import (
 )
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace
 from bergline.spark.runtime.types import iceberg_schema
-from bergline.spark.session.immediate import constant, immediate_statement
+from bergline.spark.session.frame_arguments import run_with_frames, with_named_frames
+from bergline.spark.session.immediate import ImmediateStatement, constant, immediate_statement
 from bergline.spark.session.merging import explain_merge, run_merge
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
+from bergline.spark.session.streams import stream_rows
 from bergline.spark.session.tables import Relation, SparkEngineContext
 from bergline.spark.session.view_scopes import check_no_time_travel
 from bergline.spark.session.views import SessionViews
@@ -37,7 +40,16 @@ from bergline.sql.analyze import Statement, analyze
 from bergline.sql.names.resolve import Current, Lakes, Target, ViewTarget
 from bergline.sql.names.selector import VersionSelector, with_as_of, with_options
 from bergline.sql.queries.merge import MergeInto
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
+from bergline.sql.queries.query import (
+    Insert,
+    MultiInsert,
+    OtherStatement,
+    Query,
+    QueryWrapper,
+    RowLevel,
+    TableUse,
+    TruncateTable,
+)
 from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
@@ -52,7 +64,7 @@ from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
 from bergline.sql.statements.views import AlterViewAs, CreateView
-from bergline.sql.text.composed import parameter_order
+from bergline.sql.text.composed import ComposedText, parameter_order
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.commits.isolation import NO_ISOLATION
@@ -60,6 +72,7 @@ from bergline.table.scans.scan import TableScan
 
 _QUERIES = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
 _LONGEST_START = 100
+_INTO = "bergline_frame_into"
 _IDENTIFIER = "identifier"
 """A clause whose argument may be a name that stands elsewhere."""
 
@@ -85,12 +98,17 @@ class LakeSession(SessionViews):
         self, backend: SparkBackend, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
     ) -> None:
         super().__init__(backend, Lakes(lakes, default, current, SparkEngineContext(backend, run_sql)), run_sql)
+        self._frames: Mapping[str, DataFrame] = {}
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
-        if self._is_plainly_sparks(check_text(text, "a statement as text")):
+        has_known_args = args is None or isinstance(args, list | dict)
+        if not has_known_args or self._is_plainly_sparks(check_text(text, "a statement as text")):
             return self._run_sql(text, args, **frames)
-        return self._run(SqlText(text), args, frames)
+        if frames:
+            text, self._frames = with_named_frames(text, frames, self.backend)
+            self._run_sql = run_with_frames(self._run_sql, self._frames)
+        return self._run(SqlText(text), args)
 
     def _is_plainly_sparks(self, text: str) -> bool:
         """Whether a text is a query that can name no table of a lake: without USE these have names of several parts."""
@@ -98,26 +116,28 @@ class LakeSession(SessionViews):
         is_query = bool(words) and words[0].upper() in _QUERIES and self.lakes.current == Current()
         return is_query and "." not in text and _IDENTIFIER not in text.lower()
 
-    def _run(self, sql: SqlText, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _run(self, sql: SqlText, args: Any) -> DataFrame:
         sql, args = with_identifiers(sql, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
-        statement = self._analyze(sql, args)
+        statement = self._analyze(sql)
         match statement:
             case Query():
-                return self._run_query(statement, args, frames)
+                return self._run_query(statement, args)
             case QueryWrapper():
-                return self._run_wrapper(statement, args, frames)
+                return self._run_wrapper(statement, args)
             case Insert():
-                return self._insert(statement, args, frames)
+                return self._insert(statement, args)
+            case MultiInsert():
+                return self._insert_several(statement, args)
             case RowLevel():
-                return self._change_rows(statement, args, frames)
+                return self._change_rows(statement, args)
             case ExplainedChange(head, RowLevel() as change):
-                return self._change_rows(change, args, frames, explain=head.text)
+                return self._change_rows(change, args, explain=head.text)
             case ExplainedChange(head, MergeInto() as change):
-                plan = self._merge(change, args, frames, explain=head.text)
+                plan = self._merge(change, args, explain=head.text)
                 if plan is not None:
                     return plan
             case MergeInto():
-                merged = self._merge(statement, args, frames)
+                merged = self._merge(statement, args)
                 if merged is not None:
                     return merged
             case TruncateTable():
@@ -126,11 +146,11 @@ class LakeSession(SessionViews):
                     truncate(self, target.table, resolve_write_target(self, target, None))
                     return no_result(self._spark)
             case CreateTable(query=Query() as query):
-                return self._create_as(statement, query, args, frames)
+                return self._create_as(statement, query, args)
             case OtherStatement(keyword="EXECUTE"):
-                immediate = immediate_statement(sql, args, self.lakes, self._run_sql)
+                immediate = immediate_statement(sql, args, self.lakes, self._run_sql, self._analyze)
                 if immediate is not None:
-                    return self._run(*immediate, {})
+                    return self._run_immediate(immediate)
             case OtherStatement():
                 check_not_of_lakes(statement, self.lakes)
             case CreateView() | AlterViewAs():
@@ -140,7 +160,14 @@ class LakeSession(SessionViews):
                 rows = self._run_on_lakes(statement, args)
                 if rows is not None:
                     return rows
-        return self._run_sql(sql.text, args, **frames)
+        return self._run_sql(sql.text, args)
+
+    def _run_immediate(self, immediate: ImmediateStatement) -> DataFrame:
+        rows = self._run(immediate.statement, immediate.args)
+        if immediate.variables is None:
+            return rows
+        run_sql = run_with_frames(self._run_sql, {_INTO: rows})
+        return run_sql(f"SET VARIABLE ({immediate.variables}) = (SELECT * FROM {_INTO})")  # noqa: S608  (it is meant to be)
 
     def _run_on_lakes(self, statement: LakeStatement, args: Any) -> DataFrame | None:
         """The rows of a statement that needs no engine; None if it is about something that is not a lake's."""
@@ -151,30 +178,28 @@ class LakeSession(SessionViews):
         rows = run_statement(bound, self.lakes)
         return None if rows is None else result_frame(self._spark, rows)
 
-    def _run_wrapper(self, statement: QueryWrapper, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _run_wrapper(self, statement: QueryWrapper, args: Any) -> DataFrame:
         query = statement.query
         if statement.target is not None and self.lakes.place(statement.target):
             query = statement.source or query
         match statement.kind:
             case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
-                cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
+                cache_rows(self._run_query(query, args), statement.head, self._run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                create_view(self._run_query(query, args, frames), statement.head, self._run_sql)
+                create_view(self._run_query(query, args), statement.head, self._run_sql)
                 return no_result(self._spark)
-        return self._run_query(query, args, frames, statement.head.text)
+        return self._run_query(query, args, statement.head.text)
 
-    def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
+    def _run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
-        query = self._analyzed_again(query, with_current_names(query.sql, self.lakes), args)
-        if query.parsed is None and query.writes and not args:
+        query = self._analyzed_again(query, with_current_names(query.sql, self.lakes))
+        if query.parsed is None and query.writes:
             read = self.backend.read_query(query.sql)
             query = read if isinstance(read, Query) else query
         ours = self._lake_tables(query, args)
         if not ours:
-            return self._run_sql(head + query.text, args, **frames)
-        if frames:
-            raise _no_frames()
+            return self._run_sql(head + query.text, args)
         return self._query_rows(query, args, ours, head=head)[0]
 
     def read_target(
@@ -210,10 +235,10 @@ class LakeSession(SessionViews):
         names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
         tables = {use: target for use, target in ours.items() if isinstance(target, Target)}
         asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in tables.items()})
-        if query.parsed is not None and not asked.columns:
+        edits = tuple(edits)
+        if query.parsed is not None and not (asked.columns or edits or columns):
             return self._parsed_rows(query, args, ours, head)
         more = {use: asked.columns.get(use, frozenset()) | (columns or {}).get(use, frozenset()) for use in ours}
-        edits = tuple(edits)
         found = run_query(
             rewrite_query(query, names, (*asked.edits, *edits)),
             args,
@@ -264,32 +289,38 @@ class LakeSession(SessionViews):
         """The lake tables of a query; one that stands twice in it is looked up once: both are the same state of it."""
         check_no_partition_functions(query.sql, self.lakes)
         ours: dict[TableUse, Relation] = {}
-        targets = {use.name: (known or {}).get(use.name) or self._relation(use.name) for use in query.tables}
+        names = {use.name for use in query.tables if use.name[0] not in self._frames}
+        targets = {name: (known or {}).get(name) or self._relation(name) for name in names}
         for use in query.tables:
-            target = targets[use.name]
+            target = targets.get(use.name)
             if isinstance(target, ViewTarget):
                 check_no_time_travel(use, target)
             if isinstance(target, ViewTarget | DataFrame):
                 ours[use] = target
             elif target is not None:
+                if use.is_stream:
+                    ours[use] = stream_rows(self, use.name, target, dict(use.options))
+                    continue
                 moment = functools.partial(self._moment, args=args)
                 selector = target.selector
                 if use.as_of is not None:
                     selector = with_as_of(selector, use.as_of, self.lakes.engine.time_zone, moment)
                 if use.options:
                     selector = with_options(selector, dict(use.options), self.lakes.engine.time_zone)
-                ours[use] = Target(target.table, selector)
-        return ours
+                ours[use] = self.lakes.target(target.table, selector)
+        if not ours:
+            return {}
+        return ours | {use: self._frames[use.name[0]] for use in query.tables if use.name[0] in self._frames}
 
-    def _analyze(self, sql: SqlText, args: Any) -> Statement:
-        """What a statement means; with arguments, which change what the parser makes of it, by the text alone."""
-        return analyze(sql) if args else analyze(sql, self.backend.read_query)
+    def _analyze(self, sql: SqlText) -> Statement:
+        """What a statement means, by the parser of the session."""
+        return analyze(sql, self.backend.read_query)
 
-    def _analyzed_again(self, query: Query, sql: SqlText, args: Any) -> Query:
+    def _analyzed_again(self, query: Query, sql: SqlText) -> Query:
         """A query whose text was edited: the edited one as it was, where nothing was."""
         if sql is query.sql:
             return query
-        edited = self._analyze(sql, args)
+        edited = self._analyze(sql)
         return edited if isinstance(edited, Query) else query
 
     def _moment(self, expression: SqlText, args: Any) -> int:
@@ -305,22 +336,39 @@ class LakeSession(SessionViews):
             raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression.text}`")
         return int(moment)
 
-    def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _insert(self, insert: Insert, args: Any) -> DataFrame:
         target = self.lakes.resolve(insert.table)
         if target is None:
-            return self._run_query(insert.whole, args, frames)
-        query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema), args)
-        run_insert(self, insert, target, self._run_query(query, args, frames), engine=SparkRowEngine(self._spark))
+            return self._run_query(insert.whole, args)
+        rows = self._inserted_rows(insert, target, args)
+        run_insert(self, insert, target, rows, engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 
-    def _change_rows(self, statement: RowLevel, args: Any, frames: dict[str, Any], *, explain: str = "") -> DataFrame:
+    def _insert_several(self, statement: MultiInsert, args: Any) -> DataFrame:
+        """Run several inserts from one source, each a commit of its own; all read what was there before the first."""
+        targets = [self.lakes.resolve(insert.table) for insert in statement.inserts]
+        if not any(targets):
+            return self._run_query(statement.whole, args)
+        pairs = list(zip(statement.inserts, targets, strict=True))
+        rows = [target and self._inserted_rows(insert, target, args) for insert, target in pairs]
+        for (insert, target), found in zip(pairs, rows, strict=True):
+            if target is None:
+                self._run_query(insert.whole, args)
+            else:
+                run_insert(self, insert, target, cast("DataFrame", found), engine=SparkRowEngine(self._spark))
+        return no_result(self._spark)
+
+    def _inserted_rows(self, insert: Insert, target: Target, args: Any) -> DataFrame:
+        query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema))
+        return self._run_query(query, args)
+
+    def _change_rows(self, statement: RowLevel, args: Any, *, explain: str = "") -> DataFrame:
         """Run a DELETE or UPDATE; with an `EXPLAIN`, the plan of the query that finds its rows."""
         target = self.lakes.resolve(statement.table)
         if target is None:
-            return self._run_query(statement.whole, args, frames, explain)
-        if frames:
-            raise _no_frames()
-        edited = analyze(with_current_names(statement.whole.sql, self.lakes))
+            return self._run_query(statement.whole, args, explain)
+        sql = with_current_names(statement.whole.sql, self.lakes)
+        edited = statement if sql is statement.whole.sql else self._analyze(sql)
         statement = edited if isinstance(edited, RowLevel) else statement
         table, write_target = target.table, resolve_write_target(self, target, None)
         fields = set_fields(statement, table.schema)
@@ -342,15 +390,14 @@ class LakeSession(SessionViews):
             delete_found_rows(read.rows, table, read.scan, write_target)
         return no_result(self._spark)
 
-    def _merge(self, merge: MergeInto, args: Any, frames: dict[str, Any], *, explain: str = "") -> DataFrame | None:
+    def _merge(self, merge: MergeInto, args: Any, *, explain: str = "") -> DataFrame | None:
         """Run a MERGE, or with an `EXPLAIN` plan the join of target and source; None if its target is not a lake's."""
         target = self.lakes.resolve(merge.table)
         if target is None:
             check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), self.lakes)
             return None
-        if frames:
-            raise _no_frames()
-        edited = analyze(with_current_names(merge.sql, self.lakes))
+        sql = with_current_names(merge.sql, self.lakes)
+        edited = merge if sql is merge.sql else self._analyze(sql)
         merge = edited if isinstance(edited, MergeInto) else merge
 
         def given(query: Query) -> Any:
@@ -358,27 +405,38 @@ class LakeSession(SessionViews):
                 return args
             return [args[i] for i in parameter_order(query.sql, query.parts, merge.sql)] or None
 
-        def read(query: Query, start: int, target: Target) -> TargetRows:
+        def read(composed: ComposedText, start: int, target: Target) -> TargetRows:
+            query = self._composed(merge, composed)
             use = next(use for use in query.tables if use.start == start)
             return self.read_target(query, given(query), TargetTable(use, target), (), (), explain=explain)
 
-        def read_rows(query: Query) -> DataFrame:
-            return self._run_query(query, given(query), {})
+        def read_rows(composed: ComposedText) -> DataFrame:
+            query = self._composed(merge, composed)
+            return self._run_query(query, given(query))
 
         if explain:
             return explain_merge(self, merge, target, read, read_rows)
         run_merge(self, merge, target, read, read_rows)
         return no_result(self._spark)
 
-    def _create_as(self, statement: CreateTable, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _composed(self, merge: MergeInto, composed: ComposedText) -> Query:
+        """A query that was composed of parts of a MERGE."""
+        found = self.backend.read_query(SqlText(composed.text))
+        if isinstance(found, Query):
+            return msgspec.structs.replace(found, within=(merge.sql.text, 0), parts=composed.parts)
+        if found.leave_to_engine:
+            return Query(SqlText(composed.text), (), within=(merge.sql.text, 0), parts=composed.parts)
+        raise found.error or SqlSyntaxError("cannot read the statement", line=1, column=1)
+
+    def _create_as(self, statement: CreateTable, query: Query, args: Any) -> DataFrame:
         """A table with the columns and rows of a query: both are there when it is, or nothing is."""
         placed = place_new_table(statement, self.lakes)
         if placed is None:
-            return self._run_query(statement.whole or query, args, frames)
+            return self._run_query(statement.whole or query, args)
         if check_exists(statement, *placed) and statement.if_not_exists:
             return no_result(self._spark)
         self._check_replaceable(statement)
-        rows = self._run_query(query, args, frames)
+        rows = self._run_query(query, args)
         reads = branch_reads(rows) if statement.replaces else ()
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
             write_target = resolve_write_target(self, Target(table, VersionSelector()), None)
@@ -392,7 +450,3 @@ class LakeSession(SessionViews):
         placed = place_new_table(statement, self.lakes) if statement.replaces else None
         if placed is not None:
             check_replaceable(self, *placed)
-
-
-def _no_frames() -> UnsupportedError:
-    return UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")

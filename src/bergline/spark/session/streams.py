@@ -40,11 +40,14 @@ def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) 
     """The rows that are appended to a table, as a streaming frame; None if it is not ours."""
     parts = name_parts(name)
     target = session.lakes.resolve(parts)
-    if target is None:
-        return None
+    return None if target is None else stream_rows(session, parts, target, options)
+
+
+def stream_rows(session: SessionTables, name: Name, target: Target, options: Mapping[str, str]) -> DataFrame:
+    """The rows that are appended to a table that was looked up, as a streaming frame."""
     chosen, table = parse_stream_options(options), target.table
     branch = _read_branch(session, target, chosen.branch)
-    lake = _lake_of(session, parts)
+    lake = _lake_of(session, name)
     streamed = StreamedTable(
         table.name,
         table.metadata.table_uuid,

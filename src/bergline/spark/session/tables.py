@@ -64,7 +64,7 @@ class SessionTables:
                 raise no_versions(target)
             return cast("DataFrame", self._source(target)).alias(target.view.name.name)
         selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
-        source = self._source(Target(target.table, selector))
+        source = self._source(self.lakes.target(target.table, selector))
         if not isinstance(source, TableScan):
             return source
         return late_frame(source, self._spark, target.table.name, metadata_columns(target))
@@ -85,7 +85,7 @@ class SessionTables:
     def place_new(self, name: Name) -> tuple[Lake, TableName]:
         """The lake that a new table goes to, and its name there."""
         check_running(self.backend)
-        placed = self.lakes.place(name)
+        placed = self.lakes.place_existing(name)
         if placed is None:
             raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
         lake, rest = placed
@@ -148,6 +148,11 @@ class SparkEngineContext:
     def time_zone(self) -> str:
         """The session's time zone."""
         return str(self._backend.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        """What `spark.sql.caseSensitive` says."""
+        return str(self._backend.spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
 
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a temporary view."""

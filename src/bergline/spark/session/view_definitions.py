@@ -72,7 +72,7 @@ def new_definition(statement: CreateView | AlterViewAs, lakes: Lakes) -> ViewDef
     if isinstance(statement, CreateView):
         placed = lakes.place_new(statement.view)
     else:
-        found = lakes.place(statement.view)
+        found = lakes.place_existing(statement.view)
         placed = None if found is None else (found[0], TableName(found[1][:-1], found[1][-1]))
     if placed is None:
         return None

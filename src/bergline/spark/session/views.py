@@ -37,7 +37,7 @@ class SessionViews(SessionTables):
         self._view: ViewScope | None = None
 
     @abstractmethod
-    def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
+    def _run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query."""
 
     def define_view(self, statement: CreateView | AlterViewAs) -> bool:
@@ -66,7 +66,7 @@ class SessionViews(SessionTables):
         if not isinstance(query, Query) or not any(self.lakes.place(use.name) for use in query.tables):
             return False
         head = SqlText(f"CREATE OR REPLACE TEMPORARY VIEW {back_quoted_path(view)} AS ")
-        create_view(self._run_query(query, None, {}), head, self._run_sql)
+        create_view(self._run_query(query, None), head, self._run_sql)
         return True
 
     def _relation(self, name: Name) -> Relation | None:
@@ -98,7 +98,7 @@ class SessionViews(SessionTables):
         """Run a query as this session would in the scope of a view."""
         inner = copy.copy(self)
         inner.lakes, inner._view = scope.lakes(self.lakes, lake), scope  # noqa: SLF001  (this class)
-        return inner._run_query(query, None, {})  # noqa: SLF001
+        return inner._run_query(query, None)  # noqa: SLF001
 
     def _read(self, sql: SqlText, what: str) -> Query:
         query = analyze(sql, self.backend.read_query)

@@ -24,6 +24,11 @@ class EngineContext(Protocol):
         """The session's time zone, for times that name none."""
         ...
 
+    @property
+    def is_case_sensitive(self) -> bool:
+        """Whether a name means only what is spelled exactly like it."""
+        ...
+
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a view, which hides every table of its name."""
         ...
@@ -74,6 +79,10 @@ class NoEngine(EngineContext):
     @property
     def time_zone(self) -> str:
         return self._time_zone
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        return False
 
     def has_temporary_view(self, name: str) -> bool:
         return False

@@ -1,6 +1,7 @@
 """From names in SQL to tables of a lake."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -10,7 +11,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError, near_names
 from bergline.lake.lake import Lake
 from bergline.sql.names.engine_context import EngineContext, NoEngine
-from bergline.sql.names.selector import VersionSelector, parse_selector
+from bergline.sql.names.selector import VersionSelector, parse_selector, spelled_refs
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
@@ -74,7 +75,8 @@ class Lakes:
         self.engine: EngineContext = engine or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
         self.default = lakes[self.default_name]
-        self._found: set[tuple[int, Name]] = set()
+        self._found: dict[tuple[int, Name], Name] = {}
+        self._listed: dict[int, dict[Name, list[Name]]] = {}
 
     def has(self, name: str) -> bool:
         """Whether a lake has this name."""
@@ -102,40 +104,108 @@ class Lakes:
         """The lake that a table name belongs to and the name in it; None if it is not ours.
 
         A name is ours if it begins with a lake's name, or if its namespace exists in the default lake; one without a
-        namespace, if a namespace is in use and no temporary view has the name.
+        namespace, if a namespace is in use and no temporary view has the name. Its namespace comes back as it is
+        spelled in the lake.
         """
         used = self.current.namespace
         if len(name) == 1:
             is_ours = used and not (self._has_temporary_views and self.engine.has_temporary_view(name[0]))
             return (self.default, (*used, *name)) if is_ours else None
         if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
-            return self._lakes[name[0]], name[1:]
+            return self._lakes[name[0]], self._spelled(self._lakes[name[0]], name[1:]) or name[1:]
         if len(name) > 2 and self.engine.has_catalog(name[0]):  # noqa: PLR2004
             return None
-        for cut in (1, 2):
-            if len(name) > cut and self._has_namespace(self.default, name[:-cut]):
-                return self.default, name
+        spelled = self._spelled(self.default, name)
+        if spelled is not None:
+            return self.default, spelled
         if used and len(name) == 2 and self.default.table_exists(TableName(used, name[0])):  # noqa: PLR2004
             return self.default, (*used, *name)
         return None
+
+    def place_existing(self, name: Name) -> tuple[Lake, Name] | None:
+        """The lake that a table or view belongs to, and its name as it is spelled there; None if it is not ours."""
+        placed = self.place(name)
+        if placed is None or len(placed[1]) < 2 or self.engine.is_case_sensitive:  # noqa: PLR2004
+            return placed
+        lake, rest = placed
+        found = TableName(rest[:-1], rest[-1])
+        if lake.table_exists(found):
+            return placed
+        spelled = self._spelled_table(lake, found)
+        return placed if spelled is None else (lake, (*spelled.namespace, spelled.name))
+
+    def target(self, table: Table, selector: VersionSelector) -> Target:
+        """A version of a table, whose branch or tag may be spelled in another case."""
+        if self.engine.is_case_sensitive:
+            return Target(table, selector)
+        return Target(table, spelled_refs(selector, list(table.refs)))
 
     def _has_namespace(self, lake: Lake, namespace: Name) -> bool:
         """Whether a lake has a namespace; one that was found is not looked up again by the same statement."""
         known = id(lake), namespace
         if known not in self._found and lake.namespace_exists(namespace):
-            self._found.add(known)
+            self._found[known] = namespace
         return known in self._found
+
+    def _spelled(self, lake: Lake, name: Name) -> Name | None:
+        """The name of a table, or of what a table has, with its namespace as a lake spells it; None if it has none.
+
+        What is spelled in the same way counts before what differs in case.
+        """
+        for find in (self._exact_namespace, self._folded_namespace):
+            for cut in (1, 2):
+                if len(name) > cut and (found := find(lake, name[:-cut])) is not None:
+                    return (*found, *name[-cut:])
+        return None
+
+    def _namespace(self, lake: Lake, namespace: Name) -> Name | None:
+        found = self._exact_namespace(lake, namespace)
+        return self._folded_namespace(lake, namespace) if found is None else found
+
+    def _exact_namespace(self, lake: Lake, namespace: Name) -> Name | None:
+        return namespace if self._has_namespace(lake, namespace) else None
+
+    def _folded_namespace(self, lake: Lake, namespace: Name) -> Name | None:
+        """The only namespace that differs from this one in case alone."""
+        if self.engine.is_case_sensitive:
+            return None
+        if id(lake) not in self._listed:
+            listed = self._listed[id(lake)] = {}
+            for known in lake.catalog.list_namespaces():
+                listed.setdefault(_folded(known), []).append(known)
+        return _only(self._listed[id(lake)].get(_folded(namespace), []))
+
+    def _spelled_table(self, lake: Lake, name: TableName) -> TableName | None:
+        """The only table or view of a namespace that differs from this one in case alone."""
+        if self.engine.is_case_sensitive:
+            return None
+        try:
+            known = lake.catalog.list_tables(name.namespace)
+        except NotFoundError:
+            return None
+        with contextlib.suppress(UnsupportedError):  # a catalog that has no views
+            known = [*known, *lake.catalog.list_views(name.namespace)]
+        return _only([other for other in known if other.name.casefold() == name.name.casefold()])
+
+    def _load(self, lake: Lake, name: TableName) -> Table:
+        try:
+            return lake.load_table(name)
+        except NotFoundError as error:
+            spelled = self._spelled_table(lake, name) if error.kind == "table" else None
+            if spelled is None or spelled == name:
+                raise
+        return lake.load_table(spelled)
 
     def place_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
         """The lake that a namespace is in and its name there, () for a lake itself; None if it is not ours."""
         if namespace[0] in self._lakes:
             if len(namespace) > 1:
-                return self._lakes[namespace[0]], namespace[1:]
-            if not self.default.namespace_exists(namespace):
+                lake, inner = self._lakes[namespace[0]], namespace[1:]
+                return lake, self._namespace(lake, inner) or inner
+            if self._namespace(self.default, namespace) is None:
                 return self._lakes[namespace[0]], ()
-        if self.engine.has_catalog(namespace[0]) or not self.default.namespace_exists(namespace):
-            return None
-        return self.default, namespace
+        found = None if self.engine.has_catalog(namespace[0]) else self._namespace(self.default, namespace)
+        return None if found is None else (self.default, found)
 
     def place_new_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
         """The lake that a namespace would be created in; None in a catalog of the engine."""
@@ -155,14 +225,14 @@ class Lakes:
         lake, rest = placed
         if self._has_namespace(lake, rest[:-1]):
             try:
-                return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
+                return Target(self._load(lake, TableName(rest[:-1], rest[-1])), VersionSelector())
             except NotFoundError as error:
                 if error.kind != "table" or len(rest) < 3 or not lake.namespace_exists(rest[:-2]):  # noqa: PLR2004
                     raise
         if len(rest) < 3:  # noqa: PLR2004
-            return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
-        table = lake.load_table(TableName(rest[:-2], rest[-2]))
-        return Target(table, parse_selector(rest[-1], table))
+            return Target(self._load(lake, TableName(rest[:-1], rest[-1])), VersionSelector())
+        table = self._load(lake, TableName(rest[:-2], rest[-2]))
+        return self.target(table, parse_selector(rest[-1], table))
 
     def resolve_relation(self, name: Name) -> Target | ViewTarget | None:
         """The table or view that a name means; None if it is not ours, NotFoundError if it is and does not exist."""
@@ -187,9 +257,16 @@ class Lakes:
         if placed is None:
             return None
         lake, rest = placed
+        name_there = TableName(rest[:-1], rest[-1])
         try:
-            return ViewTarget(self.name_of(lake), lake.load_view(TableName(rest[:-1], rest[-1])))
-        except (NotFoundError, UnsupportedError):  # a catalog that has no views
+            return ViewTarget(self.name_of(lake), lake.load_view(name_there))
+        except UnsupportedError:  # a catalog that has no views
+            return None
+        except NotFoundError:
+            spelled = self._spelled_table(lake, name_there)
+        try:
+            return None if spelled is None else ViewTarget(self.name_of(lake), lake.load_view(spelled))
+        except NotFoundError:  # a table
             return None
 
     def place_new(self, name: Name) -> tuple[Lake, TableName] | None:
@@ -257,6 +334,14 @@ class Lakes:
         hint = f"lake `{self.default_name}` has the namespaces {listed}; write `namespace.table`"
         known = [f"{namespace}.{own}" for namespace in namespaces]
         return NotFoundError(f"no table `{text}`", kind="table", name=text, known=known, hints=[hint])
+
+
+def _folded(name: Name) -> Name:
+    return tuple(part.casefold() for part in name)
+
+
+def _only(found: Sequence[T]) -> T | None:
+    return found[0] if len(found) == 1 else None
 
 
 def name_parts(text: str) -> Name:

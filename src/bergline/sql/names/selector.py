@@ -1,7 +1,7 @@
 """The version of a table that a name, a clause or an option selects."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.scans.changelog_scan import ChangelogRange
 from bergline.table.table import Table
 
-_SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
+_SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL | re.IGNORECASE)
 _START, _END = "start-snapshot-id", "end-snapshot-id"
 CHANGES = "changes"
 """The metadata table of changed rows."""
@@ -57,7 +57,7 @@ def parse_selector(part: str, table: Table) -> VersionSelector:
             known=known,
             hints=[f"there are {', '.join(known)}, branch_x, tag_x, snapshot_id_N and at_timestamp_MS"],
         )
-    kind, value = match["kind"], match["value"]
+    kind, value = match["kind"].lower(), match["value"]
     if kind == "branch":
         return VersionSelector(branch=value)
     if kind == "tag":
@@ -65,6 +65,18 @@ def parse_selector(part: str, table: Table) -> VersionSelector:
     if not value.isdecimal():
         raise InvalidInputError(f"expected a number after `{kind}_`, found `{value}`")
     return VersionSelector(snapshot_id=int(value)) if kind == "snapshot_id" else VersionSelector(as_of_ms=int(value))
+
+
+def spelled_refs(selector: VersionSelector, refs: Sequence[str]) -> VersionSelector:
+    """The selector with its branch or tag as a table spells it: exactly so, or else the only one but for case."""
+
+    def spelled(name: str | None) -> str | None:
+        if name is None or name in refs:
+            return name
+        found = [ref for ref in refs if ref.casefold() == name.casefold()]
+        return found[0] if len(found) == 1 else name
+
+    return msgspec.structs.replace(selector, branch=spelled(selector.branch), ref=spelled(selector.ref))
 
 
 def with_as_of(

@@ -5,15 +5,14 @@ from itertools import pairwise
 
 import msgspec
 
-from bergline.errors import SqlSyntaxError, UnsupportedError
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryReader
+from bergline.errors import SqlSyntaxError
+from bergline.sql.queries.query import Insert, MultiInsert, OtherStatement, Query, QueryReader
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
 
 _QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE")
 _OPENING, _CLOSING = "([{", ")]}"
-_SEVERAL_HINT = "write one INSERT INTO … SELECT … for each table: each is one commit"
 
 
 class InsertHead(msgspec.Struct, frozen=True):
@@ -31,17 +30,35 @@ class InsertHead(msgspec.Struct, frozen=True):
     options: dict[str, str] = {}
 
 
-def read_insert(sql: SqlText, read: QueryReader) -> Insert | OtherStatement | None:
-    """An INSERT into a table; None if the text is not one."""
+def read_insert(sql: SqlText, read: QueryReader) -> Insert | MultiInsert | OtherStatement | None:
+    """An INSERT into a table, or several; None if the text is none."""
+    starts = _insert_starts(sql.tokens)
+    return _read_insert(sql, read) if len(starts) < 2 else _read_inserts(sql, starts, read)  # noqa: PLR2004
+
+
+def _read_inserts(sql: SqlText, starts: Sequence[int], read: QueryReader) -> MultiInsert | OtherStatement | None:
+    """FROM … INSERT … INSERT …: each is read without the others."""
+    spans = list(pairwise([*starts, len(sql.text)]))
+    inserts: list[Insert] = []
+    for span in spans:
+        insert = _read_insert(sql.blanked([other for other in spans if other != span]), read)
+        if not isinstance(insert, Insert):
+            return insert
+        within = msgspec.structs.replace(insert.source, within=(sql.text, 0))
+        inserts.append(msgspec.structs.replace(insert, source=within))
+    tables = {use.start: use for insert in inserts for use in insert.whole.tables}
+    columns = dict.fromkeys(column for insert in inserts for column in insert.whole.columns)
+    whole = Query(sql, tuple(tables[start] for start in sorted(tables)), tuple(columns), writes=True)
+    return MultiInsert(tuple(inserts), whole)
+
+
+def _read_insert(sql: SqlText, read: QueryReader) -> Insert | OtherStatement | None:
     try:
         head = parse_insert_head(sql)
     except SqlSyntaxError as error:
         return OtherStatement("INSERT", dotted_names(sql), error)
     if head is None:
         return None
-    if _count_inserts(sql.tokens) > 1:
-        several = UnsupportedError("cannot insert into several tables in one statement", hints=[_SEVERAL_HINT])
-        return OtherStatement("INSERT", dotted_names(sql), several, head.table)
     source = read(sql.blanked([(head.start, head.end)]).without_semicolon())
     if not isinstance(source, Query):
         if source.leave_to_engine:
@@ -88,11 +105,12 @@ def parse_insert_head(sql: SqlText) -> InsertHead | None:
     return InsertHead(start, end, table, overwrite, columns, by_name, partition, if_not_exists, replace_where, options)
 
 
-def _count_inserts(tokens: Sequence[Token]) -> int:
-    """How many INSERT INTO and OVERWRITE are outside parentheses."""
-    depth = found = 0
+def _insert_starts(tokens: Sequence[Token]) -> list[int]:
+    """Where INSERT INTO and INSERT OVERWRITE stand outside parentheses."""
+    depth, found = 0, []
     for token, following in pairwise(tokens):
-        found += depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE")
+        if depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE"):
+            found.append(token.start)
         depth += _step(token)
     return found
 

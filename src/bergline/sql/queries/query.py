@@ -36,6 +36,8 @@ class TableUse(msgspec.Struct, frozen=True):
     """
     options: tuple[tuple[str, str], ...] = ()
     """Of `db.orders WITH (…)`."""
+    is_stream: bool = False
+    """Of `STREAM db.orders`."""
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -78,6 +80,13 @@ class Insert(msgspec.Struct, frozen=True):
     """The condition of INSERT INTO … REPLACE WHERE."""
     options: dict[str, str] = {}
     """Of INSERT INTO t WITH (…)."""
+
+
+class MultiInsert(msgspec.Struct, frozen=True):
+    """FROM … INSERT … INSERT …: several inserts from one source, in their order."""
+
+    inserts: tuple[Insert, ...]
+    whole: Query
 
 
 class RowLevel(msgspec.Struct, frozen=True):

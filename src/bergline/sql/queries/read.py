@@ -20,13 +20,17 @@ from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, TokenKind
 
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "CREATE", "INSERT", "(")
-"""The first words of what sqlglot can parse."""
+"""The first words of queries, and of statements that end with one."""
+_ROW_LEVEL_WORDS = ("DELETE", "UPDATE")
 
 
 def read_query(sql: SqlText) -> Query | OtherStatement:
-    """What a query reads, or CREATE … AS of an engine's own table; why it could not be read, or that it is no query."""
+    """What a query reads, or CREATE … AS of an engine's own table; why it could not be read, or that it is no query.
+
+    Of a DELETE or UPDATE the table that it changes is among them.
+    """
     keyword = sql.first_word
-    if keyword not in QUERY_WORDS:
+    if keyword not in (*QUERY_WORDS, *_ROW_LEVEL_WORDS):
         return OtherStatement(keyword, ())
     if keyword == "TABLE" and (query := _table_query(sql)):
         return query
@@ -39,24 +43,13 @@ def read_query(sql: SqlText) -> Query | OtherStatement:
     match tree:
         case exp.Query() | exp.Values():
             return _query(sql, tree, clauses)
+        case exp.Delete() | exp.Update():
+            return msgspec.structs.replace(_query(sql, tree, clauses), writes=True)
         case exp.Create() if isinstance(tree.expression, exp.Query) and _created(tree) == "TABLE":
             return msgspec.structs.replace(_query(sql, tree.expression, clauses), writes=True)
         case exp.Create():
             return OtherStatement(f"CREATE {_created(tree)}", dotted_names(sql))
     return OtherStatement(keyword, dotted_names(sql))
-
-
-def read_dml(sql: SqlText, kind: type[exp.Expr]) -> Query | OtherStatement:
-    """The tables of a DELETE, UPDATE or MERGE, the one that it changes among them; why it could not be read."""
-    clauses = time_travel_clauses(sql)
-    try:
-        with _without_sqlglots_log():
-            tree = sqlglot.parse_one(sql.blanked([(start, end) for start, end, _ in clauses]).text, dialect="spark")
-    except sqlglot.errors.SqlglotError as error:
-        return OtherStatement(sql.first_word, dotted_names(sql), _syntax_error(error, sql))
-    if not isinstance(tree, kind):
-        return OtherStatement(sql.first_word, dotted_names(sql))
-    return msgspec.structs.replace(_query(sql, tree, clauses), writes=True)
 
 
 def _created(tree: exp.Create) -> str:

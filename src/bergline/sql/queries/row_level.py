@@ -2,27 +2,23 @@
 
 from typing import Literal
 
-from sqlglot import exp
-
 from bergline.errors import BerglineError, SqlSyntaxError, UnsupportedError
 from bergline.sql.queries.assignments import Assignment, parse_assignments, take_expression
-from bergline.sql.queries.query import OtherStatement, RowLevel, TruncateTable
-from bergline.sql.queries.read import read_dml
+from bergline.sql.queries.query import OtherStatement, QueryReader, RowLevel, TruncateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
 
 _OPENING, _CLOSING = "([{", ")]}"
-_KINDS: dict[str, type[exp.Expr]] = {"DELETE": exp.Delete, "UPDATE": exp.Update}
 
 
-def read_row_level(sql: SqlText) -> RowLevel | TruncateTable | OtherStatement | None:
+def read_row_level(sql: SqlText, read: QueryReader) -> RowLevel | TruncateTable | OtherStatement | None:
     """A statement that changes rows; None if the text is another one."""
     cursor = Cursor(sql.without_semicolon())
     try:
         if cursor.accept("TRUNCATE", "TABLE"):
             return _truncate(cursor)
-        return _row_level(cursor) if _walk_to_keyword(cursor) else None
+        return _row_level(cursor, read) if _walk_to_keyword(cursor) else None
     except BerglineError as error:
         return OtherStatement(sql.first_word, dotted_names(sql), error, cursor.subject)
 
@@ -51,7 +47,7 @@ def _truncate(cursor: Cursor) -> TruncateTable:
     return TruncateTable(table)
 
 
-def _row_level(cursor: Cursor) -> RowLevel | OtherStatement:
+def _row_level(cursor: Cursor, read: QueryReader) -> RowLevel | OtherStatement:
     sql, keyword = cursor.sql, cursor.advance()
     if keyword.is_word("DELETE"):
         cursor.expect("FROM")
@@ -67,8 +63,10 @@ def _row_level(cursor: Cursor) -> RowLevel | OtherStatement:
     condition = take_expression(cursor, "a condition", _is_at_where) if cursor.accept("WHERE") else None
     cursor.expect_end(*(() if condition else ("`WHERE`",)))
     name: Literal["DELETE", "UPDATE"] = "DELETE" if keyword.is_word("DELETE") else "UPDATE"
-    whole = read_dml(sql, _KINDS[name])
+    whole = read(sql)
     if isinstance(whole, OtherStatement):
+        if whole.leave_to_engine:
+            return whole
         error = whole.error or SqlSyntaxError(f"expected one {name}, found another statement", line=1, column=1)
         return OtherStatement(name, whole.tables, error, table)
     target = next(use for use in whole.tables if use.start == start)

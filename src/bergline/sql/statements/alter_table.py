@@ -325,7 +325,7 @@ def _set_properties(table: Table, updates: dict[str, str], removals: tuple[str, 
 
 
 def _rename_table(old: Name, new: Name, lakes: Lakes) -> None:
-    placed = lakes.place(old)
+    placed = lakes.place_existing(old)
     if placed is None:
         return
     lake, name = placed

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.format.metadata.properties import asked_format_version
 from bergline.format.metadata.table_metadata import DEFAULT_FORMAT_VERSION
 from bergline.format.schema.schema import Schema, fresh_type
@@ -20,8 +20,9 @@ from bergline.sql.grammar.columns import ColumnDefinition, parse_created_columns
 from bergline.sql.grammar.literals import default_value
 from bergline.sql.grammar.properties import check_table_properties, parse_properties
 from bergline.sql.grammar.spark_types import parse_spark_type
+from bergline.sql.grammar.table_text import partition_terms
 from bergline.sql.grammar.terms import column_term, parse_partition_term
-from bergline.sql.names.resolve import Lakes, new_table_name
+from bergline.sql.names.resolve import Lakes, ViewTarget, new_table_name
 from bergline.sql.queries.query import Query
 from bergline.sql.statements.statement import NO_ROWS, LakeStatement, StatementKind
 from bergline.sql.text.cursor import Cursor
@@ -30,6 +31,7 @@ from bergline.table.evolution.column_arguments import plain_default
 from bergline.table.scans.version import BranchRead
 from bergline.table.table import Table
 
+_ICEBERG, _PARQUET = "iceberg", "parquet"
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 _SPARKS_CLAUSES = ("ROW", "STORED", "SKEWED", "SORTED", "CLUSTER")
 _CLAUSES = "`USING`, `PARTITIONED BY`, `COMMENT`, `LOCATION`, `TBLPROPERTIES`, `AS`, the end of the statement"
@@ -53,14 +55,59 @@ class CreateTable(LakeStatement, frozen=True):
     """What that query reads."""
     whole: Query | None = None
     """The statement with the tables that it reads, for an engine's own table."""
+    like: Name | None = None
+    """The table whose columns and partitions it gets."""
+    refusal: BerglineError | None = None
+    """Why a lake cannot have the table: one of another format is read only as far as an engine needs it."""
 
 
-def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> CreateTable | None:
-    """Parse what follows CREATE [OR REPLACE] TABLE or REPLACE TABLE; None if the table has another format."""
-    if _provider(cursor.sql.tokens) not in {None, "iceberg"}:
-        return None
+def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> CreateTable:
+    """Parse what follows CREATE [OR REPLACE] TABLE or REPLACE TABLE."""
+    provider, outline = _provider(cursor.sql.tokens), Cursor(cursor.sql)
+    if provider in {None, _ICEBERG}:
+        return _parse(cursor, creates=creates, replaces=replaces)
+    refusal: BerglineError = InvalidInputError(
+        f"expected `USING iceberg` for a table of a lake, found `{provider}`",
+        hints=["`spark_catalog.default.t` is a table of Spark's own, which can have any format"],
+    )
+    if provider == _PARQUET:  # a lake's table whose files are Parquet, as all that are written here
+        try:
+            return _parse(cursor, creates=creates, replaces=replaces)
+        except BerglineError as error:
+            refusal = error
+    return _parse_outline(outline, provider, refusal, creates=creates, replaces=replaces)
+
+
+def _parse_outline(
+    cursor: Cursor, provider: str | None, refusal: BerglineError, *, creates: bool, replaces: bool
+) -> CreateTable:
+    """The name of a table in another format, and the query that fills it."""
+    while not cursor.accept("TABLE"):
+        cursor.advance()
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    table = cursor.expect_subject("a table name")
+    depth, before = 0, cursor.token
+    while not cursor.is_at_end:
+        opens_query = cursor.token.is_word(*_QUERY_WORDS) and not cursor.following.is_word("SERDEPROPERTIES")
+        if depth == 0 and opens_query and not before.is_symbol("."):
+            break
+        before = cursor.advance()
+        depth += before.is_symbol("(") - before.is_symbol(")")
+    return CreateTable(
+        table,
+        provider,
+        if_not_exists=if_not_exists,
+        creates=creates,
+        replaces=replaces,
+        source=None if cursor.is_at_end else cursor.rest(),
+        refusal=refusal,
+    )
+
+
+def _parse(cursor: Cursor, *, creates: bool, replaces: bool) -> CreateTable:
     if_not_exists = creates and not replaces and cursor.accept("IF", "NOT", "EXISTS")
     table = cursor.expect_subject("a table name")
+    like = cursor.expect_dotted_name("the name of a table") if cursor.accept("LIKE") else None
     columns: tuple[ColumnDefinition, ...] = ()
     if cursor.token.is_symbol("(") and not cursor.following.is_word("SELECT", "WITH", "VALUES"):
         columns = parse_created_columns(cursor)
@@ -86,6 +133,7 @@ def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> Crea
         creates,
         replaces,
         source,
+        like=like,
     )
 
 
@@ -121,11 +169,6 @@ class _Clauses:
         ):
             if cursor.accept(*words):
                 return " ".join(words)
-        if cursor.token.is_word("LIKE"):
-            raise UnsupportedError(
-                f"cannot create `{'.'.join(cursor.subject or ())}` LIKE another table",
-                hints=["SHOW CREATE TABLE gives the statement to change; CREATE TABLE … AS SELECT takes its columns"],
-            )
         if cursor.token.is_word(*_SPARKS_CLAUSES):
             table = ".".join(cursor.subject or ())
             raise UnsupportedError(
@@ -195,6 +238,8 @@ def _provider(tokens: tuple[Token, ...]) -> str | None:
 def create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
     """A new or replaced table without rows; None if it is not ours."""
     placed = place_new_table(statement, lakes)
+    if statement.like is not None:
+        return _create_like(statement, statement.like, placed, lakes)
     if placed is None:
         return None
     lake, name = placed
@@ -218,13 +263,45 @@ def create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
     return NO_ROWS
 
 
+def _create_like(
+    statement: CreateTable, like: Name, placed: tuple[Lake, TableName] | None, lakes: Lakes
+) -> pa.Table | None:
+    """A table with the columns and partitions of another one, or with the columns of a view."""
+    source = lakes.resolve_table_or_view(like)
+    if placed is None and source is None:
+        return None
+    if placed is None or source is None:
+        raise UnsupportedError(
+            f"cannot create `{'.'.join(statement.table)}` LIKE `{'.'.join(like)}`: one of them is not a lake's table",
+            hints=["CREATE TABLE … AS SELECT * FROM … LIMIT 0 takes the columns"],
+        )
+    if statement.columns or statement.partition_by:
+        raise InvalidInputError("expected LIKE or columns and partitions, found both")
+    lake, name = placed
+    if isinstance(source, ViewTarget):
+        schema, terms = source.view.schema, list[str]()
+    else:
+        schema, terms = source.schema, partition_terms(source.metadata)
+    lake.create_table(
+        name,
+        schema,
+        partition_by=terms,
+        properties=_properties(statement, lakes),
+        location=statement.location,
+        if_not_exists=statement.if_not_exists,
+    )
+    return NO_ROWS
+
+
 def place_new_table(statement: CreateTable, lakes: Lakes) -> tuple[Lake, TableName] | None:
     """Where a table is to be created; None if it is not ours. Without USING it belongs where its namespace is."""
-    placed = lakes.place(statement.table)
-    if placed is None and statement.provider == "iceberg" and not _is_elsewhere(statement.table, lakes):
+    placed = lakes.place_existing(statement.table)
+    if placed is None and statement.provider == _ICEBERG and not _is_elsewhere(statement.table, lakes):
         placed = lakes.default, statement.table
     if placed is None:
         return None
+    if statement.refusal is not None:
+        raise statement.refusal
     lake, name = placed[0], table_name(placed[1])
     return lake, new_table_name(lake, (*name.namespace, name.name))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.partition.transforms import Identity, Void
 from bergline.format.schema.reserved import (
     DELETED,
@@ -89,6 +89,11 @@ def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | None:
     if cursor.following.kind in {TokenKind.WORD, TokenKind.QUOTED}:
         extended = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
     table = cursor.expect_subject(_TABLE)
+    if cursor.is_at("PARTITION") and cursor.following.is_symbol("("):
+        raise UnsupportedError(
+            "cannot describe one partition of a lake's table",
+            hints=[f"`{'.'.join(table)}.partitions` has rows, files and sizes of each; SHOW PARTITIONS lists them"],
+        )
     column = ".".join(cursor.expect_dotted_name("a column's name")) if cursor.is_at_name else None
     cursor.expect_end(*(() if column else ("a column's name",)))
     return DescribeTable(table, extended, column)
@@ -229,7 +234,7 @@ def _statistics(table: Table) -> str:
 
 
 def _full_name(name: Name, lakes: Lakes) -> Name:
-    placed = lakes.place(name)
+    placed = lakes.place_existing(name)
     if placed is None:
         raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
     return lakes.name_of(placed[0]), *placed[1]

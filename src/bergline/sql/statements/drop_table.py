@@ -51,7 +51,7 @@ def parse_refresh_table(cursor: Cursor) -> ForgetCached:
 
 def drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:
     """DROP TABLE; its files stay, unless it is purged."""
-    placed = lakes.place(statement.table)
+    placed = lakes.place_existing(statement.table)
     if placed is None:
         return None
     lake, name = placed[0], table_name(placed[1])

@@ -166,7 +166,7 @@ def show_partitions(statement: ShowPartitions, lakes: Lakes) -> pa.Table | None:
 
 
 def _full_name(name: Name, lakes: Lakes) -> str:
-    placed = lakes.place(name)
+    placed = lakes.place_existing(name)
     return ".".join(name) if placed is None else dotted((lakes.name_of(placed[0]), *placed[1]))
 
 

@@ -177,7 +177,7 @@ def create_view(statement: CreateView, lakes: Lakes) -> pa.Table | None:
 
 def alter_view(statement: AlterView, lakes: Lakes) -> pa.Table | None:
     """Change a view, in one commit."""
-    placed = lakes.place(statement.view)
+    placed = lakes.place_existing(statement.view)
     if placed is None:
         return None
     lake, name = placed
@@ -203,7 +203,7 @@ def alter_view(statement: AlterView, lakes: Lakes) -> pa.Table | None:
 
 def drop_view(statement: DropView, lakes: Lakes) -> pa.Table | None:
     """Drop a view; its files stay."""
-    placed = lakes.place(statement.view)
+    placed = lakes.place_existing(statement.view)
     if placed is None:
         return None
     lake, name = placed

@@ -6,7 +6,7 @@ from typing import Any
 
 import py4j.clientserver
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException, PySparkException, PySparkTypeError
 from pyspark.sql import SparkSession
 
 from bergline import Lake
@@ -70,9 +70,9 @@ def twins(spark: SparkSession, lake: Lake, tmp_path: Path) -> dict[str, dict[str
     return names
 
 
-def answer(spark: SparkSession, text: str) -> Any:
+def answer(spark: SparkSession, text: str, args: Any = None) -> Any:
     try:
-        frame = spark.sql(text)
+        frame = spark.sql(text, args=args)
         return frame.columns, [row.asDict(recursive=True) for row in frame.collect()]
     except PySparkException as error:
         return type(error).__name__.removeprefix("_"), error.getCondition(), error.getSqlState()
@@ -123,6 +123,84 @@ def test_a_file_that_went_away_is_named_though_the_relation_was_kept(
     table.io.delete(paths)
     with pytest.raises(NotFoundError, match=f"which snapshot {table.metadata.current_snapshot_id} needs"):
         spark.sql(query).collect()
+
+
+ARGUMENTS: tuple[tuple[str, Any], ...] = (
+    ("TABLE {t} |> WHERE id < :n |> SELECT id |> ORDER BY id", {"n": 3}),
+    ("SELECT id + ? AS x FROM {t} WHERE id IN (SELECT max(id) + ? FROM {u}) ORDER BY 1", [10, 1]),
+    ("WITH q AS (SELECT id FROM {t} WHERE k = :k) SELECT count(*) FROM q WHERE id > :n", {"n": 2, "k": 1}),
+    ("SELECT id FROM {t} ORDER BY id DESC LIMIT :n", {"n": 2}),
+    ("SELECT * FROM (SELECT id, k FROM {t}) PIVOT (sum(id) FOR k IN (0, 1)) WHERE `0` > :n", {"n": 2}),
+    ("SELECT :n AS n FROM {t} WHERE id = 1", {"n": "it's"}),
+    ("SELECT id FROM {t} WHERE id = :missing", {"n": 1}),
+    ("SELECT id FROM {t} WHERE id = ?", [1, 2]),
+)
+
+
+def test_arguments_are_sparks_too(spark: SparkSession, twins: dict[str, dict[str, str]]) -> None:
+    found = {q: answer(spark, q.format(**twins["lake"]), args) for q, args in ARGUMENTS}
+    expected = {q: answer(spark, q.format(**twins["parquet"]), args) for q, args in ARGUMENTS}
+    assert {q: (found[q], expected[q]) for q, _ in ARGUMENTS if found[q] != expected[q]} == {}
+    with pytest.raises(PySparkTypeError, match="`args` should be"):
+        spark.sql("SELECT * FROM db.t", args="id")
+
+
+def test_what_changes_rows_may_say_all_that_spark_reads(spark: SparkSession, twins: dict[str, dict[str, str]]) -> None:
+    assert twins
+    spark.sql("DELETE FROM db.t WHERE id IN (TABLE db.u |> WHERE id > :n |> SELECT id) /* a /* b */ c */", {"n": 4})
+    assert ids(spark, "db.t") == [0, 1, 2, 3, 4, 6, 7]
+    spark.sql(
+        "UPDATE db.t AS x SET k = (FROM db.u |> WHERE id = x.id |> AGGREGATE max(id + ?) AS m) WHERE x.id < ?", [10, 2]
+    )
+    assert spark.sql("SELECT k FROM db.t WHERE id < 2 ORDER BY id").collect() == [(10,), (11,)]
+    spark.sql(
+        """
+        MERGE INTO db.t USING (TABLE db.u |> WHERE id BETWEEN :a AND :b |> SELECT id, s, arr, ts, m) AS n
+        ON db.t.id = n.id AND n.s.b LIKE :x
+        WHEN MATCHED AND IDENTIFIER('upper')(n.s.b) = 'X4' THEN DELETE
+        WHEN NOT MATCHED THEN INSERT (id, k, arr) VALUES (n.id, size(filter(n.arr, v -> v > 5)), n.arr)
+        """,
+        {"a": 4, "b": 5, "x": "x%"},
+    )
+    assert spark.sql("SELECT id, k FROM db.t WHERE id IN (4, 5)").collect() == [(5, 1)]
+    with pytest.raises(ParseException) as caught:
+        spark.sql("DELETE FROM db.t WHERE id IN (SELECT")
+    assert caught.value.getCondition() == "PARSE_SYNTAX_ERROR"
+
+
+def test_one_source_fills_several_tables(spark: SparkSession, lake: Lake, twins: dict[str, dict[str, str]]) -> None:
+    assert twins
+    spark.sql("CREATE TABLE db.low (id BIGINT)")
+    spark.sql("CREATE TABLE default.high (id BIGINT) USING parquet")
+    try:
+        spark.sql(
+            """
+            FROM db.t
+            INSERT INTO db.t SELECT id + 100, k, s, arr, ts, m WHERE id = 0
+            INSERT OVERWRITE db.low SELECT id WHERE id < 2
+            INSERT INTO default.high SELECT id WHERE id > 5;
+            """
+        )
+        assert (ids(spark, "db.low"), ids(spark, "default.high")) == ([0, 1], [6, 7])
+        assert ids(spark, "db.t") == [*range(8), 100]
+        spark.sql("FROM db.low INSERT INTO default.high SELECT id INSERT INTO default.high SELECT id + 50")
+        assert ids(spark, "default.high") == [0, 1, 6, 7, 50, 51]
+    finally:
+        spark.sql("DROP TABLE default.high")
+    assert len(lake.load_table("db.low").metadata.snapshots) == 1
+
+
+def test_a_query_may_name_a_stream(spark: SparkSession, twins: dict[str, dict[str, str]], tmp_path: Path) -> None:
+    assert twins
+    rows = spark.sql("SELECT id * 2 AS double FROM STREAM db.t WHERE id > :n", {"n": 5})
+    assert rows.isStreaming
+    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "c"))
+    writer.toTable("db.doubled").awaitTermination()
+    assert spark.sql("SELECT double FROM db.doubled ORDER BY 1").collect() == [(12,), (14,)]
+
+
+def ids(spark: SparkSession, table: str) -> list[int]:
+    return sorted(row[0] for row in spark.sql(f"SELECT id FROM {table}").collect())
 
 
 @pytest.fixture

@@ -1,6 +1,11 @@
 """Names to tables of lakes."""
 
+import pytest
+from rows import order_rows
+
 from bergline import Lake, Table
+from bergline.errors import NotFoundError
+from bergline.sql.names.engine_context import NoEngine
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.names.selector import VersionSelector
 
@@ -24,3 +29,45 @@ def test_names_resolve_to_tables_first_then_to_selectors(lake: Lake, orders: Tab
     lake.create_table("db.orders.refs", orders.schema)
     assert selector("db", "orders", "refs") == VersionSelector()
     assert selector("db", "orders", "history") == VersionSelector(metadata_table="history")
+
+
+class _CaseSensitive(NoEngine):
+    @property
+    def is_case_sensitive(self) -> bool:
+        return True
+
+
+def test_names_in_another_case_mean_the_only_one_that_fits(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).refs.create_branch("Audit")
+    lakes = Lakes({"lake": lake}, "lake")
+    for name in (("DB", "Orders"), ("lake", "Db", "ORDERS")):
+        target = lakes.resolve(name)
+        assert target is not None
+        assert target.table.name == orders.name
+        assert lakes.place_existing(name) == (lake, ("db", "orders"))
+    branch = lakes.resolve(("DB", "ORDERS", "BRANCH_audit"))
+    assert branch is not None
+    assert branch.selector == VersionSelector(branch="Audit")
+    assert lakes.place_namespace(("DB",)) == (lake, ("db",))
+    assert lakes.place(("DB", "New")) == (lake, ("db", "New"))
+    with pytest.raises(NotFoundError, match=r"no table `db\.ordres`"):
+        lakes.resolve(("DB", "ordres"))
+    exact = Lakes({"lake": lake}, "lake", engine=_CaseSensitive())
+    assert exact.resolve(("DB", "orders")) is None
+    with pytest.raises(NotFoundError, match=r"no table `db\.Orders`"):
+        exact.resolve(("db", "Orders"))
+
+
+def test_a_name_that_fits_several_in_another_case_is_none_of_them(lake: Lake, orders: Table) -> None:
+    lake.create_table("db.ORDERS", orders.schema)
+    lakes = Lakes({"lake": lake}, "lake")
+    found = [lakes.resolve(("db", name)) for name in ("orders", "ORDERS")]
+    assert [str(target and target.table.name) for target in found] == ["db.orders", "db.ORDERS"]
+    with pytest.raises(NotFoundError, match=r"no table `db\.Orders`"):
+        lakes.resolve(("db", "Orders"))
+    refs = orders.append(order_rows(1)).refs
+    refs.create_branch("a")
+    refs.create_branch("A")
+    target = lakes.resolve(("db", "orders", "branch_A"))
+    assert target is not None
+    assert target.selector == VersionSelector(branch="A")

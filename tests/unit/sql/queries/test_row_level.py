@@ -5,6 +5,7 @@ import pytest
 from bergline.errors import BerglineError, SqlSyntaxError, UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.queries.query import OtherStatement, Query, RowLevel, TruncateTable
+from bergline.sql.queries.read import read_query
 from bergline.sql.queries.row_level import read_row_level
 from bergline.sql.text.tokens import SqlText
 
@@ -69,7 +70,7 @@ def test_assignments_are_found_with_their_values() -> None:
     ],
 )
 def test_what_does_not_parse_is_an_error_about_the_table(text: str, kind: type[BerglineError], message: str) -> None:
-    statement = read_row_level(SqlText(text))
+    statement = read_row_level(SqlText(text), read_query)
     assert isinstance(statement, OtherStatement)
     assert isinstance(statement.error, kind)
     assert message in str(statement.error)
@@ -77,7 +78,7 @@ def test_what_does_not_parse_is_an_error_about_the_table(text: str, kind: type[B
 
 
 def test_other_texts_are_left_to_others() -> None:
-    assert read_row_level(SqlText("WITH q AS (SELECT 1) SELECT * FROM q")) is None
-    assert read_row_level(SqlText("SELECT 1")) is None
+    assert read_row_level(SqlText("WITH q AS (SELECT 1) SELECT * FROM q"), read_query) is None
+    assert read_row_level(SqlText("SELECT 1"), read_query) is None
     assert isinstance(analyze(SqlText("WITH q AS (SELECT 1) SELECT * FROM q")), Query)
     assert analyze(SqlText("TRUNCATE TABLE db.t;")) == TruncateTable(("db", "t"))

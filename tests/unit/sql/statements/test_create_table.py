@@ -7,7 +7,7 @@ from rows import order_rows
 from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake, Table
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import INT, LONG, STRING, TIMESTAMPTZ, DecimalType
 from bergline.sql.grammar.columns import ColumnDefinition
@@ -171,3 +171,29 @@ def test_columns_of_any_name_partition_and_sort(run: Session, lake: Lake, column
     source = table.schema.find(column).id
     assert [(str(f.transform), f.source_id) for f in table.spec.fields] == [("identity", source), ("bucket[4]", source)]
     assert [f.source_id for f in table.metadata.sort_order.fields] == [source, source]
+
+
+def test_a_table_like_another_has_its_columns_and_partitions(run: Session, lake: Lake) -> None:
+    run("CREATE TABLE db.a (id BIGINT NOT NULL COMMENT 'key', s STRUCT<x: INT>) PARTITIONED BY (bucket(4, id))")
+    run("CREATE TABLE IF NOT EXISTS db.b LIKE db.a TBLPROPERTIES ('p' = '1')")
+    first, second = lake.load_table("db.a"), lake.load_table("db.b")
+    assert (second.schema.fields, second.spec.fields) == (first.schema.fields, first.spec.fields)
+    assert second.properties["p"] == "1"
+    assert run("CREATE TABLE IF NOT EXISTS db.B LIKE db.a") == []
+    with pytest.raises(AlreadyExistsError, match=r"`db\.b`"):
+        run("CREATE TABLE DB.B LIKE db.a")
+    with pytest.raises(UnsupportedError, match="one of them is not a lake's table"):
+        run("CREATE TABLE db.c LIKE elsewhere.t")
+
+
+def test_tables_of_other_formats_are_not_a_lakes(run: Session, lake: Lake) -> None:
+    run("CREATE TABLE db.p (id BIGINT) USING parquet")
+    assert lake.load_table("db.p").schema.names.keys() == {"id"}
+    for provider in ("orc", "csv", "delta"):
+        with pytest.raises(
+            InvalidInputError, match=f"expected `USING iceberg` for a table of a lake, found `{provider}`"
+        ):
+            run(f"CREATE TABLE db.q (id BIGINT) USING {provider} OPTIONS (a 'b') COMMENT 'c'")
+    with pytest.raises(UnsupportedError, match="Iceberg has no such thing"):
+        run("CREATE TABLE db.q (id BIGINT) USING parquet SORTED BY (id)")
+    assert not lake.table_exists("db.q")

@@ -17,6 +17,7 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.catalog.identifiers import TableName
@@ -26,7 +27,14 @@ from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
-from bergline.spark.backends.classic.parsed import frame_of, headed, read_parsed, substituted, with_frames
+from bergline.spark.backends.classic.parsed import (
+    frame_of,
+    headed,
+    read_parsed,
+    substituted,
+    with_arguments,
+    with_frames,
+)
 from bergline.spark.backends.classic.pushed_filters import (
     optimized_condition,
     placeholder,
@@ -275,6 +283,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         probe = build(placeholder(self.spark, read_schema(scan.schema), 0))
         return pushed_filters(probe, [scan.table_schema], marked=True)[0]
 
+    def sql_formatter(self) -> SQLStringFormatter:
+        return SQLStringFormatter(self.spark)
+
     def read_query(self, sql: SqlText) -> Query | OtherStatement:
         return read_parsed(sql, self.spark)
 
@@ -289,15 +300,18 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         if query.parsed is not None:
             note_part(query.query)
             plan = substituted(query.parsed, query.places, frames, self.spark)
-            return frame_of(headed(plan, head, self.spark), self.spark)
+            return self._frame(plan, head, query.args)
         if query.places:
             named = send(query.query, "", frames, query.labels)
             plan = with_frames(
                 named.text, {named.names[n]: (rows, query.places[n].name) for n, rows in frames.items()}, self.spark
             )
-            return frame_of(headed(plan, head, self.spark), self.spark)
+            return self._frame(plan, head, query.args)
         with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
             return query.run_sql(sent, query.args)
+
+    def _frame(self, plan: Any, head: str, args: Any) -> DataFrame:
+        return frame_of(headed(with_arguments(plan, args, self.spark), head, self.spark), self.spark)
 
     @property
     def _java(self) -> Any:

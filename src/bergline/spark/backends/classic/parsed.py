@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.spark.backends.classic.catalyst import scala_items
@@ -26,10 +27,9 @@ _CREATED = {
     "CreateViewCommand": "CREATE VIEW",
     "CreateUserDefinedFunction": "CREATE FUNCTION",
 }
-_WRITING = ("INSERT", "CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
+_WRITING = ("CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
+_WRITING_ANYWHERE = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
-_STREAM = "STREAM"
-"""An option that no table has, for `FROM STREAM db.orders`."""
 
 
 class ParsedStatement(msgspec.Struct, frozen=True):
@@ -51,7 +51,8 @@ def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
     nodes = sorted(_relations(plan), key=lambda found: found[1].start)
     uses = tuple(_with_clause(use, node, sql, clauses) for node, use in nodes)
     parsed = ParsedStatement(plan, [node for node, _ in nodes])
-    return Query(sql, uses, writes=sql.has_word(*_WRITING), parsed=parsed)
+    writes = sql.first_word in _WRITING or sql.has_word(*_WRITING_ANYWHERE)
+    return Query(sql, uses, writes=writes, parsed=parsed)
 
 
 def with_frames(text: str, frames: Mapping[str, tuple[DataFrame, Name]], spark: SparkSession) -> Any:
@@ -76,6 +77,20 @@ def substituted(
         for number in numbers:
             replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows))
     return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
+
+
+def with_arguments(plan: Any, args: Any, spark: SparkSession) -> Any:
+    """The plan with the values of its parameters, by name or by position."""
+    if not args:
+        return plan
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    analysis, to_seq = jvm.org.apache.spark.sql.catalyst.analysis, jvm.PythonUtils.toSeq
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    columns = [F.lit(value) for value in (args.values() if isinstance(args, dict) else args)]
+    values = [session.expression(column._jc) for column in columns]  # noqa: SLF001
+    if isinstance(args, dict):
+        return analysis.NameParameterizedQuery(plan, to_seq(list(args)), to_seq(values))
+    return analysis.PosParameterizedQuery(plan, to_seq(values))
 
 
 def headed(plan: Any, head: str, spark: SparkSession) -> Any:
@@ -117,11 +132,11 @@ def _use(relation: Any) -> TableUse:
     start, end = _span(relation)
     options = relation.options()
     given = [] if options.isEmpty() else [(str(key), str(options.get(key))) for key in options.keySet()]
-    if relation.isStreaming():
-        given.append((_STREAM, "true"))
     text = str(relation.tableName())
     name = tuple(text.split(".")) if _PLAIN_NAME.fullmatch(text) else parse_name(text, "a table name")
-    return TableUse(name, start, end, None, add_alias=False, options=tuple(given))
+    return TableUse(
+        name, start, end, None, add_alias=False, options=tuple(given), is_stream=bool(relation.isStreaming())
+    )
 
 
 def _with_clause(use: TableUse, node: Any, sql: SqlText, clauses: Mapping[int, tuple[int, AsOf]]) -> TableUse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from string import Formatter
 from typing import Any, cast
 
 import msgspec
@@ -217,6 +218,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
+
+    def sql_formatter(self) -> Formatter:
+        formatter: Formatter = connect_classes().formatter(self.spark)
+        return formatter
 
     def read_query(self, sql: SqlText) -> Query | OtherStatement:
         return read_query(sql)

@@ -18,6 +18,7 @@ class ConnectClasses(NamedTuple):
     plan: type[Any]
     stream_reader: type[Any]
     stream_writer: type[Any]
+    formatter: type[Any]
 
 
 @functools.cache
@@ -28,6 +29,7 @@ def connect_classes() -> ConnectClasses:
     from pyspark.sql.connect.plan import LogicalPlan  # noqa: PLC0415
     from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter  # noqa: PLC0415
     from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+    from pyspark.sql.connect.sql_formatter import SQLStringFormatter  # noqa: PLC0415
     from pyspark.sql.connect.streaming.readwriter import DataStreamReader, DataStreamWriter  # noqa: PLC0415
 
     return ConnectClasses(
@@ -39,4 +41,5 @@ def connect_classes() -> ConnectClasses:
         LogicalPlan,
         DataStreamReader,
         DataStreamWriter,
+        SQLStringFormatter,
     )
