@@ -39,6 +39,8 @@ Statement = (
     | OtherStatement
 )
 
+_VARIABLES = ("SET", "DECLARE")
+
 
 def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
     """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables.
@@ -54,7 +56,7 @@ def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
         return OtherStatement(keyword, names, typo, names[0] if names else None)
     if (wrapper := _wrapper(sql, read)) is not None:
         return wrapper
-    if (merge := read_merge(sql)) is not None:
+    if (merge := read_merge(sql, read)) is not None:
         return merge
     statement = parse_statement(sql)
     if isinstance(statement, CreateTable) and statement.source is not None:
@@ -64,7 +66,7 @@ def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
     changes_rows = read_row_level(sql, read)
     if changes_rows is not None:
         return changes_rows
-    if keyword == "SET" and sql.has_word("SELECT"):
+    if keyword in _VARIABLES and sql.has_word("SELECT", "FROM", "TABLE"):
         return read(sql)
     if keyword not in QUERY_WORDS:
         return read_other(sql, FIRST_WORDS)

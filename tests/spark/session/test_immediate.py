@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rows import order_rows
 
@@ -74,9 +73,8 @@ def test_the_result_may_go_to_variables(spark: SparkSession, filled: Table) -> N
         assert rows(spark, "SELECT least, most") == [(1, 2)]
         spark.sql("EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = 99' INTO least")
         assert rows(spark, "SELECT least IS NULL") == [(True,)]
-        with pytest.raises(PySparkException) as caught:
+        with pytest.raises(Exception, match="ROW_SUBQUERY_TOO_MANY_ROWS"):  # no class of PySpark's
             spark.sql("EXECUTE IMMEDIATE 'SELECT id FROM db.orders' INTO least")
-        assert caught.value.getCondition() == "ROW_SUBQUERY_TOO_MANY_ROWS"
     finally:
         for name in ("least", "most"):
             spark.sql(f"DROP TEMPORARY VARIABLE {name}")

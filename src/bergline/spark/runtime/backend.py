@@ -117,6 +117,22 @@ class TableQuery(NamedTuple):
         return {name: source for name, source in self.tables.items() if not isinstance(source, DataFrame)}
 
 
+class ScriptStatement(NamedTuple):
+    """A statement of a script: its text, and the tables in it as the backend parsed them."""
+
+    text: str
+    query: "Query"
+    is_condition: bool
+    """Whether it is a condition, and no statement by itself."""
+
+
+class Script(NamedTuple):
+    """`BEGIN … END` as the backend parsed it."""
+
+    plan: Any
+    statements: tuple[ScriptStatement, ...]
+
+
 class QueryPushdown(Protocol):
     """What a query needs of each of its scans."""
 
@@ -301,6 +317,20 @@ class SparkBackend(Protocol):
 
     def read_query(self, sql: "SqlText") -> "Query | OtherStatement":
         """The tables of a statement."""
+        ...
+
+    def read_script(self, sql: "SqlText") -> Script | None:
+        """The statements of a script; None if there is none, or if the session's kind of Spark shows none."""
+        ...
+
+    def run_script(
+        self,
+        script: Script,
+        views: Mapping[int, Mapping[str, TablePlace]],
+        change: Mapping[int, Callable[[], None]],
+        args: Any,
+    ) -> DataFrame:
+        """Run a script with views in place of tables, and with calls in place of statements, by their numbers."""
         ...
 
     @property

@@ -46,7 +46,7 @@ def immediate_statement(
     if immediate is None or inner is None:
         return None
     statement = analyze(inner)
-    if not _is_about(statement, inner, lakes):
+    if not is_about(statement, inner, lakes):
         return None
     if immediate.into is not None and not isinstance(statement, Query):
         raise InvalidInputError(f"expected a query in EXECUTE IMMEDIATE … INTO, found `{inner.text}`")
@@ -56,7 +56,8 @@ def immediate_statement(
     return ImmediateStatement(inner, row.asDict() if immediate.named else list(row), immediate.into)
 
 
-def _is_about(statement: Statement, sql: SqlText, lakes: Lakes) -> bool:
+def is_about(statement: Statement, sql: SqlText, lakes: Lakes) -> bool:
+    """Whether a statement reads or changes what a lake has."""
     match statement:
         case Query() as query:
             names = tuple(use.name for use in query.tables)

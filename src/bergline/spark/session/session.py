@@ -1,8 +1,8 @@
 """What an attached session does with a statement: those on lake tables are run here, the rest goes on to Spark."""
 
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -11,6 +11,7 @@ from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.reads.scan import read
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.rows.statements import (
     check_condition,
@@ -24,9 +25,10 @@ from bergline.spark.rows.statements import (
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.frame_arguments import run_with_frames, with_named_frames
-from bergline.spark.session.immediate import ImmediateStatement, constant, immediate_statement
+from bergline.spark.session.immediate import ImmediateStatement, constant, immediate_statement, is_about
 from bergline.spark.session.merging import explain_merge, run_merge
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
+from bergline.spark.session.scripts import run_script
 from bergline.spark.session.streams import stream_rows
 from bergline.spark.session.tables import Relation, SparkEngineContext
 from bergline.spark.session.view_scopes import check_no_time_travel
@@ -147,6 +149,10 @@ class LakeSession(SessionViews):
                     return no_result(self._spark)
             case CreateTable(query=Query() as query):
                 return self._create_as(statement, query, args)
+            case OtherStatement(keyword="BEGIN"):
+                rows = self._run_script(sql, args)
+                if rows is not None:
+                    return rows
             case OtherStatement(keyword="EXECUTE"):
                 immediate = immediate_statement(sql, args, self.lakes, self._run_sql, self._analyze)
                 if immediate is not None:
@@ -161,6 +167,26 @@ class LakeSession(SessionViews):
                 if rows is not None:
                     return rows
         return self._run_sql(sql.text, args)
+
+    def _run_script(self, sql: SqlText, args: Any) -> DataFrame | None:
+        """Run BEGIN … END; None if it names no table of a lake."""
+        script = self.backend.read_script(sql)
+        if script is None:
+            check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), self.lakes)
+            return None
+
+        def changes(text: SqlText) -> bool:
+            statement = self._analyze(text)
+            return not isinstance(statement, Query) and is_about(statement, text, self.lakes)
+
+        def rows(query: Query) -> dict[TableUse, DataFrame]:
+            sources = {use: self._source(target) for use, target in self._lake_tables(query, args).items()}
+            return {use: read(s, self._spark) if isinstance(s, TableScan) else s for use, s in sources.items()}
+
+        def run(text: SqlText) -> DataFrame:
+            return self._run(text, args)
+
+        return run_script(script, args, self.backend, changes=changes, run=run, rows=rows, place=self._place)
 
     def _run_immediate(self, immediate: ImmediateStatement) -> DataFrame:
         rows = self._run(immediate.statement, immediate.args)
@@ -194,13 +220,18 @@ class LakeSession(SessionViews):
     def _run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
         query = self._analyzed_again(query, with_current_names(query.sql, self.lakes))
-        if query.parsed is None and query.writes:
-            read = self.backend.read_query(query.sql)
-            query = read if isinstance(read, Query) else query
+        query = self._parsed(query)
         ours = self._lake_tables(query, args)
         if not ours:
             return self._run_sql(head + query.text, args)
         return self._query_rows(query, args, ours, head=head)[0]
+
+    def _parsed(self, query: Query) -> Query:
+        """A query that writes, as the backend's parser reads it."""
+        if query.parsed is not None or not query.writes:
+            return query
+        read = self.backend.read_query(query.sql)
+        return read if isinstance(read, Query) else query
 
     def read_target(
         self,
@@ -349,14 +380,22 @@ class LakeSession(SessionViews):
         targets = [self.lakes.resolve(insert.table) for insert in statement.inserts]
         if not any(targets):
             return self._run_query(statement.whole, args)
-        pairs = list(zip(statement.inserts, targets, strict=True))
-        rows = [target and self._inserted_rows(insert, target, args) for insert, target in pairs]
-        for (insert, target), found in zip(pairs, rows, strict=True):
-            if target is None:
-                self._run_query(insert.whole, args)
-            else:
-                run_insert(self, insert, target, cast("DataFrame", found), engine=SparkRowEngine(self._spark))
+        runs = [
+            self._sparks_insert(insert, args) if target is None else self._lakes_insert(insert, target, args)
+            for insert, target in zip(statement.inserts, targets, strict=True)
+        ]
+        for run in runs:
+            run()
         return no_result(self._spark)
+
+    def _lakes_insert(self, insert: Insert, target: Target, args: Any) -> Callable[[], object]:
+        rows = self._inserted_rows(insert, target, args)
+        return lambda: run_insert(self, insert, target, rows, engine=SparkRowEngine(self._spark))
+
+    def _sparks_insert(self, insert: Insert, args: Any) -> Callable[[], object]:
+        query = self._parsed(insert.whole)
+        ours = self._lake_tables(query, args)
+        return lambda: self._query_rows(query, args, ours) if ours else self._run_sql(query.text, args)
 
     def _inserted_rows(self, insert: Insert, target: Target, args: Any) -> DataFrame:
         query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema))
@@ -405,7 +444,7 @@ class LakeSession(SessionViews):
                 return args
             return [args[i] for i in parameter_order(query.sql, query.parts, merge.sql)] or None
 
-        def read(composed: ComposedText, start: int, target: Target) -> TargetRows:
+        def read_target(composed: ComposedText, start: int, target: Target) -> TargetRows:
             query = self._composed(merge, composed)
             use = next(use for use in query.tables if use.start == start)
             return self.read_target(query, given(query), TargetTable(use, target), (), (), explain=explain)
@@ -415,8 +454,8 @@ class LakeSession(SessionViews):
             return self._run_query(query, given(query))
 
         if explain:
-            return explain_merge(self, merge, target, read, read_rows)
-        run_merge(self, merge, target, read, read_rows)
+            return explain_merge(self, merge, target, read_target, read_rows)
+        run_merge(self, merge, target, read_target, read_rows)
         return no_result(self._spark)
 
     def _composed(self, merge: MergeInto, composed: ComposedText) -> Query:

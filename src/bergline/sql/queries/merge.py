@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.assignments import Assignment, Expression, parse_assignments, take_expression, take_value
-from bergline.sql.queries.query import OtherStatement
+from bergline.sql.queries.query import OtherStatement, QueryReader
 from bergline.sql.queries.time_travel import time_travel_clauses
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
@@ -56,7 +56,7 @@ class MergeInto(msgspec.Struct, frozen=True):
         return [(number, clause) for number, clause in enumerate(self.clauses) if clause.kind == kind]
 
 
-def read_merge(sql: SqlText) -> MergeInto | OtherStatement | None:
+def read_merge(sql: SqlText, read: QueryReader) -> MergeInto | OtherStatement | None:
     """A MERGE; None if the text is none, and why it could not be read if it is one."""
     cursor = Cursor(sql)
     named_queries = _named_queries(cursor)
@@ -65,6 +65,8 @@ def read_merge(sql: SqlText) -> MergeInto | OtherStatement | None:
     try:
         return parse_merge(cursor, named_queries)
     except SqlSyntaxError as error:
+        if isinstance(found := read(sql), OtherStatement) and found.leave_to_engine:
+            return found
         return OtherStatement("MERGE", dotted_names(sql), error, cursor.subject)
 
 

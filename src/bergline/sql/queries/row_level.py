@@ -20,6 +20,12 @@ def read_row_level(sql: SqlText, read: QueryReader) -> RowLevel | TruncateTable 
             return _truncate(cursor)
         return _row_level(cursor, read) if _walk_to_keyword(cursor) else None
     except BerglineError as error:
+        if (
+            isinstance(error, SqlSyntaxError)
+            and isinstance(found := read(sql), OtherStatement)
+            and found.leave_to_engine
+        ):
+            return found
         return OtherStatement(sql.first_word, dotted_names(sql), error, cursor.subject)
 
 

@@ -28,6 +28,7 @@ from bergline.spark.backends.classic.catalyst import class_of, hidden_field, sca
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
+    analyzed,
     frame_of,
     headed,
     read_parsed,
@@ -42,6 +43,7 @@ from bergline.spark.backends.classic.pushed_filters import (
     used_columns,
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
+from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -52,7 +54,9 @@ from bergline.spark.runtime.backend import (
     RunSql,
     SaveMode,
     SaveRequest,
+    Script,
     StreamRequest,
+    TablePlace,
     TableQuery,
 )
 from bergline.spark.runtime.types import read_schema
@@ -289,6 +293,18 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def read_query(self, sql: SqlText) -> Query | OtherStatement:
         return read_parsed(sql, self.spark)
 
+    def read_script(self, sql: SqlText) -> Script | None:
+        return read_script(sql, self.spark)
+
+    def run_script(
+        self,
+        script: Script,
+        views: Mapping[int, Mapping[str, TablePlace]],
+        change: Mapping[int, Callable[[], None]],
+        args: Any,
+    ) -> DataFrame:
+        return run_script(script, views, change, args, self.spark)
+
     @property
     def keeps_relations(self) -> bool:
         return True
@@ -299,7 +315,8 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         if query.parsed is not None:
             note_part(query.query)
-            plan = substituted(query.parsed, query.places, frames, self.spark)
+            rows = {name: analyzed(frame) for name, frame in frames.items()}
+            plan = substituted(query.parsed, query.places, rows, self.spark)
             return self._frame(plan, head, query.args)
         if query.places:
             named = send(query.query, "", frames, query.labels)

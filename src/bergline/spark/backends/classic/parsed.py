@@ -21,6 +21,8 @@ from bergline.sql.queries.time_travel import time_travel_clauses
 from bergline.sql.text.names import dotted_names, parse_name
 from bergline.sql.text.tokens import Name, SqlText
 
+_PRIVILEGES = "__required_write_privileges__"
+"""What Spark notes on the table that a statement changes."""
 _RELATION, _TIME_TRAVEL = "UnresolvedRelation", "RelationTimeTravel"
 _CREATED = {
     "CreateView": "CREATE VIEW",
@@ -42,11 +44,17 @@ class ParsedStatement(msgspec.Struct, frozen=True):
 def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
     """The tables of a statement, by Spark's parser; a text that it refuses is left to Spark, which says why."""
     try:
-        plan = _cte_substitution(spark).apply(_parse(sql.text, spark))
+        plan = parse(sql.text, spark)
     except PySparkException:
         return OtherStatement(sql.first_word, (), leave_to_engine=True)
     if sql.first_word == "CREATE" and not str(plan.nodeName()).endswith("TableAsSelect"):
         return OtherStatement(_CREATED.get(plan.nodeName(), "CREATE"), dotted_names(sql))
+    return read_plan(plan, sql, spark)
+
+
+def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
+    """The tables of a statement, or of one that stands in a longer text, by its plan."""
+    plan = _cte_substitution(spark).apply(plan)
     clauses = {start: (end, as_of) for start, end, as_of in time_travel_clauses(sql)}
     nodes = sorted(_relations(plan), key=lambda found: found[1].start)
     uses = tuple(_with_clause(use, node, sql, clauses) for node, use in nodes)
@@ -57,25 +65,24 @@ def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
 
 def with_frames(text: str, frames: Mapping[str, tuple[DataFrame, Name]], spark: SparkSession) -> Any:
     """The plan of a text in which frames stand by names of their own; columns are qualified by other names."""
-    plan = _cte_substitution(spark).apply(_parse(text, spark))
+    plan = _cte_substitution(spark).apply(parse(text, spark))
     nodes = [(node, use.name[0]) for node, use in _relations(plan) if use.name[0] in frames]
     places = {name: TablePlace((number,), frames[name][1]) for number, (_, name) in enumerate(nodes)}
-    rows = {name: frame for name, (frame, _) in frames.items()}
+    rows = {name: analyzed(frame) for name, (frame, _) in frames.items()}
     return substituted(ParsedStatement(plan, [node for node, _ in nodes]), places, rows, spark)
 
 
 def substituted(
-    parsed: ParsedStatement, places: Mapping[str, TablePlace], frames: Mapping[str, DataFrame], spark: SparkSession
+    parsed: ParsedStatement, places: Mapping[str, TablePlace], rows: Mapping[str, Any], spark: SparkSession
 ) -> Any:
-    """The plan with frames in place of tables."""
+    """The plan with other plans in place of tables."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (no public class of Spark's has plans)
     catalyst = jvm.org.apache.spark.sql.catalyst
     replaced = jvm.java.util.HashMap()
-    for frame, (numbers, name) in places.items():
+    for source, (numbers, name) in places.items():
         alias = catalyst.AliasIdentifier(name[-1], jvm.PythonUtils.toSeq(list(name[:-1])))
-        rows = frames[frame]._jdf.queryExecution().analyzed()  # noqa: SLF001
         for number in numbers:
-            replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows))
+            replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows[source]))
     return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
 
 
@@ -97,10 +104,15 @@ def headed(plan: Any, head: str, spark: SparkSession) -> Any:
     """The statement that has a plan after `EXPLAIN …` or `DESCRIBE QUERY`."""
     if not head:
         return plan
-    command = _parse(f"{head} SELECT 1", spark)
+    command = parse(f"{head} SELECT 1", spark)
     if command.nodeName() == "ExplainCommand":
         return command.copy(plan, command.mode())
     return command.copy(command.queryText(), plan)
+
+
+def analyzed(frame: DataFrame) -> Any:
+    """The plan of a frame."""
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001
 
 
 def frame_of(plan: Any, spark: SparkSession) -> DataFrame:
@@ -110,7 +122,8 @@ def frame_of(plan: Any, spark: SparkSession) -> DataFrame:
     return ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
 
 
-def _parse(text: str, spark: SparkSession) -> Any:
+def parse(text: str, spark: SparkSession) -> Any:
+    """The plan of a statement, which is not analyzed yet."""
     return spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
 
 
@@ -131,7 +144,8 @@ def _relations(plan: Any) -> Iterator[tuple[Any, TableUse]]:
 def _use(relation: Any) -> TableUse:
     start, end = _span(relation)
     options = relation.options()
-    given = [] if options.isEmpty() else [(str(key), str(options.get(key))) for key in options.keySet()]
+    keys = [] if options.isEmpty() else [str(key) for key in options.keySet()]
+    given = [(key, str(options.get(key))) for key in keys if key != _PRIVILEGES]
     text = str(relation.tableName())
     name = tuple(text.split(".")) if _PLAIN_NAME.fullmatch(text) else parse_name(text, "a table name")
     return TableUse(

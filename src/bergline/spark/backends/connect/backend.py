@@ -31,7 +31,9 @@ from bergline.spark.runtime.backend import (
     RunSql,
     SaveMode,
     SaveRequest,
+    Script,
     StreamRequest,
+    TablePlace,
     TableQuery,
 )
 from bergline.sql.queries.query import OtherStatement, Query
@@ -225,6 +227,18 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def read_query(self, sql: SqlText) -> Query | OtherStatement:
         return read_query(sql)
+
+    def read_script(self, sql: SqlText) -> Script | None:
+        return None
+
+    def run_script(
+        self,
+        script: Script,
+        views: Mapping[int, Mapping[str, TablePlace]],
+        change: Mapping[int, Callable[[], None]],
+        args: Any,
+    ) -> DataFrame:
+        raise UnsupportedError("cannot run a script on lake tables over Spark Connect")
 
     @property
     def keeps_relations(self) -> bool:
