@@ -305,7 +305,7 @@ class LakeMachine(RuleBasedStateMachine):
             case CommitUnknownError():
                 assert trouble.loses_the_store
                 self.adopt([now, *after])
-            case ConflictError() if rivalled or worlds[0] != worlds[1]:  # compaction conflicts, though no reader sees it
+            case ConflictError() if rivalled or worlds[0] != worlds[1]:  # compactions conflict, which nobody sees
                 assert act.may_conflict or any(isinstance(r, ChangeColumn) for r in rivalled), ended
                 self.adopt([now])
             case RefusedError() if isinstance(act, FastForward) and act.table in self.expired:

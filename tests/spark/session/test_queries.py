@@ -109,3 +109,34 @@ def test_what_is_made_of_a_query_has_its_columns(spark: SparkSession, wide: Tabl
     frame.createOrReplaceTempView("narrow")
     assert rows(spark.sql("SELECT max(id) FROM narrow")) == ["(6,)"]
     assert rows(spark.table("db.wide").select("id").filter("price > 2.5")) == ["(6,)"]
+
+
+def test_counts_and_bounds_of_a_table_are_in_its_metadata(spark: SparkSession, orders: Table) -> None:
+    spark.sql("CREATE TABLE db.m (id BIGINT, n INT, d DATE, ts TIMESTAMP, s STRING, x DOUBLE)")
+    empty = spark.sql("SELECT count(*), count(n), min(id), max(d) FROM db.m").collect()
+    assert empty == [(0, 0, None, None)]
+    spark.sql(
+        "INSERT INTO db.m SELECT id, if(id = 2, null, id), date_add(DATE'2026-01-01', id), "
+        "timestamp_seconds(id), 'a', id FROM VALUES (1), (2), (3) AS v(id)"
+    )
+    spark.sql("INSERT INTO db.m VALUES (-7, null, null, null, null, null)")
+    query = (
+        "SELECT count(*) AS rows, count(n) filled, min(id), max(id) AS most, max(d), min(ts), count(s) FROM db.m AS t"
+    )
+    known, read = spark.sql(query), spark.sql(f"{query} WHERE id IS NOT NULL")
+    assert known.collect() == read.collect()
+    assert known.schema == read.schema
+    assert "FileScan" not in known._jdf.queryExecution().toString()
+    for other in (
+        "count(DISTINCT id)",
+        "min(s)",
+        "max(x)",
+        "count(*) FILTER (WHERE id > 1)",
+        "max(id + 1)",
+        "count(*) + 1",
+    ):
+        assert "FileScan" in spark.sql(f"SELECT {other} FROM db.m")._jdf.queryExecution().toString(), other
+    spark.sql("ALTER TABLE db.m SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    spark.sql("DELETE FROM db.m WHERE id = 3")
+    assert spark.sql("SELECT count(*), max(id) FROM db.m").collect() == [(3, 2)]
+    assert orders.name

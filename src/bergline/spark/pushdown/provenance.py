@@ -29,6 +29,11 @@ def with_provenance(rows: DataFrame, scan: TableScan) -> DataFrame:
     return rows.alias(f"{_WORDS} {quote(read.table, safe='')} {snapshot} {quote(read.branch, safe='')}")
 
 
+def is_marked(alias: str) -> bool:
+    """Whether rows that have this alias are those of a scan."""
+    return alias.startswith(_WORDS)
+
+
 def branch_reads(frame: DataFrame) -> tuple[BranchRead, ...]:
     """The heads of branches that a frame reads, each once."""
     found = dict.fromkeys(_MARK.findall(_marked_plan(frame)))

@@ -133,6 +133,18 @@ class Script(NamedTuple):
     statements: tuple[ScriptStatement, ...]
 
 
+AggregateFunction = Literal["count", "min", "max"]
+
+
+class Aggregate(NamedTuple):
+    """An aggregate that a query asks for; `count` of no column counts rows."""
+
+    function: AggregateFunction
+    column: str | None
+    name: str
+    """What its column is called."""
+
+
 class QueryPushdown(Protocol):
     """What a query needs of each of its scans."""
 
@@ -340,6 +352,13 @@ class SparkBackend(Protocol):
 
     def query_pushdown(self, query: TableQuery) -> QueryPushdown:
         """What a query needs of each of its scans, found without looking up files."""
+        ...
+
+    def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
+        """The aggregates of a query that has nothing but them, on one table; None for others, or if nobody tells.
+
+        `is_table` knows the rows of a table by their alias.
+        """
         ...
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:

@@ -17,7 +17,9 @@ from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.pushdown.provenance import is_marked, with_provenance
 from bergline.spark.reads.explain import remember_reads
+from bergline.spark.reads.metadata_aggregates import known_aggregates
 from bergline.spark.reads.scan import all_columns, read, whole_relation
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace, TableQuery
@@ -25,6 +27,9 @@ from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
 from bergline.sql.rewrite.tables import RewrittenQuery
 from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
+
+_AGGREGATES = ("COUNT", "MIN", "MAX")
+_NOT_ALONE = ("WHERE", "GROUP", "HAVING", "JOIN", "OVER", "DISTINCT", "UNION", "LATERAL", "LIMIT")
 
 
 class QueryRows(NamedTuple):
@@ -62,7 +67,25 @@ def run_query(
     used = {name: functools.partial(pushdown.used_columns, name) for name in pruned}
     frames |= {name: read(scan, backend.spark, used[name]) for name, scan in pruned.items()}
     reads = [(labels[name], pruned.get(name, scan), used.get(name, all_columns)) for name, scan in scans.items()]
-    return QueryRows(remember_reads(backend.run_query(asked, frames, head), reads), {**scans, **pruned})
+    rows = backend.run_query(asked, frames, head)
+    if parsed is not None and not head and not writes and len(scans) == 1 and _may_aggregate(query.sql):
+        rows = _from_metadata(rows, next(iter(scans.values())), backend, run_sql)
+    return QueryRows(remember_reads(rows, reads), {**scans, **pruned})
+
+
+def _may_aggregate(sql: SqlText) -> bool:
+    """Whether a text may ask for nothing but aggregates of a table: the plan says, but asking it takes time."""
+    return sql.first_word == "SELECT" and sql.has_word(*_AGGREGATES) and not sql.has_word(*_NOT_ALONE)
+
+
+def _from_metadata(rows: DataFrame, scan: TableScan, backend: SparkBackend, run_sql: RunSql) -> DataFrame:
+    """Aggregates of a table that its metadata tells, or the rows as they are."""
+    asked = backend.asked_aggregates(rows, is_marked) if type(scan) is TableScan else None
+    values = known_aggregates(scan, asked) if asked else None
+    if not asked or values is None:
+        return rows
+    named = (f"{value} AS {back_quoted(name)}" for value, (_, _, name) in zip(values, asked, strict=True))
+    return with_provenance(run_sql(f"SELECT {', '.join(named)}"), scan)
 
 
 def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:

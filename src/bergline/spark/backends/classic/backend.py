@@ -24,6 +24,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
+from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
@@ -47,6 +48,7 @@ from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
+    Aggregate,
     BatchSink,
     LoadRequest,
     PatchedClasses,
@@ -311,6 +313,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":
         return ClassicPushdown(self, query)
+
+    def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
+        return asked_aggregates(rows, is_table)
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         if query.parsed is not None:

@@ -24,6 +24,7 @@ from bergline.spark.runtime.backend import (
     LISTING_THRESHOLD,
     NO_SESSION,
     TAKES_ALL,
+    Aggregate,
     BatchSink,
     LoadRequest,
     PatchedClasses,
@@ -246,6 +247,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
         return ConnectPushdown(query)
+
+    def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
+        return None
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         return query.run_sql(escaped(head) + query.query.text, query.args, **frames)
