@@ -306,8 +306,8 @@ def test_conditions_on_the_target_skip_files(spark: SparkSession, lake: Lake) ->
         ("USING src AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", NotFoundError, "no column `n` in the source"),
         ("USING nowhere AS s ON t.id = s.id WHEN MATCHED THEN DELETE", AnalysisException, "nowhere"),
         ("USING db.nowhere AS s ON t.id = s.id WHEN MATCHED THEN DELETE", NotFoundError, "nowhere"),
-        ("USING src AS s ON t.id = s.id WHEN MATCHED THEN", ParseException, "expected `UPDATE` or `DELETE`"),
-        ("USING src AS s ON t.id = s.id", ParseException, "expected `WHEN`"),
+        ("USING src AS s ON t.id = s.id WHEN MATCHED THEN", ParseException, "PARSE_SYNTAX_ERROR"),
+        ("USING src AS s ON t.id = s.id", ParseException, "There must be at least one WHEN clause"),
         ("USING src AS t ON t.id = t.id WHEN MATCHED THEN DELETE", IllegalArgumentException, "different names"),
     ],
 )

@@ -1,5 +1,6 @@
 """Texts and names that Spark works out when a statement is run: EXECUTE IMMEDIATE, and IDENTIFIER's expressions."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from bergline.spark.runtime.backend import RunSql
 from bergline.sql.analyze import Statement
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import Insert, MultiInsert, Query, RowLevel, TruncateTable
+from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import loose_names
@@ -45,15 +47,17 @@ def immediate_statement(
     inner = SqlText(value) if isinstance(value, str) else None
     if immediate is None or inner is None:
         return None
+    given = None
+    if immediate.arguments is not None:
+        (row,) = run_sql(f"SELECT {immediate.arguments}", args).collect()
+        given = row.asDict() if immediate.named else list(row)
+    inner, given = with_identifiers(inner, given, lakes, functools.partial(constant, run_sql=run_sql))
     statement = analyze(inner)
     if not is_about(statement, inner, lakes):
         return None
     if immediate.into is not None and not isinstance(statement, Query):
         raise InvalidInputError(f"expected a query in EXECUTE IMMEDIATE … INTO, found `{inner.text}`")
-    if immediate.arguments is None:
-        return ImmediateStatement(inner, None, immediate.into)
-    (row,) = run_sql(f"SELECT {immediate.arguments}", args).collect()
-    return ImmediateStatement(inner, row.asDict() if immediate.named else list(row), immediate.into)
+    return ImmediateStatement(inner, given, immediate.into)
 
 
 def is_about(statement: Statement, sql: SqlText, lakes: Lakes) -> bool:

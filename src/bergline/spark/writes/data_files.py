@@ -1,8 +1,8 @@
 """A DataFrame as data files: the one Parquet writer, run on Spark's executors.
 
 A task's files are known only by what it sends back, and Spark takes that from one attempt of each task: what attempts
-that failed, were repeated or lost a race have written is never committed. Few rows that the driver has already, such as
-those of VALUES, are written in this process, without a task.
+that failed, were repeated or lost a race have written is never committed. Few rows, by what Spark knows of a frame
+before it runs, are written in this process, without a Python worker.
 """
 
 import logging
@@ -34,7 +34,7 @@ from bergline.table.table import Table
 
 _AFTER_A_FAILURE_S = (0.0, 0.2, 0.5, 1.0)
 MOST_LOCAL_ROWS = 10_000
-"""Larger lists of rows are left to Spark's tasks."""
+"""Longer lists of rows are left to Spark's tasks."""
 
 
 def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = None) -> list[DataFile]:
@@ -83,7 +83,7 @@ def write_arranged(
 
 
 def has_local_rows(frame: DataFrame) -> bool:
-    """Whether a frame is a list of few rows that the driver has: Spark needs no task to produce them."""
+    """Whether a frame has few rows for certain, as those of VALUES, `range` and `limit` have."""
     return backend_of(frame).is_at_hand(frame, MOST_LOCAL_ROWS)
 
 

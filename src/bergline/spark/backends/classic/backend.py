@@ -72,6 +72,8 @@ _CLASSES = PatchedClasses(
 _LOCAL = re.compile(r"local(\[.*\])?")
 _DESCRIPTION = "spark.job.description"
 _ROWS = "LocalRelation"
+_FEW_ROWS = 1000
+"""So many rows are brought to the driver, however they are computed."""
 _SCHEMA = "userSpecifiedSchema"
 _QUERY_NAME = "queryName"
 _TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
@@ -253,6 +255,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public tells)
+        most = execution.analyzed().maxRows()
+        if not most.isDefined():
+            return False
+        if int(most.get()) <= _FEW_ROWS:
+            return True
         leaves = execution.analyzed().collectLeaves()
         if leaves.size() != 1 or class_of(leaves.head()) != _ROWS:
             return False
