@@ -175,13 +175,15 @@ def test_rows_are_split_by_partition_and_stand_in_the_tables_order(spark: SparkS
     ("text", "local"),
     [
         ("VALUES (1, 'a'), (2, 'b')", True),
-        ("SELECT 1, 'a'", False),
-        ("SELECT id, 'a' FROM range(3)", False),
-        ("SELECT a.col1, b.col2 FROM VALUES (1, 'a') a JOIN VALUES (1, 'b') b ON a.col1 = b.col1", False),
-        ("SELECT col1, count(*) FROM VALUES (1), (2) GROUP BY col1", False),
+        ("SELECT 1, 'a'", True),
+        ("SELECT id, 'a' FROM range(256) WHERE id > 2", True),
+        ("SELECT id, 'a' FROM range(257)", False),
+        ("SELECT id, 'a' FROM range(1000) LIMIT 9", True),
+        ("SELECT a.col1, b.col2 FROM VALUES (1, 'a') a JOIN VALUES (1, 'b') b ON a.col1 = b.col1", True),
+        ("SELECT id, explode(array(1, 2)) FROM range(3)", False),
     ],
 )
-def test_only_rows_that_stand_there_are_local(spark: SparkSession, text: str, local: bool) -> None:
+def test_few_rows_are_local_where_spark_knows_that_they_are_few(spark: SparkSession, text: str, local: bool) -> None:
     assert has_local_rows(spark.sql(text)) == local
 
 

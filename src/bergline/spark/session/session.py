@@ -463,8 +463,8 @@ class LakeSession(SessionViews):
         found = self.backend.read_query(SqlText(composed.text))
         if isinstance(found, Query):
             return msgspec.structs.replace(found, within=(merge.sql.text, 0), parts=composed.parts)
-        if found.leave_to_engine:
-            return Query(SqlText(composed.text), (), within=(merge.sql.text, 0), parts=composed.parts)
+        if found.leave_to_engine:  # Spark says what is wrong with it
+            self._run_sql(merge.sql.text)
         raise found.error or SqlSyntaxError("cannot read the statement", line=1, column=1)
 
     def _create_as(self, statement: CreateTable, query: Query, args: Any) -> DataFrame:

@@ -62,12 +62,11 @@ def read_merge(sql: SqlText, read: QueryReader) -> MergeInto | OtherStatement | 
     named_queries = _named_queries(cursor)
     if not cursor.token.is_word("MERGE"):
         return None
-    found = read(sql)
-    if isinstance(found, OtherStatement) and found.leave_to_engine:
-        return found
     try:
         return parse_merge(cursor, named_queries)
     except SqlSyntaxError as error:
+        if isinstance(found := read(sql), OtherStatement) and found.leave_to_engine:
+            return found
         return OtherStatement("MERGE", dotted_names(sql), error, cursor.subject)
 
 

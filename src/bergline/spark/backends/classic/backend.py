@@ -72,7 +72,7 @@ _CLASSES = PatchedClasses(
 _LOCAL = re.compile(r"local(\[.*\])?")
 _DESCRIPTION = "spark.job.description"
 _ROWS = "LocalRelation"
-_FEW_ROWS = 1000
+_FEW_ROWS = 256
 """So many rows are brought to the driver, however they are computed."""
 _SCHEMA = "userSpecifiedSchema"
 _QUERY_NAME = "queryName"
@@ -258,7 +258,7 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         most = execution.analyzed().maxRows()
         if not most.isDefined():
             return False
-        if int(most.get()) <= _FEW_ROWS:
+        if int(most.get()) <= min(_FEW_ROWS, most_rows):
             return True
         leaves = execution.analyzed().collectLeaves()
         if leaves.size() != 1 or class_of(leaves.head()) != _ROWS:
