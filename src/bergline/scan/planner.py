@@ -5,11 +5,18 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import polars as pl
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
-from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
+from bergline.format.manifest.manifest import (
+    ROW_FORMATS,
+    DataFile,
+    EntryStatus,
+    ManifestContent,
+    ManifestFile,
+    partition_key_of,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import partition_values
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
@@ -43,6 +50,7 @@ def plan_scan(
         keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
         groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
+        check_readable(groups, [e.data_file for e in entries], metadata)
         index = DeleteIndex(entries, metadata)
         files = PlannedFiles([with_deletes(group, index) for group in groups])
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
@@ -70,7 +78,9 @@ def plan_appends(
     """Plan a scan of the files that snapshots added (latest first), as they were added: no deletes apply."""
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
-    files = PlannedFiles(added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots))
+    groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)
+    check_readable(groups, (), metadata)
+    files = PlannedFiles(groups)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshots[0] if snapshots else None,
@@ -120,6 +130,28 @@ def file_groups(
     return [
         _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
     ]
+
+
+def check_readable(groups: Iterable[FileGroup], deletes: Iterable[DataFile], metadata: TableMetadata) -> None:
+    """UnsupportedError if a file to read is of an unknown format, or encrypted; before any file is opened."""
+    for group in groups:
+        frame = group.frame
+        strange = [f for f in frame["file_format"].unique().to_list() if f.upper() not in ROW_FORMATS]
+        if strange:
+            path = frame.filter(pl.col("file_format") == strange[0])["file_path"][0]
+            raise UnsupportedError(
+                f"expected a file of the format {', '.join(ROW_FORMATS)}, found `{strange[0]}` at {path} "
+                f"of the table at {metadata.location}"
+            )
+        if "key_metadata" in frame.columns and frame["key_metadata"].null_count() < frame.height:
+            _refuse_encrypted(frame.filter(pl.col("key_metadata").is_not_null())["file_path"][0], metadata)
+    for delete in deletes:
+        if delete.key_metadata is not None:
+            _refuse_encrypted(delete.file_path, metadata)
+
+
+def _refuse_encrypted(path: str, metadata: TableMetadata) -> None:
+    raise UnsupportedError(f"cannot read the encrypted file {path} of the table at {metadata.location}")
 
 
 def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:

@@ -1,8 +1,13 @@
 """The files that a read must open."""
 
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from bergline.errors import InvalidInputError, NotFoundError
+import bergline
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Comparison
 from bergline.format.manifest.avro import render_manifest, render_manifest_list
@@ -11,8 +16,10 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.types.single_values import encode_value
 from bergline.format.types.types import LONG
 from bergline.io.memory import MemoryFileIO
+from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.scan.plan import ScanPlan
-from bergline.scan.planner import plan_scan
+from bergline.scan.planned_files import FileGroup
+from bergline.scan.planner import check_readable, plan_scan
 
 
 def file(low: int, high: int) -> DataFile:
@@ -97,3 +104,30 @@ def test_filter_that_does_not_fit_is_refused_even_without_files(
 ) -> None:
     with pytest.raises(kind):
         plan(MemoryFileIO(), metadata, text, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"file_format": "LANCE"},
+            "expected a file of the format PARQUET, ORC, AVRO, found `LANCE` at .* of the table at ",
+        ),
+        ({"key_metadata": b"key"}, "cannot read the encrypted file .* of the table at "),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused_when_planned(change: dict[str, Any], message: str) -> None:
+    lake = bergline.connect("memory:")
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    (frame,) = load_columns(table.io, load_manifest_list(table.io, table.metadata.snapshots[-1]))
+    name, value = next(iter(change.items()))
+    group = FileGroup(
+        frame.with_columns(pl.lit(value, pl.Binary if name == "key_metadata" else pl.String).alias(name)), 0, {}
+    )
+    with pytest.raises(UnsupportedError, match=f"{message}{table.location}$"):
+        check_readable([group], (), table.metadata)
+    check_readable([FileGroup(frame, 0, {})], (), table.metadata)
+    delete = DataFile("memory:/d", "PARQUET", (), 1, 1, key_metadata=b"key")
+    with pytest.raises(UnsupportedError, match="encrypted file memory:/d of the table at "):
+        check_readable([], [delete], table.metadata)
