@@ -1,4 +1,4 @@
-"""An Avro schema as the physical schema of a data file, and as one from which polars decodes the same bytes.
+"""An Avro schema as the physical schema of a data file, and as a plainer one by which the same bytes are decoded.
 
 polars knows neither maps nor logical types, and does not report where it stopped: a record of known values behind the
 file's own shows that all bytes were read as they are meant.
@@ -34,11 +34,11 @@ _LOGICAL: dict[tuple[str, str], pa.DataType] = {
 
 
 class AvroType(msgspec.Struct, frozen=True):
-    """A type of the file, and what polars is told instead."""
+    """A type of the file, and what decoders are told instead."""
 
     physical: pa.DataType
     decoded: Any
-    """The type for polars; None if values have no bytes."""
+    """The type for decoders: without maps, logical types and ints; None if values have no bytes."""
     least: int
     """The fewest bytes of a value."""
     mark: bytes = b""

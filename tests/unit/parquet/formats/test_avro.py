@@ -1,6 +1,7 @@
-"""Avro files: blocks, codecs, and damage that polars does not notice."""
+"""Avro files: blocks, codecs, and damage that decoders do not notice, with polars and without."""
 
 import io
+import sys
 from typing import Any
 
 import fastavro
@@ -8,9 +9,18 @@ import pytest
 
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import encode_long
+from bergline.parquet.formats import avro
 from bergline.parquet.formats.avro import AvroInput
 
 NUMBERS: Any = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "v", "type": "null"}]}
+
+
+@pytest.fixture(params=["polars", "python"], autouse=True)
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which decoder is used."""
+    if request.param == "python":
+        monkeypatch.setattr(avro, "_polars", lambda: None)
+    return str(request.param)
 
 
 def written(rows: int = 100, codec: str = "null", sync_interval: int = 16_000, schema: Any = NUMBERS) -> bytes:
@@ -62,3 +72,17 @@ def test_cut_file_is_a_format_error_that_names_it() -> None:
             list(opened(data[:end]).batches(["n"]))
         with pytest.raises(FormatError, match=r"in f\.avro"):
             _ = opened(data[:end]).group_rows
+
+
+def test_polars_is_used_only_if_it_is_new_enough(monkeypatch: pytest.MonkeyPatch, decoder: str) -> None:
+    if decoder == "python":
+        return
+    for version, is_used in (("1.29.0", False), ("1.30.0", True), ("2.0.0-beta.1", True)):
+        monkeypatch.setattr("polars.__version__", version)
+        avro._polars.cache_clear()
+        assert (avro._polars() is not None) == is_used
+    monkeypatch.setitem(sys.modules, "polars", None)
+    avro._polars.cache_clear()
+    assert avro._polars() is None
+    monkeypatch.undo()
+    avro._polars.cache_clear()

@@ -16,13 +16,22 @@ from bergline.format.schema.name_mapping import parse_name_mapping
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
+from bergline.parquet.formats import avro
 from bergline.parquet.formats.data_input import check_readable, open_data_file
 from bergline.parquet.read.reader import read_plan
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 
 LOCATION = "memory:/f"
 FORMATS = {"ORC": orc_file, "AVRO": avro_file}
-pytestmark = pytest.mark.parametrize("file_format", FORMATS)
+
+
+@pytest.fixture(params=["ORC", "AVRO", "AVRO without polars"])
+def file_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each format, and Avro as executors read it that have no polars."""
+    name, _, without = request.param.partition(" ")
+    if without:
+        monkeypatch.setattr(avro, "_polars", lambda: None)
+    return str(name)
 
 
 def stored(content: bytes, location: str = LOCATION, files: MemoryFileIO | None = None) -> MemoryFileIO:
