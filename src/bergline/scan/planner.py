@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import polars as pl
 
-from bergline.errors import FormatError, UnsupportedError
+from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
 from bergline.format.manifest.manifest import (
     ROW_FORMATS,
-    DataFile,
     EntryStatus,
     ManifestContent,
     ManifestFile,
@@ -25,7 +24,7 @@ from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
-from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
 
@@ -50,7 +49,9 @@ def plan_scan(
         keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
         groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
-        check_readable(groups, [e.data_file for e in entries], metadata)
+        _check_readable(groups, metadata)
+        for entry in entries:
+            check_readable(entry.data_file, metadata.location)
         index = DeleteIndex(entries, metadata)
         files = PlannedFiles([with_deletes(group, index) for group in groups])
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
@@ -79,7 +80,7 @@ def plan_appends(
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
     groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)
-    check_readable(groups, (), metadata)
+    _check_readable(groups, metadata)
     files = PlannedFiles(groups)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
@@ -132,26 +133,14 @@ def file_groups(
     ]
 
 
-def check_readable(groups: Iterable[FileGroup], deletes: Iterable[DataFile], metadata: TableMetadata) -> None:
-    """UnsupportedError if a file to read is of an unknown format, or encrypted; before any file is opened."""
+def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
+    """UnsupportedError if a data file cannot be read, before any is opened."""
     for group in groups:
-        frame = group.frame
-        strange = [f for f in frame["file_format"].unique().to_list() if f.upper() not in ROW_FORMATS]
-        if strange:
-            path = frame.filter(pl.col("file_format") == strange[0])["file_path"][0]
-            raise UnsupportedError(
-                f"expected a file of the format {', '.join(ROW_FORMATS)}, found `{strange[0]}` at {path} "
-                f"of the table at {metadata.location}"
-            )
-        if "key_metadata" in frame.columns and frame["key_metadata"].null_count() < frame.height:
-            _refuse_encrypted(frame.filter(pl.col("key_metadata").is_not_null())["file_path"][0], metadata)
-    for delete in deletes:
-        if delete.key_metadata is not None:
-            _refuse_encrypted(delete.file_path, metadata)
-
-
-def _refuse_encrypted(path: str, metadata: TableMetadata) -> None:
-    raise UnsupportedError(f"cannot read the encrypted file {path} of the table at {metadata.location}")
+        unread = ~pl.col("file_format").str.to_uppercase().is_in(ROW_FORMATS)
+        if "key_metadata" in group.frame.columns:
+            unread |= pl.col("key_metadata").is_not_null()
+        for planned in msgspec.structs.replace(group, frame=group.frame.filter(unread), deletes=()).planned(0, 1):
+            check_readable(planned.file, metadata.location)
 
 
 def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:

@@ -7,12 +7,12 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bergline.errors import UnsupportedError
-from bergline.format.manifest.manifest import ROW_FORMATS, DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.open_input import format_errors, open_with_stream, row_group_batches
 from bergline.parquet.formats.avro import AvroInput
 from bergline.parquet.formats.orc import OrcInput
+from bergline.scan.plan import check_readable
 
 
 class DataInput(Protocol):
@@ -80,13 +80,3 @@ def open_data_file(io: FileIO, file: DataFile) -> Iterator[DataInput]:
         case _:
             with open_with_stream(io, path) as (parquet, stream):
                 yield ParquetInput(parquet, stream)
-
-
-def check_readable(file: DataFile) -> None:
-    """UnsupportedError for files of unknown formats, and for encrypted ones."""
-    if file.file_format.upper() not in ROW_FORMATS:
-        raise UnsupportedError(
-            f"expected a file of the format {', '.join(ROW_FORMATS)}, found `{file.file_format}` at {file.file_path}"
-        )
-    if file.key_metadata is not None:
-        raise UnsupportedError(f"cannot read the encrypted file {file.file_path}")

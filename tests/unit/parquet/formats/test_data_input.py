@@ -17,7 +17,7 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
 from bergline.parquet.formats import avro
-from bergline.parquet.formats.data_input import check_readable, open_data_file
+from bergline.parquet.formats.data_input import open_data_file
 from bergline.parquet.read.reader import read_plan
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 
@@ -155,7 +155,10 @@ def test_what_cannot_be_read_is_refused_by_name(file_format: str) -> None:
         pass
     with pytest.raises(NotFoundError, match=LOCATION), open_data_file(MemoryFileIO(), data_file(file_format)):
         pass
-    with pytest.raises(UnsupportedError, match=f"^cannot read the encrypted file {LOCATION}"):
-        check_readable(data_file(file_format, key_metadata=b"key"))
-    with pytest.raises(UnsupportedError, match=f"PARQUET, ORC, AVRO, found `{file_format}2` at {LOCATION}"):
-        check_readable(data_file(f"{file_format}2"))
+    refused = {
+        f"^cannot read the encrypted file {LOCATION}$": data_file(file_format, key_metadata=b"key"),
+        f"PARQUET, ORC, AVRO, found `{file_format}2` at {LOCATION}$": data_file(f"{file_format}2"),
+    }
+    for message, file in refused.items():
+        with pytest.raises(UnsupportedError, match=message), open_data_file(files, file):
+            pass
