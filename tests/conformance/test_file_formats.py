@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from asked_statements import ASK, ask
 from chosen_readers import groups_of
 from every_type import comparable, every_type_rows, every_type_schema
 from peers import OfficialRuntime
@@ -17,13 +18,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.official]
 
 Sql = Callable[[str], list[tuple[Any, ...]]]
 FORMATS = ("orc", "avro")
-_ASK = """
-result = {}
-for query in queries:
-    frame = spark.sql(query)
-    types = [[f.name, f.dataType.simpleString()] for f in frame.schema]
-    result[query] = [types, sorted(repr(tuple(row)) for row in frame.collect())]
-"""
 STATEMENTS = (
     (
         "INSERT INTO {t} VALUES (1, 1.5, 1.25, 'g', DATE '2026-01-01', TIMESTAMP '2026-01-01 10:00:00.123456', X'01', "
@@ -103,19 +97,26 @@ for file_format in formats:
 
 
 class Both:
-    """Asks an attached session and the official runtime the same."""
+    """Asks an attached session and the official runtime the same queries."""
 
     def __init__(self, spark: SparkSession, official_runtime: OfficialRuntime) -> None:
         self._spark = spark
         self._official = official_runtime
 
-    def assert_same(self, queries: Sequence[str]) -> dict[str, Any]:
-        names: dict[str, Any] = {"spark": self._spark, "queries": queries}
-        exec(_ASK, names)  # noqa: S102  (the same text runs on the other side)
-        ours = json.loads(json.dumps(names["result"]))
-        theirs = self._official.python(_ASK, queries=list(queries))
-        assert {q: (a, theirs[q]) for q, a in ours.items() if a != theirs[q]} == {}
-        return {query: rows for query, (_, rows) in ours.items()}
+    def assert_same(self, queries: Sequence[str]) -> list[Any]:
+        """The rows of the first query."""
+        ours = [_sorted(ask(self._spark, query)) for query in queries]
+        theirs = [_sorted(answer) for answer in self._official.python(ASK, statements=list(queries))]
+        pairs = zip(queries, ours, theirs, strict=True)
+        assert {query: (mine, other) for query, mine, other in pairs if mine != other} == {}
+        return list(ours[0][1])
+
+
+def _sorted(answer: Any) -> tuple[list[str], list[Any]]:
+    """Columns without whether they are nullable, and rows in any order."""
+    assert answer != "refused"
+    columns, rows = answer
+    return [column.rpartition(" ")[0] for column in columns], sorted(rows, key=json.dumps)
 
 
 def build(
@@ -176,7 +177,7 @@ def test_tables_of_the_official_runtime_are_read_and_changed(
         f"MERGE INTO {name} t USING (SELECT 14 AS id UNION ALL SELECT 99 AS id) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET title = 'merged' WHEN NOT MATCHED THEN INSERT (id, region) VALUES (s.id, 'eu')"
     )
-    rows = both.assert_same(queries)[queries[0]]
+    rows = both.assert_same(queries)
     assert len(rows) == len(ids)
     changes = table.refresh().changes(start_snapshot_id=changed.snapshot_id).to_arrow()
     assert {(c["id"], c["_change_type"]) for c in changes.select(["id", "_change_type"]).to_pylist()} >= {
@@ -188,7 +189,25 @@ def test_tables_of_the_official_runtime_are_read_and_changed(
     spark.sql(f"CALL system.compute_table_stats('{name}')")
     spark.sql(f"CALL system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
     assert {kind for kind in formats_of(table.refresh()) if kind[0] == "data"} == {("data", "PARQUET")}
-    assert both.assert_same(queries[:1])[queries[0]] == rows
+    assert both.assert_same(queries[:1]) == rows
+
+
+def test_pyiceberg_and_the_official_runtime_read_what_is_appended_to_orc(
+    spark: SparkSession, lake: Lake, official: Sql, pyiceberg: Any
+) -> None:
+    official(
+        "CREATE TABLE db.orc USING iceberg TBLPROPERTIES ('write.format.default'='orc') AS "
+        "SELECT id, concat('n', id) AS name, array(id, NULL) AS l FROM range(3)"
+    )
+    spark.sql("INSERT INTO db.orc VALUES (7, 'ours', array(7))")
+    table = lake.load_table("db.orc")
+    table.append(pa.table({"id": [8], "name": ["arrow"], "l": pa.array([None], pa.list_(pa.int64()))}))
+    assert formats_of(table) == {("data", "ORC"), ("data", "PARQUET")}
+    expected = [(n, f"n{n}", [n, None]) for n in range(3)] + [(7, "ours", [7]), (8, "arrow", None)]
+    found = pyiceberg.load_table("db.orc").scan().to_arrow()
+    for rows in (found, table.scan().to_arrow(), spark.table("db.orc").toArrow()):
+        assert sorted(tuple(row.values()) for row in rows.to_pylist()) == expected
+    assert [tuple(row) for row in official("SELECT * FROM db.orc ORDER BY id")] == expected
 
 
 def test_every_type_of_files_that_java_wrote(lake: Lake, official_runtime: OfficialRuntime, official: Sql) -> None:
