@@ -136,10 +136,14 @@ def file_groups(
 def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
     """UnsupportedError if a data file cannot be read, before any is opened."""
     for group in groups:
-        unread = ~pl.col("file_format").str.to_uppercase().is_in(ROW_FORMATS)
-        if "key_metadata" in group.frame.columns:
-            unread |= pl.col("key_metadata").is_not_null()
-        for planned in msgspec.structs.replace(group, frame=group.frame.filter(unread), deletes=()).planned(0, 1):
+        frame = group.frame
+        unreadable = ~frame["file_format"].is_in(ROW_FORMATS)
+        if unreadable.any():  # manifests of others may have lower case
+            unreadable = ~frame["file_format"].str.to_uppercase().is_in(ROW_FORMATS)
+        if "key_metadata" in frame.columns:
+            unreadable |= frame["key_metadata"].is_not_null()
+        if unreadable.any():
+            (planned,) = group.only(unreadable).planned(0, 1)
             check_readable(planned.file, metadata.location)
 
 
