@@ -110,7 +110,7 @@ def test_orc_and_avro_files_are_read_beside_native_parquet_files(spark: SparkSes
     by_key = write_file(table, "ORC", keys, pa.table({"c": ["y"]}), content=content, equality_ids=(2,))
     add_deletes(table, by_position, by_key)
     expected = [(3, None), (6, "z"), (8, None), (9, "z")]
-    assert "native: 1 file with deletes" in explain_read(spark.sql("SELECT a, c FROM db.t"))
+    assert "native with deletes: 1 file" in explain_read(spark.sql("SELECT a, c FROM db.t"))
     assert rows(spark, "SELECT a, c FROM db.t") == expected
     assert rows(spark, "SELECT count(*) FROM db.t") == [(4,)]
     assert sorted((r["a"], r["c"]) for r in table.refresh().scan().to_arrow().to_pylist()) == expected
