@@ -27,6 +27,7 @@ STATEMENTS = (
         "(3, -0.0, -9.99, '', DATE '1900-01-01', TIMESTAMP '1969-12-31 23:59:59.999999', X'', "
         "named_struct('x', NULL, 'y', NULL), NULL, map('n', NULL), map(), 'us')"
     ),
+    "ALTER TABLE {t} SET TBLPROPERTIES ('write.format.default'='{later}')",
     (
         "INSERT INTO {t} SELECT id, id, id, concat('n', id), DATE '2026-02-01', "
         "NULL, NULL, NULL, NULL, NULL, NULL, 'eu' FROM range(10, 30, 1, 1)"
@@ -120,12 +121,14 @@ def _sorted(answer: Any) -> tuple[list[str], list[Any]]:
 
 
 def build(
-    lake: Lake, official: Sql, official_runtime: OfficialRuntime, name: str, file_format: str, version: int
+    lake: Lake, official: Sql, official_runtime: OfficialRuntime, name: str, formats: tuple[str, str], version: int
 ) -> None:
+    """A table whose first rows are in one format, later ones and deletes in another, and the last in Parquet."""
+    first, later = formats
     properties = {
         "format-version": version,
-        "write.format.default": file_format,
-        "write.delete.format.default": file_format,
+        "write.format.default": first,
+        "write.delete.format.default": later,
         "write.delete.mode": "merge-on-read",
     }
     told = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
@@ -135,8 +138,8 @@ def build(
         f"deep MAP<INT, ARRAY<STRING>>, region STRING) USING iceberg PARTITIONED BY (region) TBLPROPERTIES ({told})"
     )
     for statement in STATEMENTS:
-        official(statement.format(t=name))
-    path = f"{lake.load_table(name).location}/data/keys.{file_format}"
+        official(statement.format(t=name, later=later))
+    path = f"{lake.load_table(name).location}/data/keys.{later}"
     official_runtime.python(EQUALITY_DELETES, name=name, path=path)
 
 
@@ -146,22 +149,27 @@ def formats_of(table: Table) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("file_format", "version"),
+    ("formats", "version"),
     [
-        ("orc", 2),
-        ("avro", 3),
-        pytest.param("orc", 3, marks=pytest.mark.thorough),
-        pytest.param("avro", 2, marks=pytest.mark.thorough),
+        (("orc", "avro"), 2),
+        pytest.param(("orc", "orc"), 2, marks=pytest.mark.thorough),
+        pytest.param(("avro", "orc"), 3, marks=pytest.mark.thorough),
+        pytest.param(("avro", "avro"), 3, marks=pytest.mark.thorough),
     ],
 )
 def test_tables_of_the_official_runtime_are_read_and_changed(
-    spark: SparkSession, lake: Lake, official: Sql, official_runtime: OfficialRuntime, file_format: str, version: int
+    spark: SparkSession,
+    lake: Lake,
+    official: Sql,
+    official_runtime: OfficialRuntime,
+    formats: tuple[str, str],
+    version: int,
 ) -> None:
     both, name = Both(spark, official_runtime), "db.t"
-    build(lake, official, official_runtime, name, file_format, version)
+    build(lake, official, official_runtime, name, formats, version)
     table = lake.load_table(name)
-    deletes = {("deletes", file_format.upper())} | ({("deletes", "PUFFIN")} if version == 3 else set())
-    assert formats_of(table) == {("data", file_format.upper()), ("data", "PARQUET")} | deletes
+    deletes = {("deletes", formats[1].upper())} | ({("deletes", "PUFFIN")} if version == 3 else set())
+    assert formats_of(table) == {("data", kind.upper()) for kind in (*formats, "parquet")} | deletes
     for group in groups_of(table.scan()):
         assert group.reader == "arrow" or all(p.file.file_format == "PARQUET" for p in group.files)
     queries = [query.format(t=name) for query in QUERIES]
