@@ -29,6 +29,7 @@ SMOKE = (
     "session_writes_to_its_wap_branch",
     "metadata_tables_and_columns_are_read",
     "deleted_rows_are_gone_for_both_readers",
+    "files_of_every_format_are_read",
     "pipeline_audits_and_publishes_two_tables",
     "our_errors_are_raised_at_once_as_sparks_classes",
 )

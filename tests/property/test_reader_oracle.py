@@ -15,6 +15,7 @@ import bergline
 from bergline.catalog.identifiers import TableName
 from bergline.table.table import Table
 
+FORMATS = ("AVRO", "ORC", "PARQUET")
 slowly = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], report_multiple_bugs=False)
 
 
@@ -72,13 +73,13 @@ def test_a_v1_table_reads_as_the_brute_force_reader_says(handwritten: Handwritte
     check_scan(handwritten, data)
 
 
-@given(tables(2), st.data())
+@given(tables(2, formats=FORMATS), st.data())
 @slowly
 def test_a_v2_table_reads_as_the_brute_force_reader_says(handwritten: HandwrittenTable, data: st.DataObject) -> None:
     check_scan(handwritten, data)
 
 
-@given(tables(3), st.data())
+@given(tables(3, formats=FORMATS), st.data())
 @slowly
 def test_a_v3_table_reads_as_the_brute_force_reader_says(handwritten: HandwrittenTable, data: st.DataObject) -> None:
     check_scan(handwritten, data)

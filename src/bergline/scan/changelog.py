@@ -27,7 +27,7 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list, resolved_columns, spec_of
-from bergline.scan.plan import ChangelogPlan, FileChange, PlannedFile, ScanPlan, delete_keys
+from bergline.scan.plan import ChangelogPlan, FileChange, PlannedFile, ScanPlan, check_readable, delete_keys
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.planner import bound_on, file_groups, key_columns, plan_scan
 from bergline.scan.pruning import Pruning
@@ -193,7 +193,9 @@ def _plan(
     changes: tuple[FileChange, ...],
 ) -> ChangelogPlan:
     table_schema, columns = schemas
-    deletes = chain.from_iterable((*(c.before or ()), *(c.after or ())) for c in changes)
+    deletes = list(chain.from_iterable((*(c.before or ()), *(c.after or ())) for c in changes))
+    for file in (*(c.file for c in changes), *deletes):
+        check_readable(file, metadata.location)
     ids = {i for d in deletes if d.content is FileContent.EQUALITY_DELETES for i in d.equality_ids or ()}
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     read = ScanPlan(

@@ -7,7 +7,14 @@ from typing import Any
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.deletes.delete_files import only_data_file
-from bergline.format.manifest.manifest import DataFile, FileContent, ManifestEntry, is_deletion_vector, partition_key
+from bergline.format.manifest.manifest import (
+    ROW_FORMATS,
+    DataFile,
+    FileContent,
+    ManifestEntry,
+    is_deletion_vector,
+    partition_key,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 
 
@@ -55,8 +62,11 @@ class DeleteIndex:
         delete = entry.data_file
         if is_deletion_vector(delete):
             self._add_vector(entry)
-        elif delete.file_format != "PARQUET":
-            raise UnsupportedError(f"expected Parquet delete files, found {delete.file_format} at {delete.file_path}")
+        elif delete.file_format not in ROW_FORMATS:
+            raise UnsupportedError(
+                f"expected a delete file of the format {', '.join(ROW_FORMATS)}, "
+                f"found `{delete.file_format}` at {delete.file_path}"
+            )
         elif delete.content is FileContent.POSITION_DELETES:
             path = only_data_file(delete)
             if path is None:

@@ -37,7 +37,9 @@ _MOST_BYTES = 2**30  # the size limit for a manifest or manifest list
 def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
     """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them."""
     if snapshot.key_id is not None:
-        raise UnsupportedError(f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id}")
+        raise UnsupportedError(
+            f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id} at {snapshot.manifest_list}"
+        )
     if snapshot.manifest_list is None:
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)

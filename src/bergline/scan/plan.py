@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import Predicate, columns_of
-from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.manifest.manifest import ROW_FORMATS, DataFile, FileContent, is_deletion_vector
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.name_mapping import NameMapping
 from bergline.format.schema.schema import Schema
@@ -102,3 +103,14 @@ def columns_to_read(plan: ScanPlan) -> Schema:
 def delete_keys(deletes: Iterable[DataFile]) -> set[tuple[str, int | None]]:
     """What tells delete files apart: several deletion vectors may share a Puffin file."""
     return {(d.file_path, d.content_offset) for d in deletes}
+
+
+def check_readable(file: DataFile, location: str | None = None) -> None:
+    """UnsupportedError for a file of an unknown format, and for an encrypted one; `location` is that of its table."""
+    place = file.file_path if location is None else f"{file.file_path} of the table at {location}"
+    if file.file_format.upper() not in ROW_FORMATS and not is_deletion_vector(file):
+        raise UnsupportedError(
+            f"expected a file of the format {', '.join(ROW_FORMATS)}, found `{file.file_format}` at {place}"
+        )
+    if file.key_metadata is not None:
+        raise UnsupportedError(f"cannot read the encrypted file {place}")

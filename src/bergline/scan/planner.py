@@ -9,7 +9,13 @@ from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
-from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
+from bergline.format.manifest.manifest import (
+    ROW_FORMATS,
+    EntryStatus,
+    ManifestContent,
+    ManifestFile,
+    partition_key_of,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import partition_values
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
@@ -18,7 +24,7 @@ from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
-from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
 
@@ -43,6 +49,9 @@ def plan_scan(
         keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
         groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
+        _check_readable(groups, metadata)
+        for entry in entries:
+            check_readable(entry.data_file, metadata.location)
         index = DeleteIndex(entries, metadata)
         files = PlannedFiles([with_deletes(group, index) for group in groups])
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
@@ -70,7 +79,9 @@ def plan_appends(
     """Plan a scan of the files that snapshots added (latest first), as they were added: no deletes apply."""
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
-    files = PlannedFiles(added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots))
+    groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)
+    _check_readable(groups, metadata)
+    files = PlannedFiles(groups)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshots[0] if snapshots else None,
@@ -120,6 +131,20 @@ def file_groups(
     return [
         _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
     ]
+
+
+def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
+    """UnsupportedError if a data file cannot be read, before any is opened."""
+    for group in groups:
+        frame = group.frame
+        unreadable = ~frame["file_format"].is_in(ROW_FORMATS)
+        if unreadable.any():  # manifests of others may have lower case
+            unreadable = ~frame["file_format"].str.to_uppercase().is_in(ROW_FORMATS)
+        if "key_metadata" in frame.columns:
+            unreadable |= frame["key_metadata"].is_not_null()
+        if unreadable.any():
+            (planned,) = group.only(unreadable).planned(0, 1)
+            check_readable(planned.file, metadata.location)
 
 
 def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:

@@ -6,12 +6,16 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from add_deletes import add_deletes
 from data_files import written_files
 from foreign_files import stored, write_foreign_file
+from other_formats import write_file
 from pyspark.sql import SparkSession
 from rows import order_rows
 
 from bergline import Lake, Table
+from bergline.format.deletes.delete_files import POSITION_DELETE_SCHEMA
+from bergline.format.manifest.manifest import FileContent
 from bergline.parquet.file.footer import read_physical_schemas
 from bergline.spark import explain_read
 from bergline.spark.reads import evidence as read_evidence
@@ -85,6 +89,34 @@ def test_files_of_both_readers_are_counted_together(spark: SparkSession, lake: L
     assert "arrow: 1 file" in explained
     assert [tuple(row) for row in frame.collect()] == [(3,)]
     assert rows(spark, "SELECT count(*) FROM db.t WHERE a > 1") == [(2,)]
+
+
+def test_orc_and_avro_files_are_read_beside_native_parquet_files(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", AB, properties={"format-version": "2"})
+    table.append(pa.table({"a": [1, 2, 3], "b": ["x", "y", None]}))
+    parts = {"ORC": {"a": [4, 5, 6], "b": ["x", "y", "z"]}, "AVRO": {"a": [7, 8, 9], "b": ["y", None, "z"]}}
+    files = [write_file(table, kind, table.schema, pa.table(part, AB)) for kind, part in parts.items()]
+    table.append_files(files)
+    spark.sql("ALTER TABLE db.t RENAME COLUMN b TO c")
+    explained = explain_read(spark.sql("SELECT a, c FROM db.t"))
+    assert "native: 1 file, " in explained
+    assert f"arrow: 2 files, because the format of {files[0].file_path} is ORC" in explained
+    assert rows(spark, "SELECT count(*), count(c), sum(a) FROM db.t WHERE a <> 5") == [(8, 6, 40)]
+    assert rows(spark, "SELECT count(*) FROM db.t") == [(9,)]
+    data = [planned.file.file_path for planned in table.refresh().scan().plan().files]
+    positions = pa.table({"file_path": sorted(data), "pos": [0] * 3})
+    by_position = write_file(table, "AVRO", POSITION_DELETE_SCHEMA, positions, content=FileContent.POSITION_DELETES)
+    keys, content = table.schema.select(["c"]), FileContent.EQUALITY_DELETES
+    by_key = write_file(table, "ORC", keys, pa.table({"c": ["y"]}), content=content, equality_ids=(2,))
+    add_deletes(table, by_position, by_key)
+    expected = [(3, None), (6, "z"), (8, None), (9, "z")]
+    assert "native with deletes: 1 file" in explain_read(spark.sql("SELECT a, c FROM db.t"))
+    assert rows(spark, "SELECT a, c FROM db.t") == expected
+    assert rows(spark, "SELECT count(*) FROM db.t") == [(4,)]
+    assert sorted((r["a"], r["c"]) for r in table.refresh().scan().to_arrow().to_pylist()) == expected
+    deleted = [(a, "DELETE") for a in (1, 2, 4, 5, 7)]
+    ordinal = "(SELECT max(_change_ordinal) FROM db.t.changes)"
+    assert rows(spark, f"SELECT a, _change_type FROM db.t.changes WHERE _change_ordinal = {ordinal}") == deleted
 
 
 def test_files_whose_names_spark_passes_over_are_read(spark: SparkSession, orders: Table) -> None:

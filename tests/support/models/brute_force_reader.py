@@ -270,8 +270,9 @@ def _key(value: Any) -> Any:
 
 
 def _rows_of(read: Read, metadata: dict[str, Any], file: File, fields: list[dict[str, Any]]) -> list[Row]:
-    """The rows of a Parquet file in these columns."""
-    with pq.ParquetFile(io.BytesIO(read(file.path))) as parquet:
+    """The rows of a file in these columns; a file of another format has a Parquet file with the same rows beside it."""
+    path = file.path if file.record[101] == "PARQUET" else f"{file.path}.parquet"
+    with pq.ParquetFile(io.BytesIO(read(path))) as parquet:
         stored = parquet.read().to_pylist()
         columns = list(parquet.schema_arrow)
     if all(_id(c) is None for c in columns):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from other_formats import write_file
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import partitioning
@@ -389,6 +390,17 @@ def deleted_rows_are_gone_for_both_readers(spark: Any, lake: Lake) -> None:
         table.append([{"id": n, "order id": n} for n in range(10)]).delete("id = 3 OR id = 5")
         assert "arrow" in bergline.spark.explain_read(spark.table(f"{name}_odd"))
         assert _ids(spark.table(f"{name}_odd")) == expected
+
+
+@smoke_check
+def files_of_every_format_are_read(spark: Any, lake: Lake) -> None:
+    table = lake.create_table("db.formats", ORDERS).append(order_rows(1))
+    table.append_files([write_file(table, kind, table.schema, order_rows(n)) for n, kind in ((2, "ORC"), (3, "AVRO"))])
+    assert _rows(spark, "SELECT id, amount FROM db.formats WHERE region = 'eu' ORDER BY id") == [
+        (1, 10.0),
+        (2, 20.0),
+        (3, 30.0),
+    ]
 
 
 @smoke_check

@@ -103,11 +103,11 @@ def test_position_deletes_about_one_file_touch_no_other(metadata: TableMetadata,
     assert not applies(metadata, delete, entry(1, "memory://b"))
 
 
-def test_deletes_in_other_formats_are_refused(metadata: TableMetadata) -> None:
+def test_deletes_in_unknown_formats_are_refused(metadata: TableMetadata) -> None:
     delete = entry(5, content=EQUALITY)
-    orc = msgspec.structs.replace(delete, data_file=msgspec.structs.replace(delete.data_file, file_format="ORC"))
-    with pytest.raises(UnsupportedError, match="found ORC"):
-        DeleteIndex([orc], metadata)
+    other = msgspec.structs.replace(delete, data_file=msgspec.structs.replace(delete.data_file, file_format="LANCE"))
+    with pytest.raises(UnsupportedError, match="PARQUET, ORC, AVRO, found `LANCE`"):
+        DeleteIndex([other], metadata)
 
 
 def test_data_file_in_a_delete_manifest_is_refused(metadata: TableMetadata) -> None:

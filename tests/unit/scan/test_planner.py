@@ -1,16 +1,27 @@
 """The files that a read must open."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Comparison
 from bergline.format.manifest.avro import render_manifest, render_manifest_list
-from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.manifest import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.types.single_values import encode_value
 from bergline.format.types.types import LONG
 from bergline.io.memory import MemoryFileIO
+from bergline.scan.changelog import plan_changelog
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 
@@ -97,3 +108,29 @@ def test_filter_that_does_not_fit_is_refused_even_without_files(
 ) -> None:
     with pytest.raises(kind):
         plan(MemoryFileIO(), metadata, text, None)
+
+
+@pytest.mark.parametrize("content", [FileContent.DATA, FileContent.EQUALITY_DELETES])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"file_format": "LANCE"}, "expected a file of the format PARQUET, ORC, AVRO, found `LANCE` at memory:/0-9"),
+        ({"key_metadata": b"key"}, "cannot read the encrypted file memory:/0-9"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused_when_planned(
+    metadata: TableMetadata, change: dict[str, Any], message: str, content: FileContent
+) -> None:
+    is_data = content is FileContent.DATA
+    unreadable = msgspec.structs.replace(file(0, 9), content=content, equality_ids=None if is_data else (1,), **change)
+    io, kind = MemoryFileIO(), ManifestContent.DATA if is_data else ManifestContent.DELETES
+    entries = [ManifestEntry(EntryStatus.ADDED, f) for f in (unreadable, file(10, 19))]
+    io.create("memory:/m", render_manifest(entries, metadata.schema, metadata.spec, content=kind))
+    snapshot = metadata.snapshot(103)
+    io.create(snapshot.manifest_list, render_manifest_list([manifest("memory:/m", 2, kind)], 103, 102, 3))
+    with pytest.raises(UnsupportedError, match=f"{message} of the table at {metadata.location}$"):
+        plan(io, metadata)
+    if is_data:
+        assert len(plan(io, metadata, "id > 9").files) == 1
+        with pytest.raises(UnsupportedError, match=f"{message} of the table at {metadata.location}$"):
+            plan_changelog(io, metadata, [snapshot], table_schema=metadata.schema, columns=metadata.schema)

@@ -3,8 +3,9 @@
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +18,7 @@ _MAX_INFLATED = 512 * 1024 * 1024
 _SNAPPY_CHECKSUM = 4
 _PIECE = 1 << 20
 _XZ_MEMORY = 1 << 27
+_LONGEST_NUMBER = 10
 
 
 class Container(msgspec.Struct, frozen=True):
@@ -147,6 +149,117 @@ class _ContainerParser:
         if value >> 64:
             raise _MalformedError(f"a number beyond 64 bits at byte {offset}")
         return (value >> 1) ^ -(value & 1)
+
+
+class BlockReader:
+    """The blocks of an Avro file, read one after another; FormatError naming the source where it is damaged."""
+
+    def __init__(self, stream: BinaryIO, source: str, *, max_inflated: int = _MAX_INFLATED) -> None:
+        """`max_inflated` is the largest size of a block."""
+        self._stream = stream
+        self._source = source
+        self._max_inflated = max_inflated
+        with self._named():
+            parser = self._parser()
+            self.metadata = parser.header()
+            """The metadata of the header."""
+            self._inflate = _inflater(self.metadata.get("avro.codec", b"null"))
+            if "avro.schema" not in self.metadata:
+                raise _MalformedError("no schema in its header")
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The number of records in each block, and their bytes."""
+        with self._named():
+            for count, parser, length in self._headers():
+                payload = parser.take(length)
+                parser.end_block()
+                yield count, self._inflate(payload, self._max_inflated)
+
+    def count(self) -> int:
+        """How many records there are, without decompressing them."""
+        records = 0
+        with self._named():
+            for count, parser, length in self._headers():
+                parser.skip(length)
+                parser.end_block()
+                records += count
+        return records
+
+    def _headers(self) -> "Iterator[tuple[int, _StreamParser, int]]":
+        parser = self._parser()
+        parser.header()
+        parser.start_blocks()
+        while not parser.is_at_end:
+            count, length = parser.long(), parser.long()
+            if count < 0 or length < 0:
+                raise _MalformedError(f"a damaged block at byte {parser.place}")
+            yield count, parser, length
+
+    def _parser(self) -> "_StreamParser":
+        return _StreamParser(self._stream)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except _MalformedError as error:
+            raise FormatError(f"expected an Avro file, found {error} in {self._source}") from error
+
+
+class _StreamParser(_ContainerParser):
+    """A cursor over a file of which a window is in memory."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(b"", 0)
+        self._stream = stream
+        self._size = stream.seek(0, 2)
+        self._start = 0
+        self._sync = b""
+
+    @property
+    def place(self) -> int:
+        return self._start + self._offset
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.place >= self._size
+
+    def start_blocks(self) -> None:
+        self._sync = self.take(_SYNC_LENGTH)
+
+    def end_block(self) -> None:
+        if self.take(_SYNC_LENGTH) != self._sync:
+            raise _MalformedError(f"a damaged block before byte {self.place}")
+
+    def take(self, length: int) -> bytes:
+        return self._take(length)
+
+    def long(self) -> int:
+        return self._long()
+
+    def skip(self, length: int) -> None:
+        if self.place + length > self._size:
+            raise _MalformedError(f"an end or a wrong length at byte {self.place}")
+        self._offset += length
+
+    def _take(self, length: int) -> bytes:
+        self._fill(length)
+        return super()._take(length)
+
+    def _long(self) -> int:
+        self._fill(_LONGEST_NUMBER)
+        return super()._long()
+
+    def _fill(self, length: int) -> None:
+        """Have as many bytes in memory, or all that are left."""
+        if self._offset + length <= len(self._data) or self._start + len(self._data) >= self._size:
+            return
+        rest = self._data[self._offset :]
+        self._start, self._offset = self.place, 0
+        self._stream.seek(self._start + len(rest))
+        wanted = min(self._size - self._start, max(length, _PIECE)) - len(rest)
+        more = self._stream.read(wanted) if wanted > 0 else b""
+        self._data = rest + more
 
 
 class _Decompressor(Protocol):

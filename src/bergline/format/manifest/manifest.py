@@ -3,11 +3,14 @@
 import math
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from bergline.format.types.types import StructType
+
+ROW_FORMATS: Final = ("PARQUET", "ORC", "AVRO")
+"""The formats of files with rows; deletion vectors are in Puffin files."""
 
 
 class FileContent(IntEnum):

@@ -19,8 +19,8 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.file.columns import FileColumns, RowSource, named
 from bergline.parquet.file.constants import constant_array
-from bergline.parquet.file.open_input import check_parquet, open_parquet, row_group_batches
 from bergline.parquet.file.plain_values import leaf_array
+from bergline.parquet.formats.data_input import open_data_file
 from bergline.scan.plan import KeyColumn
 
 _CACHE_BYTES = 128 * 1024 * 1024
@@ -40,13 +40,11 @@ class DeleteFiles:
         """The deleted positions of a data file."""
         if delete.file_format.upper() == "PUFFIN":
             return self._deletion_vector(delete, path)
-        check_parquet(delete)
         by_path: _Positions = self._remember((delete.file_path,), lambda: self._read_positions(delete))
         return by_path.get(path, PositionSet())
 
     def keys(self, delete: DataFile, columns: Sequence[KeyColumn], mapping: NameMapping | None) -> list[pa.Array]:
         """The key columns of an equality delete file."""
-        check_parquet(delete)
         key = (delete.file_path, *(c.field_id for c in columns))
         found: list[pa.Array] = self._remember(key, lambda: self._read_keys(delete, columns, mapping))
         return found
@@ -62,9 +60,9 @@ class DeleteFiles:
 
     def _read_positions(self, delete: DataFile) -> tuple[int, _Positions]:
         chunks: dict[str, list[pa.Array]] = {}
-        with open_parquet(self._io, delete.file_path) as file:
-            columns = FileColumns(file.schema_arrow, named(POSITION_DELETE_SCHEMA), RowSource(delete))
-            for first, batch in row_group_batches(file, columns.names):
+        with open_data_file(self._io, delete) as file:
+            columns = FileColumns(file.schema, named(POSITION_DELETE_SCHEMA), RowSource(delete))
+            for first, batch in file.batches(columns.names):
                 table = columns.convert(batch, first)
                 if any(column.null_count for column in table.columns):
                     raise FormatError("expected a path and a position in every row, found null")
@@ -81,12 +79,12 @@ class DeleteFiles:
     ) -> tuple[int, list[pa.Array]]:
         wanted = {c.name: c.column for c in columns}
         table = pa.schema([arrow_field(c.column).with_name(c.name) for c in columns]).empty_table()
-        with open_parquet(self._io, delete.file_path) as file:
-            stored = FileColumns(file.schema_arrow, wanted, RowSource(delete), mapping)
+        with open_data_file(self._io, delete) as file:
+            stored = FileColumns(file.schema, wanted, RowSource(delete), mapping)
             for column in columns:
                 if column.column.id not in stored.stored:
                     raise FormatError(f"expected the key column `{column.path[0]}` of an equality delete, found none")
-            parts = [stored.convert(batch, first) for first, batch in row_group_batches(file, stored.names)]
+            parts = [stored.convert(batch, first) for first, batch in file.batches(stored.names)]
             table = pa.concat_tables([table, *parts])
         keys = [leaf_array(table, (c.name, *c.path[1:])).combine_chunks() for c in columns]
         return sum(k.nbytes for k in keys), keys
@@ -117,10 +115,9 @@ def read_position_deletes(io: FileIO, delete: DataFile, spec: PartitionSpec, col
         batch = _vector_rows(io, delete)
         yield FileColumns(batch.schema, wanted, source).convert(batch, 0)
         return
-    check_parquet(delete)
-    with open_parquet(io, delete.file_path) as file:
-        file_columns = FileColumns(file.schema_arrow, wanted, source)
-        for first, batch in row_group_batches(file, file_columns.names):
+    with open_data_file(io, delete) as file:
+        file_columns = FileColumns(file.schema, wanted, source)
+        for first, batch in file.batches(file_columns.names):
             yield file_columns.convert(batch, first)
 
 

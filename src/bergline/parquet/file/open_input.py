@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
-from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
 
 _BATCH_ROWS = 64 * 1024
@@ -28,17 +27,9 @@ def open_parquet(io: FileIO, path: str) -> Iterator[pq.ParquetFile]:
 @contextlib.contextmanager
 def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
     """Open a file and its stream for the duration of the context."""
-    with _format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
+    with format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
         _check_rows(file.metadata)
         yield file, stream
-
-
-def check_parquet(file: DataFile) -> None:
-    """UnsupportedError for files of another format."""
-    if file.file_format.upper() != "PARQUET":
-        raise UnsupportedError(f"expected a Parquet file, found {file.file_format} at {file.file_path}")
-    if file.key_metadata is not None:
-        raise UnsupportedError(f"cannot read the encrypted file {file.file_path}")
 
 
 def row_group_batches(
@@ -86,7 +77,8 @@ def _check_rows(footer: pq.FileMetaData) -> None:
 
 
 @contextlib.contextmanager
-def _format_errors(path: str) -> Iterator[None]:
+def format_errors(path: str, kind: str = "a Parquet") -> Iterator[None]:
+    """Name the file in errors, and raise FormatError for what Arrow raises."""
     try:
         yield
     except (FormatError, UnsupportedError) as error:
@@ -96,4 +88,4 @@ def _format_errors(path: str) -> Iterator[None]:
     except BerglineError:
         raise
     except _DAMAGE as error:
-        raise FormatError(f"expected a Parquet file, found {error or type(error).__name__} in {path}") from error
+        raise FormatError(f"expected {kind} file, found {error or type(error).__name__} in {path}") from error

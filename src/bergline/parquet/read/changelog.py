@@ -8,7 +8,6 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.manifest.manifest import DataFile
@@ -19,7 +18,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.delete.deletes import DeletedRows
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.file.columns import FileColumns, RowSource, named
-from bergline.parquet.file.open_input import check_parquet, open_parquet, row_group_batches
+from bergline.parquet.formats.data_input import DataInput, open_data_file
 from bergline.parquet.read.filter import arrow_filter
 from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import FileChange, PlannedFile, ScanPlan, columns_to_read
@@ -59,18 +58,17 @@ def _differing_rows(
     io: FileIO, change: FileChange, plan: ScanPlan, files: DeleteFiles, row_groups: tuple[int, int | None]
 ) -> Iterator[tuple[str, pa.Table]]:
     """The rows of a file that stays which one set of deletes hides and the other does not."""
-    check_parquet(change.file)
     before, after = (_deleted_rows(change.file, side or (), plan, files) for side in (change.before, change.after))
     wanted = named(columns_to_read(plan))
     source = RowSource(change.file, change.sequence_number, plan.specs.get(change.file.spec_id))
     columns = wanted | {c.name: c.column for side in (before, after) for c in side.key_columns}
-    with open_parquet(io, change.file.file_path) as file:
+    with open_data_file(io, change.file) as file:
         for side in (before, after):
-            side.check_positions(file.metadata.num_rows)
-        stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
-        part = range(file.metadata.num_row_groups)[slice(*row_groups)]
-        groups = [group for group in _row_groups(file.metadata, before, after) if group in part]
-        for first, batch in row_group_batches(file, stored.names, groups):
+            side.check_positions(sum(file.group_rows))
+        stored = FileColumns(file.schema, columns, source, plan.name_mapping)
+        part = range(file.num_groups)[slice(*row_groups)]
+        groups = [group for group in _row_groups(file, before, after) if group in part]
+        for first, batch in file.batches(stored.names, groups):
             rows = stored.convert(batch, first)
             was, is_ = (_mask(side, rows, first) for side in (before, after))
             for word, chosen in ((DELETE, pc.and_not(is_, was)), (INSERT, pc.and_not(was, is_))):
@@ -79,11 +77,10 @@ def _differing_rows(
                     yield word, _matching(found, plan)
 
 
-def _row_groups(footer: pq.FileMetaData, before: DeletedRows, after: DeletedRows) -> Iterator[int]:
+def _row_groups(file: DataInput, before: DeletedRows, after: DeletedRows) -> Iterator[int]:
     """The row groups in which deletes by position differ; all where there are deletes by key."""
     start = 0
-    for group in range(footer.num_row_groups):
-        rows = footer.row_group(group).num_rows
+    for group, rows in enumerate(file.group_rows):
         by_key = before.key_columns or after.key_columns
         if by_key or not before.positions.to_mask(rows, start).equals(after.positions.to_mask(rows, start)):
             yield group

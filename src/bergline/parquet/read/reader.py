@@ -1,6 +1,6 @@
 """The reader: planned files to Arrow in the requested columns, matched by field id, in bounded memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.delete.deletes import DeletedRows
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.file.columns import FileColumns, RowSource, named
-from bergline.parquet.file.open_input import check_parquet, open_with_stream, row_group_batches
+from bergline.parquet.formats.data_input import DataInput, ParquetInput, open_data_file
 from bergline.parquet.read.filter import arrow_filter
 from bergline.parquet.read.row_groups import matching_groups
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
@@ -25,7 +25,7 @@ def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
 
 
 def read_batches(io: FileIO, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The rows of a plan in batches; at most one row group is in memory at a time."""
+    """The rows of a plan in batches; at most one row group or stripe is in memory at a time."""
     deletes = DeleteFiles(io)
     for planned in plan.files:
         yield from read_file(io, planned, plan, deletes)
@@ -42,10 +42,9 @@ def read_file(
 ) -> Iterator[pa.RecordBatch]:
     """The matching rows of one file; `delete_files` caches deletes across files.
 
-    `row_groups` are the first one to read and the one to stop before, None for all remaining ones. Rows at the
-    positions `without` are left out, like those that delete files name.
+    `row_groups` (stripes in ORC files) are the first one to read and the one to stop before, None for all remaining
+    ones. Rows at the positions `without` are left out, like those that delete files name.
     """
-    check_parquet(planned.file)
     path = planned.file.file_path
     wanted = named(columns_to_read(plan))
     source = RowSource(planned.file, planned.sequence_number, plan.specs.get(planned.file.spec_id))
@@ -58,16 +57,23 @@ def read_file(
         more=without,
     )
     columns = wanted | {c.name: c.column for c in gone.key_columns}
-    with open_with_stream(io, path) as (file, stream):
-        gone.check_positions(file.metadata.num_rows)
-        stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
-        groups = matching_groups(stream, stored.stored, plan.filter, plan.table_schema)
-        part = range(file.metadata.num_row_groups)[slice(*row_groups)]
-        groups = list(part) if groups is None else [group for group in groups if group in part]
-        for first, batch in row_group_batches(file, stored.names, groups):
+    with open_data_file(io, planned.file) as file:
+        if gone.positions:
+            gone.check_positions(sum(file.group_rows))
+        stored = FileColumns(file.schema, columns, source, plan.name_mapping)
+        groups = _groups(file, stored, plan, row_groups)
+        for first, batch in file.batches(stored.names, groups):
             rows = stored.convert(batch, first)
             batches = _matching(rows, gone.deleted(rows, first), plan).to_batches()
             yield from (batch for batch in batches if batch.num_rows)
+
+
+def _groups(file: DataInput, stored: FileColumns, plan: ScanPlan, row_groups: tuple[int, int | None]) -> Sequence[int]:
+    part = range(file.num_groups)[slice(*row_groups)]
+    if not isinstance(file, ParquetInput):
+        return part
+    groups = matching_groups(file.stream, stored.stored, plan.filter, plan.table_schema)
+    return part if groups is None else [group for group in groups if group in part]
 
 
 def _matching(rows: pa.Table, deleted: pa.Array | None, plan: ScanPlan) -> pa.Table:

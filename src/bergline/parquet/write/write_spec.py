@@ -30,6 +30,7 @@ _CODECS = {
 }
 _LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 _EMPTY = StructType(())
+_ENCRYPTION_KEY = "encryption.key-id"
 _CODEC, _LEVEL = "compression-codec", "compression-level"
 
 
@@ -96,7 +97,14 @@ def _is_unwritable(type_: IcebergType) -> bool:
     return type_ == VARIANT or isinstance(type_, GeometryType | GeographyType)
 
 
+def check_not_encrypted(metadata: TableMetadata) -> None:
+    """UnsupportedError for a table whose files are to be encrypted: ours would not be."""
+    if metadata.encryption_keys or _ENCRYPTION_KEY in metadata.properties:
+        raise UnsupportedError(f"cannot write to the encrypted table at {metadata.location}")
+
+
 def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:
+    check_not_encrypted(metadata)
     properties = metadata.properties
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
     return WriteSpec(

@@ -284,7 +284,7 @@ class _Judge:
         file = planned.file
         path = file.file_path
         if file.file_format.upper() != "PARQUET":
-            return f"{path} is a {file.file_format} file"
+            return f"the format of {path} is {file.file_format}"
         if file.key_metadata is not None:
             return f"{path} is encrypted"
         scheme = scheme_of(path)

@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestFile, is_deletion_vector
+from bergline.format.manifest.manifest import (
+    ROW_FORMATS,
+    DataFile,
+    FileContent,
+    ManifestContent,
+    ManifestFile,
+    is_deletion_vector,
+)
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -98,8 +105,10 @@ def _check_fit(base: TableMetadata, files: Sequence[DataFile]) -> None:
         if file_key(file) in checked:
             raise InvalidInputError(f"expected each file once, found {file.file_path} twice")
         checked.add(file_key(file))
-        if file.file_format != "PARQUET" and not (is_deletion_vector(file) and file.file_format == "PUFFIN"):
-            raise InvalidInputError(f"expected the format PARQUET, found {file.file_format} for {file.file_path}")
+        if file.file_format not in ROW_FORMATS and not (is_deletion_vector(file) and file.file_format == "PUFFIN"):
+            raise InvalidInputError(
+                f"expected the format {', '.join(ROW_FORMATS)}, found `{file.file_format}` for {file.file_path}"
+            )
         spec = base.specs_by_id.get(file.spec_id)
         if spec is None or len(spec.fields) != len(file.partition):
             known = {s.spec_id: len(s.fields) for s in base.partition_specs}

@@ -27,6 +27,7 @@ from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
+from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, spec_of, with_counts
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.layout_check import check_written_columns
@@ -105,6 +106,7 @@ class SnapshotProducer:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         if self.has_landed(base):
             return Change()
+        check_not_encrypted(base)
         if self._written_for is not None:
             check_written_columns(self._written_for, base.schema)
         if not self._starts_branch:

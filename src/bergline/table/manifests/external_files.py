@@ -8,12 +8,12 @@ import msgspec
 import polars as pl
 
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestFile
+from bergline.format.manifest.manifest import ROW_FORMATS, DataFile, EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.parquet.file.open_input import open_parquet
+from bergline.parquet.formats.data_input import open_data_file
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.manifests.removal import FileKey, PartitionLookup, file_key
 
@@ -62,13 +62,13 @@ class ExternalFiles:
             list(threads.map(self._check_one, once))
 
     def _check_one(self, file: DataFile) -> None:
-        if file.file_format != "PARQUET" or file.key_metadata is not None:  # its rows cannot be counted
+        if file.file_format not in ROW_FORMATS or file.key_metadata is not None:  # its rows cannot be counted
             if not self._io.exists(file.file_path):
                 raise _missing(file)
             return
         try:
-            with open_parquet(self._io, file.file_path) as parquet:
-                rows = parquet.metadata.num_rows
+            with open_data_file(self._io, file) as opened:
+                rows = sum(opened.group_rows)
         except NotFoundError as error:
             raise _missing(file) from error
         if rows != file.record_count:

@@ -10,8 +10,8 @@ from bergline.format.deletes.delete_files import FILE_PATH_ID
 from bergline.format.deletes.puffin import parse_puffin, replace_footer
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.open_input import check_parquet, open_parquet
 from bergline.parquet.file.schema import by_field_id
+from bergline.parquet.formats.data_input import open_data_file
 from bergline.table.relocation.path_prefix import PathPrefix
 
 _REFERENCED = "referenced-data-file"
@@ -40,7 +40,9 @@ def moved_file(file: DataFile, prefix: PathPrefix, size: int | None) -> DataFile
     if not names_paths(file):
         return moved
     lower, upper = (_bounds(bounds, prefix) for bounds in (file.lower_bounds, file.upper_bounds))
-    return msgspec.structs.replace(moved, lower_bounds=lower, upper_bounds=upper)
+    # positions are written as Parquet, whatever they were read from
+    file_format = file.file_format if is_deletion_vector(file) else "PARQUET"
+    return msgspec.structs.replace(moved, lower_bounds=lower, upper_bounds=upper, file_format=file_format)
 
 
 def _bounds(bounds: _Bounds, prefix: PathPrefix) -> _Bounds:
@@ -65,13 +67,12 @@ def _vectors(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
 
 
 def _positions(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
-    check_parquet(file)
     output = pa.BufferOutputStream()
-    with open_parquet(io, file.file_path) as parquet:
-        schema = parquet.schema_arrow
+    with open_data_file(io, file) as deletes:
+        schema = deletes.schema
         place = by_field_id(schema)[FILE_PATH_ID]
         with pq.ParquetWriter(output, schema, compression="zstd") as writer:
-            for batch in parquet.iter_batches():
+            for _, batch in deletes.batches(schema.names):
                 rows = pa.Table.from_batches([batch])
                 paths = _moved_paths(rows.column(place), prefix, file.file_path).cast(schema.field(place).type)
                 writer.write_table(rows.set_column(place, schema.field(place), paths))

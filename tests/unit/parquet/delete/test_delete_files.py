@@ -154,8 +154,8 @@ def test_delete_file_of_another_format_is_not_supported() -> None:
     io = MemoryFileIO()
     data = stored(io)
     delete = by_position(io, {data.file_path: [0]})
-    with pytest.raises(UnsupportedError, match="found AVRO"):
-        left(io, data, msgspec.structs.replace(delete, file_format="AVRO"))
+    with pytest.raises(UnsupportedError, match="found `LANCE`"):
+        left(io, data, msgspec.structs.replace(delete, file_format="LANCE"))
 
 
 def test_delete_files_are_read_once_for_many_data_files() -> None:

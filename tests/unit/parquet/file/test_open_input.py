@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.manifest.manifest import DataFile
+from bergline.errors import FormatError, NotFoundError
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.file.open_input import check_parquet, open_parquet, row_group_batches
+from bergline.parquet.file.open_input import open_parquet, row_group_batches
 
 PATH = "memory:/f.parquet"
 
@@ -61,12 +60,6 @@ def test_every_error_names_the_file() -> None:
         raise FormatError("odd")
     with pytest.raises(NotFoundError, match="memory:/none"), open_parquet(files, "memory:/none"):
         pass
-
-
-def test_other_formats_are_not_supported() -> None:
-    check_parquet(DataFile(PATH, "parquet", (), 1, 1))
-    with pytest.raises(UnsupportedError, match=f"found AVRO at {PATH}"):
-        check_parquet(DataFile(PATH, "AVRO", (), 1, 1))
 
 
 def test_damaged_page_is_found_by_its_checksum() -> None:

@@ -192,8 +192,8 @@ def test_text_that_is_no_text_is_a_format_error() -> None:
 
 
 def test_file_of_another_format_is_not_supported() -> None:
-    with pytest.raises(UnsupportedError, match=f"found ORC at {LOCATION}"):
-        read(MemoryFileIO(), DataFile(LOCATION, "ORC", (), 1, 1), Schema(fields=(optional(1, "c", LONG),)))
+    with pytest.raises(UnsupportedError, match=f"found `LANCE` at {LOCATION}"):
+        read(MemoryFileIO(), DataFile(LOCATION, "LANCE", (), 1, 1), Schema(fields=(optional(1, "c", LONG),)))
 
 
 def test_encrypted_files_are_refused_by_name() -> None:

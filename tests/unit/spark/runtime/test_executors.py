@@ -4,12 +4,18 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
+from other_formats import avro_file, orc_file
 from spark_cluster import executor_python
 
 import bergline
 from bergline.errors import UnsupportedError
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, ListType, NestedField
+from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
 
 pytestmark = pytest.mark.long
@@ -18,19 +24,46 @@ TASKS = ("writes.task", "rows.task", "reads.arrow", "reads.deletes", "runtime.ar
 """The modules whose functions run on executors."""
 
 
-def test_tasks_import_nothing_but_what_executors_need(tmp_path: Path) -> None:
+READ_FILES = """
+import sys
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.local import LocalFileIO
+from bergline.parquet.formats.data_input import open_data_file
+for path in sys.argv[1:]:
+    with open_data_file(LocalFileIO(), DataFile(path, path.rpartition(".")[2].upper(), (), 2, 1)) as file:
+        print([batch.to_pylist() for _, batch in file.batches(["id", "words"])])
+"""
+
+
+def run_as_executor(directory: Path, code: str, *arguments: str) -> str:
+    """What a program prints that has our package as it is sent, and the packages that executors need."""
     spark = (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")
-    code = f"import sys, {', '.join(f'bergline.spark.{module}' for module in TASKS)}; print(*sys.modules)"
     found = subprocess.run(
-        [executor_python(tmp_path, NEEDED), "-c", code],
+        [executor_python(directory, NEEDED), "-c", code, *arguments],
         env={"PYTHONPATH": os.pathsep.join(map(str, [package_archive(), *spark]))},
         capture_output=True,
         check=True,
         text=True,
     )
-    modules = found.stdout.split()
+    return found.stdout
+
+
+def test_tasks_import_nothing_but_what_executors_need(tmp_path: Path) -> None:
+    code = f"import sys, {', '.join(f'bergline.spark.{module}' for module in TASKS)}; print(*sys.modules)"
+    modules = run_as_executor(tmp_path, code).split()
     assert "bergline.parquet.write.writer" in modules
     assert not {"polars", "sqlalchemy", "sqlglot", "pandas", "obstore", "bergline.lake.lake"}.intersection(modules)
+
+
+def test_files_of_every_format_are_read_with_what_executors_need(tmp_path: Path) -> None:
+    words = ListType(3, STRING, False)
+    schema = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "words", False, words)))
+    rows = pa.Table.from_pylist([{"id": 1, "words": ["a", None]}, {"id": 2, "words": None}], arrow_schema(schema))
+    pq.write_table(rows, tmp_path / "f.parquet")
+    (tmp_path / "f.orc").write_bytes(orc_file(schema, rows))
+    (tmp_path / "f.avro").write_bytes(avro_file(schema, rows))
+    paths = [str(tmp_path / f"f.{end}") for end in ("parquet", "orc", "avro")]
+    assert run_as_executor(tmp_path / "executor", READ_FILES, *paths) == f"{[rows.to_pylist()]}\n" * 3
 
 
 def test_archive_holds_every_module() -> None:

@@ -114,8 +114,8 @@ def test_a_row_delta_without_files_is_refused(table: Table) -> None:
     [
         ({"file_path": "file:///nowhere/x.parquet"}, "expected a file, found none at file:///nowhere/x.parquet"),
         ({"record_count": 7}, "expected 7 rows, found 1 in "),
-        ({"file_format": "parquet"}, "expected the format PARQUET, found parquet"),
-        ({"file_format": "ORC"}, "expected the format PARQUET, found ORC"),
+        ({"file_format": "parquet"}, "expected the format PARQUET, ORC, AVRO, found `parquet`"),
+        ({"file_format": "LANCE"}, "expected the format PARQUET, ORC, AVRO, found `LANCE`"),
     ],
 )
 def test_files_that_are_not_as_they_are_said_to_be_are_refused(

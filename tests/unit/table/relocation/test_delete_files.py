@@ -6,11 +6,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from other_formats import avro_file, orc_file
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
-from bergline.format.deletes.delete_files import FILE_PATH_ID, POS_ID
+from bergline.format.deletes.delete_files import FILE_PATH_ID, POS_ID, POSITION_DELETE_SCHEMA
 from bergline.format.deletes.puffin import parse_puffin
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import live_entries, load_manifest_list
@@ -37,6 +38,19 @@ def test_position_deletes_name_the_new_paths(lake: Lake) -> None:
     assert (moved.file_path, moved.file_size_in_bytes) == (prefix.moved(file.file_path), 77)
     assert moved.lower_bounds is not None
     assert moved.lower_bounds[FILE_PATH_ID] == prefix.moved(data).encode()
+
+
+@pytest.mark.parametrize("file_format", ["ORC", "AVRO"])
+def test_position_deletes_of_other_formats_become_parquet(lake: Lake, file_format: str) -> None:
+    table, file, prefix = deleted(lake, "2")
+    path = f"{table.location}/data/deletes.{file_format.lower()}"
+    rows = pa.table({"file_path": [f"{table.location}/data/a"], "pos": [7]})
+    table.io.create(path, (orc_file if file_format == "ORC" else avro_file)(POSITION_DELETE_SCHEMA, rows))
+    other = msgspec.structs.replace(file, file_path=path, file_format=file_format)
+    found = pq.read_table(pa.BufferReader(rewritten_content(table.io, other, prefix)))
+    assert found.to_pylist() == [{"file_path": f"{prefix.target}/data/a", "pos": 7}]
+    assert found.schema.field("pos").metadata[b"PARQUET:field_id"] == str(POS_ID).encode()
+    assert moved_file(other, prefix, 77).file_format == "PARQUET"
 
 
 def test_vectors_stay_where_they_are_in_the_file(lake: Lake) -> None:
