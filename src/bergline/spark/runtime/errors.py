@@ -27,10 +27,12 @@ _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineEr
 _VERSION_KINDS = {"ref", "snapshot"}
 _CONDITIONS: dict[tuple[type[BerglineError], str], str] = {
     (NotFoundError, "table"): "TABLE_OR_VIEW_NOT_FOUND",
-    (NotFoundError, "view"): "VIEW_NOT_FOUND",
+    (NotFoundError, "view"): "TABLE_OR_VIEW_NOT_FOUND",
+    (NotFoundError, "column"): "COLUMN_NOT_FOUND",
     (NotFoundError, "namespace"): "SCHEMA_NOT_FOUND",
     (AlreadyExistsError, "table"): "TABLE_OR_VIEW_ALREADY_EXISTS",
     (AlreadyExistsError, "view"): "TABLE_OR_VIEW_ALREADY_EXISTS",
+    (AlreadyExistsError, "column"): "COLUMN_ALREADY_EXISTS",
     (AlreadyExistsError, "namespace"): "SCHEMA_ALREADY_EXISTS",
 }
 """Spark's conditions for errors about things of these kinds."""

@@ -47,7 +47,8 @@ def test_our_error_is_also_what_spark_users_catch(error: BerglineError, theirs: 
     [
         (SqlSyntaxError("expected FROM", line=1, column=8), "PARSE_SYNTAX_ERROR"),
         (NotFoundError("no table `t`", kind="table", name="t"), "TABLE_OR_VIEW_NOT_FOUND"),
-        (NotFoundError("no view `v`", kind="view", name="v"), "VIEW_NOT_FOUND"),
+        (NotFoundError("no view `v`", kind="view", name="v"), "TABLE_OR_VIEW_NOT_FOUND"),
+        (NotFoundError("no column `c`", kind="column", name="c"), "COLUMN_NOT_FOUND"),
         (NotFoundError("no namespace `n`", kind="namespace", name="n"), "SCHEMA_NOT_FOUND"),
         (AlreadyExistsError("table `t` exists already", kind="table", name="t"), "TABLE_OR_VIEW_ALREADY_EXISTS"),
         (AlreadyExistsError("namespace `n` exists already", kind="namespace", name="n"), "SCHEMA_ALREADY_EXISTS"),
