@@ -120,6 +120,13 @@ EXECUTE IMMEDIATE 'SELECT id, name FROM shop.emp' INTO top
 EXECUTE IMMEDIATE 'SELECT * FROM IDENTIFIER(:t) ORDER BY a' USING 'shop.made' AS t
 
 --because scripts are left to Spark, which does not see lake tables
+SELECT max(id) AS id FROM shop.t
+
+BEGIN
+  DELETE FROM shop.t WHERE id = 5;
+  INSERT INTO shop.t (id) VALUES (77);
+END
+
 BEGIN
   SELECT count(*) FROM shop.emp;
 END
@@ -249,6 +256,40 @@ SELECT count(*) FROM shop.one
 SELECT count(*) FROM shop.two -- 2
 
 --because names of tables and namespaces are found only in the case in which they were created
+SELECT id, 'in another case' AS how FROM shop.t
+
+DELETE FROM shop.T WHERE Id = 3
+
+SHOW TABLES LIKE 'EMP'
+
+SELECT count(*), min(id) FROM emp
+
+USE SHOP
+
+DROP TABLE SHOP.Mixed
+
+DESCRIBE shop.mixed
+
+ALTER TABLE shop.MIXED ADD COLUMN more INT
+
+CREATE TABLE shop.mixed (a INT)
+
+SELECT iD, nAmE FROM shop.MIXED ORDER BY 1
+
+INSERT INTO SHOP.MIXED (ID, NAME) SELECT id, name FROM shop.emp WHERE Id = 2
+
+INSERT INTO shop.mixed VALUES (1, 'x')
+
+CREATE TABLE Shop.Mixed (Id INT, `Name` STRING)
+
+WITH Q AS (SELECT ID FROM SHOP.EMP) SELECT max(id) FROM q
+
+SELECT e.NAME, d.City FROM Shop.Emp e JOIN shop.DEPT d USING (Dept) ORDER BY 1
+
+SHOW COLUMNS IN SHOP.emp
+
+DESCRIBE Shop.Emp
+
 SELECT name FROM SHOP.EMP ORDER BY name
 
 SELECT Emp.Name FROM shop.Emp ORDER BY 1
@@ -266,7 +307,19 @@ SELECT id FROM STREAM(shop.emp)
 --because a comment that is not closed is a syntax error of bergline's own
 SELECT max(id) FROM shop.emp /* not closed
 
---because DELETE, UPDATE and MERGE are not parsed by Spark: queries in them have no pipes
+--because DELETE, UPDATE and MERGE are not parsed by Spark, and so have not all of its expressions
+SELECT count(*) AS n FROM shop.t
+
+SELECT id, 'by a variable' AS how FROM shop.t
+
+SELECT id, name FROM shop.t WHERE id = 2
+
+UPDATE shop.t SET name = IDENTIFIER('upper')(name) WHERE id = 2
+
+SELECT id, 'by a lambda' AS how FROM shop.t
+
+DELETE FROM shop.t WHERE exists(array(1, 2), x -> x = id) AND struct(id a, name b).a = 1
+
 DELETE FROM shop.t WHERE id IN (TABLE shop.sale |> SELECT emp_id)
 
 SELECT id FROM shop.t -- 2
@@ -277,3 +330,8 @@ UPDATE shop.t SET nosuch = 1
 UPDATE shop.t SET id = max(id)
 
 MERGE INTO shop.t USING shop.emp s ON t.id = s.id
+
+--because CREATE TEMP VIEW IDENTIFIER(...) over a lake's table is refused
+SELECT sum(a) FROM temp_named
+
+CREATE OR REPLACE TEMP VIEW IDENTIFIER('temp_named') AS SELECT a FROM IDENTIFIER('shop.named')

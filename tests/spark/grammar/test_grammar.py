@@ -202,6 +202,7 @@ def test_statements_give_what_they_give_on_parquet(name: str, sides: tuple[Side,
 
 
 def test_lists_of_differences_name_statements_that_are_run() -> None:
-    keys = {key for name in FILES for key in unique_keys(read_statements(name))}
+    keys = [key for name in FILES for key in unique_keys(read_statements(name))]
     assert len(keys) >= 500
-    assert (differences("known_differences") | differences("format_differences")).keys() <= keys
+    listed = (differences("known_differences") | differences("format_differences")).keys()
+    assert {key: keys.count(key) for key in listed if keys.count(key) != 1} == {}, "expected in one file, once"
