@@ -5,6 +5,7 @@ INSTALLED := .venv/.installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
+TPCDS := .venv/tools/tpcds
 NESSIE := .venv/tools/nessie
 TRINO := .venv/tools/trino
 FLINK := .venv/flink
@@ -59,6 +60,12 @@ $(REST_SERVER): tools/rck/pom.xml tools/rck/ReferenceServer.java | $(INSTALLED)
 	javac -cp "$@.new/*" -d $@.new tools/rck/ReferenceServer.java && mv $@.new $@; } > .venv/rck.txt 2>&1 || \
 	echo "Iceberg's REST server could not be had, tests with it will be skipped: .venv/rck.txt says why" >&2
 
+$(TPCDS): tools/tpcds/pom.xml | $(INSTALLED)
+	@if ! command -v mvn > /dev/null; then echo "no mvn on this machine: the tests with TPC-DS will be skipped" >&2; exit 0; fi; \
+	echo "getting the queries of TPC-DS for tests ..." >&2; rm -rf $@ $@.new; \
+	{ mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && mv $@.new $@; } > .venv/tpcds.txt 2>&1 || \
+	echo "the queries of TPC-DS could not be had, tests with them will be skipped: .venv/tpcds.txt says why" >&2
+
 # only PySpark itself: everything else comes from .venv
 .venv/spark-%/.installed: | $(INSTALLED)
 	@echo "installing PySpark $* for tests ..." >&2; rm -rf $(@D) $(@D).new
@@ -99,7 +106,7 @@ java:
 demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/.installed lint
+test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed lint
 	@$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
 	$(BIN)/python -m pytest -m "engine and not thorough"; engine=$$?; \
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
@@ -109,7 +116,7 @@ check: $(INSTALLED) lint
 	$(BIN)/python -m pytest tests/unit -q -m "not server and not long" -n 2 --basetemp=$$files/tests; status=$$?; \
 	rm -rf $$files; exit $$status
 
-thorough: java $(INSTALLED) $(S3_SERVER)
+thorough: java $(INSTALLED) $(S3_SERVER) $(TPCDS)
 	@$(BIN)/python -m pytest -m thorough
 
 torture: java $(INSTALLED) $(S3_SERVER)
@@ -139,7 +146,7 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > .venv/lint-imports.txt || { cat .venv/lint-imports.txt; exit 1; }
 
-bench: java $(INSTALLED) $(REST_SERVER)
+bench: java $(INSTALLED) $(REST_SERVER) $(TPCDS)
 	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:

@@ -125,7 +125,7 @@ def official_jars(directory: Path) -> str:
     return ",".join(jar for jar in jars.split(",") if "iceberg" in jar or "sqlite" in jar)
 
 
-def run_side(side: str, directory: Path, sizes: dict[str, int], mark: str, script: Path = SIDE) -> dict[str, Any]:
+def run_side(side: str, directory: Path, sizes: Any, mark: str, script: Path = SIDE) -> dict[str, Any]:
     """One fresh process: the seconds of each case, and the answers."""
     log = directory / f"log-{mark}.txt"
     started = time.time()

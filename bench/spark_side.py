@@ -30,9 +30,9 @@ EVERY_COLUMN = "count(id), max(ts), max(region), sum(part), max(amount), max(not
 PlanFiles = Callable[[], int]
 
 
-def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
-    """A session whose `lake.db.…` are the same tables on both sides, and what plans the files of `lake.db.many`."""
-    builder = (
+def settings(directory: str) -> SparkSession.Builder:
+    """What all sides have in common."""
+    return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
@@ -42,6 +42,11 @@ def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
         .config("spark.sql.warehouse.dir", f"{directory}/spark-warehouse")
         .config("spark.log.level", "ERROR")
     )
+
+
+def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
+    """A session whose `lake.db.…` are the same tables on both sides, and what plans the files of `lake.db.many`."""
+    builder = settings(directory)
     if side == "bergline":
         import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
 

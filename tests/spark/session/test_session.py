@@ -89,11 +89,11 @@ def test_numbers_are_stored_exactly_or_not_at_all(spark: SparkSession, lake: Lak
         ),
         ("SELECT * FROM db.orders WHERE (", ParseException, ParseException, "PARSE_SYNTAX_ERROR"),
         ("SELECT * FROM db.orders VERSION AS OF dev", ParseException, ParseException, "PARSE_SYNTAX_ERROR"),
-        ("INSERT INTO db.orders VALUES (1)", InvalidInputError, SparkIllegalArgument, "expected 3 columns"),
+        ("INSERT INTO db.orders VALUES (1)", InvalidInputError, AnalysisException, "expected 3 columns"),
         (
             "INSERT INTO db.orders VALUES ('x', 1.0, 'eu')",
             InvalidInputError,
-            SparkIllegalArgument,
+            AnalysisException,
             "expected `bigint`, found `string` for column `id`",
         ),
         (
@@ -102,7 +102,7 @@ def test_numbers_are_stored_exactly_or_not_at_all(spark: SparkSession, lake: Lak
             SparkIllegalArgument,
             "required column `id`, found 1 null$",
         ),
-        ("INSERT INTO db.orders (amount) VALUES (1)", InvalidInputError, SparkIllegalArgument, "required column `id`"),
+        ("INSERT INTO db.orders (amount) VALUES (1)", InvalidInputError, AnalysisException, "required column `id`"),
         ("INSERT INTO db.orders (id, nope) VALUES (1, 2)", NotFoundError, AnalysisException, "no column `nope`"),
         ("INSERT INTO db.orders.tag_v1 VALUES (1, 1.0, 'x')", RefusedError, SparkIllegalArgument, "it is a tag"),
         (

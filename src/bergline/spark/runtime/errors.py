@@ -15,6 +15,7 @@ from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
     InvalidInputError,
+    NotEmptyError,
     NotFoundError,
     RefusedError,
     SqlSyntaxError,
@@ -24,6 +25,17 @@ from bergline.sql.names.resolve import Lakes, name_parts
 
 _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
 _VERSION_KINDS = {"ref", "snapshot"}
+_CONDITIONS: dict[tuple[type[BerglineError], str], str] = {
+    (NotFoundError, "table"): "TABLE_OR_VIEW_NOT_FOUND",
+    (NotFoundError, "view"): "TABLE_OR_VIEW_NOT_FOUND",
+    (NotFoundError, "column"): "COLUMN_NOT_FOUND",
+    (NotFoundError, "namespace"): "SCHEMA_NOT_FOUND",
+    (AlreadyExistsError, "table"): "TABLE_OR_VIEW_ALREADY_EXISTS",
+    (AlreadyExistsError, "view"): "TABLE_OR_VIEW_ALREADY_EXISTS",
+    (AlreadyExistsError, "column"): "COLUMN_ALREADY_EXISTS",
+    (AlreadyExistsError, "namespace"): "SCHEMA_ALREADY_EXISTS",
+}
+"""Spark's conditions for errors about things of these kinds."""
 _MISSING = {
     "SCHEMA_NOT_FOUND": "schemaName",
     "REQUIRES_SINGLE_PART_NAMESPACE": "namespace",
@@ -71,7 +83,7 @@ def _near_names(error: AnalysisException, lakes: Lakes) -> list[str]:
 def spark_error(error: BerglineError) -> BerglineError:
     """The same error, also of the PySpark class that the official runtime would raise."""
     base = _pyspark_class(error)
-    return error if base is None or isinstance(error, PySparkException) else _twin(error, base, None)
+    return error if base is None or isinstance(error, PySparkException) else _twin(error, base, _condition(error))
 
 
 def analysis_error(error: BerglineError, condition: str) -> BerglineError:
@@ -100,6 +112,18 @@ def _pyspark_class(error: BerglineError) -> type[PySparkException] | None:
             return IllegalArgumentException if error.kind in _VERSION_KINDS else AnalysisException
         case UnsupportedError():
             return UnsupportedOperationException
+    return None
+
+
+def _condition(error: BerglineError) -> str | None:
+    """What Spark's own error is called, where it has the same."""
+    match error:
+        case SqlSyntaxError():
+            return "PARSE_SYNTAX_ERROR"
+        case NotEmptyError():
+            return "SCHEMA_NOT_EMPTY"
+        case NotFoundError() | AlreadyExistsError():
+            return _CONDITIONS.get((type(error), error.kind))
     return None
 
 

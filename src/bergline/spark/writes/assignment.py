@@ -1,4 +1,7 @@
-"""Which column of a query goes to which column of a table, by Spark's ANSI store assignment, in one place."""
+"""Which column of a query goes to which column of a table, by Spark's ANSI store assignment, in one place.
+
+What does not fit is an AnalysisException with the condition that Spark gives it for its own tables.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,8 +11,13 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField
+from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.store_assignment import ansi_cast, find_misfit, stored_value
+
+_UNRESOLVED = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+_ARITY, _PARTITION_ARITY = "INSERT_COLUMN_ARITY_MISMATCH", "INSERT_PARTITION_COLUMN_ARITY_MISMATCH"
+_INCOMPATIBLE = "INCOMPATIBLE_DATA_FOR_TABLE"
 
 
 def assign(
@@ -45,14 +53,15 @@ def assign(
     return numbered.select(*chosen.values()).toDF(*chosen)
 
 
-def top_level(schema: Schema, name: str) -> NestedField:
+def top_level(schema: Schema, name: str, condition: str = _UNRESOLVED) -> NestedField:
     """The column of this name, in any case; NotFoundError with the near names."""
     for fold in (str, str.casefold):
         found = [f for f in schema.fields if fold(f.name) == fold(name)]
         if len(found) == 1:
             return found[0]
     known = [f.name for f in schema.fields]
-    raise NotFoundError(f"no column `{name}`: the table has {_names(known)}", kind="column", name=name, known=known)
+    message = f"no column `{name}`: the table has {_names(known)}"
+    raise analysis_error(NotFoundError(message, kind="column", name=name, known=known), condition)
 
 
 def _by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None, given: set[str]) -> dict[str, int]:
@@ -60,21 +69,24 @@ def _by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None
     if columns is None:
         targets = [name for name in targets if name not in given]
     if len(set(targets)) != len(targets):
-        raise InvalidInputError(f"expected each column once, found {_names(targets)}")
-    if len(frame.columns) != len(targets):
-        raise InvalidInputError(
-            f"expected {len(targets)} columns ({_names(targets)}), found {len(frame.columns)} ({_names(frame.columns)})"
+        raise analysis_error(
+            InvalidInputError(f"expected each column once, found {_names(targets)}"), "COLUMN_ALREADY_EXISTS"
         )
+    if len(frame.columns) != len(targets):
+        message = f"expected {len(targets)} columns ({_names(targets)}), found {len(frame.columns)}"
+        which = "NOT_ENOUGH" if len(frame.columns) < len(targets) else "TOO_MANY"
+        condition = _PARTITION_ARITY if given else f"{_ARITY}.{which}_DATA_COLUMNS"
+        raise analysis_error(InvalidInputError(f"{message} ({_names(frame.columns)})"), condition)
     return {target: position for position, target in enumerate(targets)}
 
 
 def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
     sources: dict[str, int] = {}
     for position, column in enumerate(frame.columns):
-        target = top_level(schema, column).name
+        target = top_level(schema, column, f"{_INCOMPATIBLE}.EXTRA_COLUMNS").name
         if target in sources:
-            first = frame.columns[sources[target]]
-            raise InvalidInputError(f"expected column `{target}` once, found `{first}` and `{column}`")
+            message = f"expected column `{target}` once, found `{frame.columns[sources[target]]}` and `{column}`"
+            raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
         sources[target] = position
     return sources
 
@@ -82,13 +94,15 @@ def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
 def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool) -> Column:
     found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, by_name=by_name):
-        raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`")
+        message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"
+        raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_SAFELY_CAST")
     return stored_value(frame[f"_{position}"], found, target, by_name=by_name)
 
 
 def _check_may_be_absent(field: NestedField) -> None:
     if field.required and write_value(field) is None:
-        raise InvalidInputError(f"expected a value for the required column `{field.name}`, found none")
+        message = f"expected a value for the required column `{field.name}`, found none"
+        raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_FIND_DATA")
 
 
 def _names(names: Sequence[str]) -> str:

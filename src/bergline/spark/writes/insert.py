@@ -81,7 +81,7 @@ def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
     statics: dict[str, Column] = {}
     seen: set[str] = set()
     for name, value in insert.partition:
-        field = top_level(table.schema, name)
+        field = top_level(table.schema, name, "PARTITIONS_NOT_FOUND")
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"
             raise InvalidInputError(

@@ -8,9 +8,11 @@ from pyspark.errors import (
 )
 
 from bergline.errors import (
+    AlreadyExistsError,
     BerglineError,
     ConflictError,
     InvalidInputError,
+    NotEmptyError,
     NotFoundError,
     RefusedError,
     SqlSyntaxError,
@@ -38,6 +40,27 @@ def test_our_error_is_also_what_spark_users_catch(error: BerglineError, theirs: 
     assert str(caught.value) == str(error)
     assert caught.value.code == error.code  # type: ignore[attr-defined]
     assert type(caught.value).__name__ == type(error).__name__
+
+
+@pytest.mark.parametrize(
+    ("error", "condition"),
+    [
+        (SqlSyntaxError("expected FROM", line=1, column=8), "PARSE_SYNTAX_ERROR"),
+        (NotFoundError("no table `t`", kind="table", name="t"), "TABLE_OR_VIEW_NOT_FOUND"),
+        (NotFoundError("no view `v`", kind="view", name="v"), "TABLE_OR_VIEW_NOT_FOUND"),
+        (NotFoundError("no column `c`", kind="column", name="c"), "COLUMN_NOT_FOUND"),
+        (NotFoundError("no namespace `n`", kind="namespace", name="n"), "SCHEMA_NOT_FOUND"),
+        (AlreadyExistsError("table `t` exists already", kind="table", name="t"), "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        (AlreadyExistsError("namespace `n` exists already", kind="namespace", name="n"), "SCHEMA_ALREADY_EXISTS"),
+        (NotEmptyError("namespace `n` is not empty"), "SCHEMA_NOT_EMPTY"),
+        (NotFoundError("no branch `b`", kind="ref", name="b"), None),
+        (RefusedError("cannot"), None),
+    ],
+)
+def test_our_error_has_the_condition_of_sparks_own(error: BerglineError, condition: str | None) -> None:
+    with pytest.raises(PySparkException) as caught, spark_errors():
+        raise error
+    assert caught.value.getCondition() == condition
 
 
 def test_errors_that_spark_has_no_class_for_stay_ours() -> None:

@@ -1,0 +1,31 @@
+DESCRIBE Shop.Emp
+
+SHOW COLUMNS IN SHOP.emp
+
+SELECT e.NAME, d.City FROM Shop.Emp e JOIN shop.DEPT d USING (Dept) ORDER BY 1
+
+WITH Q AS (SELECT ID FROM SHOP.EMP) SELECT max(id) FROM q
+
+CREATE TABLE Shop.Mixed (Id INT, `Name` STRING)
+
+INSERT INTO shop.mixed VALUES (1, 'x')
+
+INSERT INTO SHOP.MIXED (ID, NAME) SELECT id, name FROM shop.emp WHERE Id = 2
+
+SELECT iD, nAmE FROM shop.MIXED ORDER BY 1
+
+CREATE TABLE shop.mixed (a INT)
+
+ALTER TABLE shop.MIXED ADD COLUMN more INT
+
+DESCRIBE shop.mixed
+
+DROP TABLE SHOP.Mixed
+
+USE SHOP
+
+SELECT count(*), min(id) FROM emp
+
+SHOW TABLES LIKE 'EMP'
+
+SELECT EMP.id FROM shop.emp WHERE Emp.Id = 1

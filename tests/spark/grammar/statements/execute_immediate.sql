@@ -1,0 +1,53 @@
+EXECUTE IMMEDIATE 'SELECT name FROM shop.emp WHERE id = 1'
+
+EXECUTE IMMEDIATE 'SELECT name FROM shop.emp WHERE id > ? AND dept = ? ORDER BY 1' USING 1, 'dev'
+
+EXECUTE IMMEDIATE 'SELECT name FROM shop.emp WHERE id = :one' USING 2 AS one
+
+DECLARE stmt = 'SELECT max(id), min(name) FROM shop.emp'
+
+EXECUTE IMMEDIATE stmt
+
+DECLARE top INT
+
+DECLARE who STRING
+
+EXECUTE IMMEDIATE stmt INTO top, who
+
+SELECT top, who
+
+EXECUTE IMMEDIATE 'SELECT id, name FROM shop.emp WHERE id = ?' INTO top, who USING 4
+
+SELECT top, who
+
+EXECUTE IMMEDIATE 'SELECT id FROM shop.emp' INTO top
+
+EXECUTE IMMEDIATE 'SELECT id FROM shop.emp WHERE id > 99' INTO top
+
+SELECT top
+
+EXECUTE IMMEDIATE 'SELECT id, name FROM shop.emp' INTO top
+
+EXECUTE IMMEDIATE 'SELECT count(*) FROM ' || 'shop.' || 'emp'
+
+EXECUTE IMMEDIATE 'SELECT nosuch FROM shop.emp'
+
+EXECUTE IMMEDIATE 'SELECT * FROM shop.nosuch'
+
+EXECUTE IMMEDIATE 'SELEC 1'
+
+EXECUTE IMMEDIATE 'SELECT id FROM shop.emp WHERE id = ?'
+
+EXECUTE IMMEDIATE 'CREATE TABLE shop.made (a INT)'
+
+EXECUTE IMMEDIATE 'INSERT INTO shop.made VALUES (?), (?)' USING 1, 2
+
+EXECUTE IMMEDIATE 'SELECT * FROM IDENTIFIER(:t) ORDER BY a' USING 'shop.made' AS t
+
+EXECUTE IMMEDIATE 'SET VAR top = (SELECT max(a) FROM shop.made)'
+
+SELECT top
+
+DROP TABLE shop.made
+
+EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE \'SELECT count(*) FROM shop.emp\''

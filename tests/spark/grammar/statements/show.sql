@@ -1,0 +1,37 @@
+SHOW TABLES IN shop
+
+SHOW TABLES IN shop LIKE 'e*|d*'
+
+SHOW TABLES FROM nosuch_namespace
+
+SHOW COLUMNS IN shop.emp
+
+SHOW COLUMNS FROM emp FROM shop
+
+SHOW COLUMNS IN shop.nosuch
+
+SHOW PARTITIONS shop.part
+
+SHOW PARTITIONS shop.part PARTITION (p = 'b')
+
+SHOW PARTITIONS shop.emp
+
+SHOW PARTITIONS shop.nosuch
+
+SHOW VIEWS IN shop
+
+SHOW TBLPROPERTIES shop.nosuch
+
+SHOW CREATE TABLE shop.nosuch
+
+SHOW FUNCTIONS LIKE 'uppe*'
+
+USE shop
+
+SHOW CURRENT NAMESPACE
+
+SHOW TABLES
+
+SHOW TABLES LIKE 'nu*'
+
+SHOW COLUMNS IN emp
