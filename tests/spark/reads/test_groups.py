@@ -1,5 +1,6 @@
 """Which reader gets which files of a plan."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from pyspark.sql import SparkSession
 from rows import order_rows
 
 from bergline import Lake, Table
+from bergline.errors import UnsupportedError
 from bergline.format.deletes.delete_files import POSITION_DELETE_SCHEMA
-from bergline.format.manifest.manifest import FileContent
+from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.parquet.file.footer import read_physical_schemas
 from bergline.spark import explain_read
 from bergline.spark.reads import evidence as read_evidence
@@ -117,6 +119,22 @@ def test_orc_and_avro_files_are_read_beside_native_parquet_files(spark: SparkSes
     deleted = [(a, "DELETE") for a in (1, 2, 4, 5, 7)]
     ordinal = "(SELECT max(_change_ordinal) FROM db.t.changes)"
     assert rows(spark, f"SELECT a, _change_type FROM db.t.changes WHERE _change_ordinal = {ordinal}") == deleted
+
+
+def test_unknown_formats_and_encrypted_tables_are_refused_with_their_place(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    spark.sql("ALTER TABLE db.orders SET TBLPROPERTIES ('encryption.key-id' = 'k')")
+    location = re.escape(orders.location)
+    before = sorted(Path(orders.location.removeprefix("file://")).rglob("*"))
+    with pytest.raises(UnsupportedError, match=f"^cannot write to the encrypted table at {location}$"):
+        spark.sql("INSERT INTO db.orders VALUES (2, 1, 'x')")
+    assert sorted(Path(orders.location.removeprefix("file://")).rglob("*")) == before
+    spark.sql("ALTER TABLE db.orders UNSET TBLPROPERTIES ('encryption.key-id')")
+    add_deletes(orders.refresh(), DataFile(f"{orders.location}/data/f.lance", "LANCE", (), 1, 1))
+    found = f"found `LANCE` at {location}/data/f.lance of the table at {location}$"
+    for text in ("SELECT count(*) FROM db.orders", "SELECT id FROM db.orders.changes", "UPDATE db.orders SET id = 2"):
+        with pytest.raises(UnsupportedError, match=found):
+            spark.sql(text)
 
 
 def test_files_whose_names_spark_passes_over_are_read(spark: SparkSession, orders: Table) -> None:
