@@ -30,6 +30,7 @@ from bergline.format.types.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -51,10 +52,10 @@ _SCHEMA = 2
 _THREADS = 32
 # fields of a SchemaElement
 _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = range(1, 11)
-_REPEATED = 2
+_REQUIRED, _REPEATED = 0, 2
 _Annotation = tuple[Any, ...]
 _NO_ANNOTATION: _Annotation = ()
-_LIST, _MAP, _KEY_VALUE = ("list",), ("map",), ("entries",)
+_LIST, _MAP, _KEY_VALUE, _VARIANT = ("list",), ("map",), ("entries",), ("variant",)
 _PAIR = 2
 _CONVERTED_NAMES: dict[int, _Annotation] = {
     0: ("string",),
@@ -69,7 +70,14 @@ _CONVERTED_NAMES: dict[int, _Annotation] = {
     18: ("int", 64),
 }
 _DECIMAL_CONVERTED = 5
-_LOGICAL_NAMES: dict[int, _Annotation] = {1: ("string",), 2: _MAP, 3: _LIST, 6: ("date",), 14: ("uuid",)}
+_LOGICAL_NAMES: dict[int, _Annotation] = {
+    1: ("string",),
+    2: _MAP,
+    3: _LIST,
+    6: ("date",),
+    14: ("uuid",),
+    16: _VARIANT,
+}
 _DECIMAL, _TIMESTAMP, _INTEGER, _MICROS = 5, 8, 10, 2
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTES, _FIXED = 0, 1, 2, 4, 5, 6, 7
 _PLAIN: dict[tuple[int, _Annotation], IcebergType] = {
@@ -232,6 +240,8 @@ def _group_type(node: _Node) -> IcebergType:
     annotation = _annotation(node.element)
     if annotation == _NO_ANNOTATION:
         return _columns(node.children)
+    if annotation == _VARIANT:
+        return VARIANT if _is_unshredded(node) else OTHER
     entries = node.children[0]
     if len(node.children) > 1 or not entries.is_repeated:
         return OTHER
@@ -244,6 +254,13 @@ def _group_type(node: _Node) -> IcebergType:
         key, value = inside
         return MapType(key.field_id, key.type, value.field_id, value.type, False)
     return OTHER
+
+
+def _is_unshredded(variant: _Node) -> bool:
+    """Whether a variant has its metadata and value and nothing else."""
+    parts = {part.name: part for part in variant.children}
+    binary = all(p.type == BINARY and p.element.get(_REPETITION) == _REQUIRED for p in variant.children)
+    return binary and parts.keys() == {"metadata", "value"}
 
 
 @lru_cache(maxsize=256)

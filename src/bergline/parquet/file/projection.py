@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.types.defaults import initial_value
@@ -122,6 +123,8 @@ def _variant(array: pa.Array, path: str) -> pa.Array:
     if sorted(names) != ["metadata", "value"]:
         raise FormatError(f"expected `variant` in column `{path}`, found `{array.type}`")
     parts = [array.field(f.name).cast(f.type) for f in target]
+    if any(pc.any(pc.and_(part.is_null(), array.is_valid())).as_py() for part in parts):
+        raise FormatError(f"expected metadata and value of every variant, found null in column `{path}`")
     return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
 
 

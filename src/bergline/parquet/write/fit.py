@@ -11,7 +11,7 @@ from bergline.errors import InvalidInputError, near_names
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField, StructType, child_fields
-from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema
+from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema, is_variant
 from bergline.parquet.file.constants import constant_array
 from bergline.parquet.file.hidden_nulls import fill_hidden_nulls
 from bergline.parquet.write.input_rows import ArrowRows, as_arrow
@@ -57,9 +57,9 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     target = arrow_field(field).type
     if pa.types.is_null(column.type):
         column = pa.chunked_array([constant_array(field.type, None, len(column))])
-    if column.type != target:
+    if column.type != target or _has_variant(target):
         if column.num_chunks:
-            chunks = [uuids_from_text(_arrange(chunk, field), target, field.name) for chunk in column.chunks]
+            chunks = [stored_form(_arrange(chunk, field), target, field.name) for chunk in column.chunks]
             column = pa.chunked_array(chunks)
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
@@ -133,16 +133,6 @@ def _is_any_list(type_: pa.DataType) -> bool:
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
 
 
-_KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_integer,
-    pa.types.is_decimal,
-    pa.types.is_date,
-    pa.types.is_time,
-    lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
-    lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t),
-)
-
-
 def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
     if field.required and array.null_count:
         found = counted(array.null_count, "null")
@@ -167,26 +157,27 @@ def _names(table: pa.Table) -> str:
     return ", ".join(f"`{n}`" for n in table.column_names) or "no columns"
 
 
+_VERSION_BITS, _VARIANT_VERSION = 0x0F, 1
 _NIL = str(uuid.UUID(int=0))
 _FORM = r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
-def uuids_from_text(
-    array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None
-) -> pa.Array:
-    """Convert text to bytes where the target has UUIDs; InvalidInputError for invalid text.
+def stored_form(array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None) -> pa.Array:
+    """Convert text to bytes where the target has UUIDs, and arrange variants; InvalidInputError for invalid ones.
 
-    `hidden` marks values below a null, where any text is allowed.
+    `hidden` marks values below a null, where anything is allowed.
     """
     if isinstance(target, pa.UuidType) and _is_text(array.type):
         return _parsed(array if hidden is None else pc.if_else(hidden, pa.scalar(_NIL, array.type), array), column)
-    if not _has_text(array.type, target):
+    if not _has_other_form(array.type, target):
         return array
     absent = array.is_null()
+    if is_variant(target):
+        return _variants(array, target, column, absent if hidden is None else pc.or_(absent, hidden))
     if pa.types.is_struct(target):
         below = absent if hidden is None else pc.or_(absent, hidden)
         children = [
-            uuids_from_text(array.field(place), field.type, f"{column}.{field.name}", below)
+            stored_form(array.field(place), field.type, f"{column}.{field.name}", below)
             for place, field in enumerate(target)
         ]
         fields = [pa.field(f.name, child.type) for f, child in zip(array.type, children, strict=True)]
@@ -198,11 +189,30 @@ def uuids_from_text(
         lists = pa.ListArray.from_arrays(whole.offsets, pa.nulls(whole.offsets[-1].as_py()), mask=absent)
         hidden = hidden.take(pc.list_parent_indices(lists))
     if pa.types.is_map(target):
-        keys = uuids_from_text(whole.keys, target.key_type, f"{column}.key", hidden)
-        items = uuids_from_text(whole.items, target.item_type, f"{column}.value", hidden)
+        keys = stored_form(whole.keys, target.key_type, f"{column}.key", hidden)
+        items = stored_form(whole.items, target.item_type, f"{column}.value", hidden)
         return pa.MapArray.from_arrays(whole.offsets, keys, items, mask=absent)
-    values = uuids_from_text(whole.values, target.value_type, f"{column}.element", hidden)
+    values = stored_form(whole.values, target.value_type, f"{column}.element", hidden)
     return pa.ListArray.from_arrays(whole.offsets, values, mask=absent)
+
+
+def _variants(array: pa.Array, target: pa.DataType, column: str, absent: pa.BooleanArray) -> pa.Array:
+    """Variants with their fields in the table's order."""
+    places = {field.name: place for place, field in enumerate(array.type)}
+    if places.keys() != {"metadata", "value"} or not all(_is_bytes(field.type) for field in array.type):
+        raise InvalidInputError(
+            f"expected `variant` as a struct of the binary fields `metadata` and `value`, found `{array.type}` "
+            f"in column `{column}`"
+        )
+    parts = [pc.cast(array.field(places[field.name]), pa.binary()) for field in target]
+    first_bytes = [pc.binary_slice(part.filter(pc.invert(absent)), 0, 1).unique().to_pylist() for part in parts]
+    versions, values = first_bytes
+    if not all(first and first[0] & _VERSION_BITS == _VARIANT_VERSION for first in versions) or not all(values):
+        raise InvalidInputError(
+            f"expected variants of encoding version {_VARIANT_VERSION}, found other bytes in column `{column}`"
+        )
+    filled = [pc.if_else(absent, pa.scalar(b"", pa.binary()), part) for part in parts]
+    return pa.StructArray.from_arrays(filled, fields=list(target), mask=array.is_null())
 
 
 def _parsed(array: pa.Array, column: str) -> pa.Array:
@@ -213,17 +223,38 @@ def _parsed(array: pa.Array, column: str) -> pa.Array:
     return pa.array(stored, pa.binary(16))
 
 
-def _has_text(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether there is text where the target has UUIDs; types of another shape are refused later."""
+def _has_other_form(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether there is text where the target has UUIDs, or a variant; types of another shape are refused later."""
     if isinstance(target, pa.UuidType):
         return _is_text(source)
+    if is_variant(target):
+        return bool(pa.types.is_struct(source))
     if source.num_fields != target.num_fields or not pa.types.is_nested(source) or not pa.types.is_nested(target):
         return False
     kinds = (pa.types.is_struct, pa.types.is_map, pa.types.is_list)
     if not any(is_kind(source) and is_kind(target) for is_kind in kinds):
         return False
-    return any(_has_text(source.field(place).type, target.field(place).type) for place in range(target.num_fields))
+    pairs = ((source.field(place).type, target.field(place).type) for place in range(target.num_fields))
+    return any(_has_other_form(*pair) for pair in pairs)
+
+
+def _has_variant(type_: pa.DataType) -> bool:
+    return is_variant(type_) or any(_has_variant(type_.field(place).type) for place in range(type_.num_fields))
 
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_))
+
+
+_KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_time,
+    _is_text,
+    _is_bytes,
+)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.single_values import encode_value, truncate_lower, truncate_upper
-from bergline.format.types.types import BINARY, STRING, UNKNOWN, IcebergType, NestedField, child_fields
+from bergline.format.types.types import BINARY, STRING, UNKNOWN, VARIANT, IcebergType, NestedField, child_fields
 from bergline.parquet.file.plain_values import leaf_array, plain_array
 from bergline.parquet.write.metrics_mode import MetricsModes
 
@@ -56,7 +56,7 @@ class MetricsCollector:
             nans = pc.sum(is_nan).as_py() or 0
             self.nan_value_counts[field_id] = self.nan_value_counts.get(field_id, 0) + nans
             column = column.filter(pc.invert(is_nan)) if nans else column
-        if self._modes.mode(field_id).bound_length == 0:
+        if self._modes.mode(field_id).bound_length == 0 or self._leaves[field_id][1] == VARIANT:
             return
         low, high = (s.as_py() for s in pc.min_max(plain_array(column)).values())
         if low is None:
@@ -94,7 +94,7 @@ class FooterMetrics:
     def __init__(self, footer: pq.FileMetaData, schema: Schema, modes: MetricsModes | None = None) -> None:
         modes = modes or MetricsModes()
         leaves = [field.id for field in _primitive_leaves(schema.fields)]
-        self.column_sizes = {i: 0 for i in leaves if modes.mode(i).counted}
+        self.column_sizes = dict.fromkeys((i for i in leaves if modes.mode(i).counted), 0)
         offsets = []
         for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
             for position, field_id in enumerate(leaves):
@@ -107,8 +107,9 @@ class FooterMetrics:
 
 
 def _primitive_leaves(fields: tuple[NestedField, ...]) -> list[NestedField]:
-    """The leaf columns of a Parquet file, in order."""
+    """The leaf columns of a Parquet file, in order; a variant has two, its metadata and its value."""
     leaves: list[NestedField] = []
     for field in fields:
         leaves += _primitive_leaves(children) if (children := child_fields(field.type)) else [field]
+        leaves += [field] if field.type == VARIANT else []
     return leaves

@@ -1,8 +1,8 @@
 """One Parquet file being written: rows are buffered to row groups, and metrics are collected."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +12,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import UNKNOWN, ListType, MapType, NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
+from bergline.parquet.file.annotations import annotated, annotations
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.write.metrics import FooterMetrics, MetricsCollector
 from bergline.parquet.write.write_spec import WriteSpec
@@ -34,7 +35,8 @@ class OpenFile:
         self._output = io.create_output(location)
         try:
             with _storage_errors(location):
-                self._writer = _parquet_writer(self._output.stream(), self._arrow, spec)
+                self._stream = _AnnotatingStream(self._output.stream(), annotations(self._schema))
+                self._writer = _parquet_writer(self._stream, self._arrow, spec)
         except BaseException:
             self._output.abort()
             raise
@@ -67,7 +69,7 @@ class OpenFile:
     def finish(self) -> DataFile:
         """Close the file and return its DataFile."""
         self.flush()
-        with _storage_errors(self._location):
+        with _storage_errors(self._location), self._stream.annotating():
             self._writer.close()
         footer = FooterMetrics(self._writer.writer.metadata, self._schema, self._spec.metrics)
         lower, upper = self._metrics.bounds()
@@ -93,6 +95,40 @@ class OpenFile:
         with contextlib.suppress(Exception):
             self._writer.close()
         self._output.abort()
+
+
+class _AnnotatingStream:
+    """A stream that passes on what is written to it, and adds annotations to the footer."""
+
+    def __init__(self, stream: BinaryIO, logical_types: Mapping[int, bytes]) -> None:
+        self._stream = stream
+        self._logical_types = logical_types
+        self._held: list[bytes] | None = None
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        if self._held is None:
+            return self._stream.write(data)
+        self._held.append(bytes(data))
+        return len(self._held[-1])
+
+    def flush(self) -> None:
+        """Nothing is buffered here, and the file is made durable when it is closed."""
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def writable(self) -> bool:
+        return True
+
+    @contextlib.contextmanager
+    def annotating(self) -> Iterator[None]:
+        """In the block the end of the file is written, with its footer."""
+        self._held = [] if self._logical_types else None
+        yield
+        if self._held is not None:
+            tail, self._held = b"".join(self._held), None
+            self._stream.write(annotated(tail, self._logical_types))
 
 
 def stored_schema(schema: Schema) -> Schema:

@@ -10,7 +10,7 @@ from bergline.format.metadata.table_metadata import TableMetadata, positive_prop
 from bergline.format.partition.sort_order import UNSORTED
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import VARIANT, GeographyType, GeometryType, IcebergType, StructType
+from bergline.format.types.types import GeographyType, GeometryType, IcebergType, StructType
 from bergline.io.locations import absolute_location, join
 from bergline.parquet.write.metrics_mode import MetricsModes, metrics_modes
 
@@ -93,7 +93,7 @@ def check_known_types(schema: Schema, before: Schema | None = None) -> None:
 
 
 def _is_unwritable(type_: IcebergType) -> bool:
-    return type_ == VARIANT or isinstance(type_, GeometryType | GeographyType)
+    return isinstance(type_, GeometryType | GeographyType)
 
 
 def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:

@@ -70,6 +70,7 @@ _SIZES: dict[IcebergType, int] = {
     UUID: 20,
     BINARY: 100,
     UNKNOWN: 1,
+    VARIANT: 2048,
 }
 _WORDS: dict[IcebergType, str] = {
     BOOLEAN: "boolean",

@@ -195,7 +195,22 @@ def test_nothing_but_unknown_cannot_be_written(schema: Schema) -> None:
         write(MemoryFileIO(), spec(schema=schema), pa.table({"n": pa.nulls(1)}))
 
 
-@pytest.mark.parametrize("type_", [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
+def test_variants_are_annotated_and_counted_without_bounds() -> None:
+    io, inside = MemoryFileIO(), StructType((NestedField(4, "v", True, VARIANT),))
+    schema = Schema(fields=(NestedField(1, "v", False, VARIANT), NestedField(2, "s", False, inside)))
+    one = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
+    (file,) = write(io, spec(schema=schema), pa.table({"v": [one, None, one], "s": [{"v": one}, {"v": one}, None]}))
+    assert parquet(io, file).read().to_pydict() == {"v": [one, None, one], "s": [{"v": one}, {"v": one}, None]}
+    assert str(parquet(io, file).schema).count("(Variant(1))") == 2
+    assert (file.value_counts, file.null_value_counts) == ({1: 3, 4: 3}, {1: 1, 4: 1})
+    assert (file.lower_bounds, file.upper_bounds) == ({}, {})
+    footer = parquet(io, file).metadata.row_group(0)
+    sizes = [footer.column(position).total_compressed_size for position in range(4)]
+    assert file.column_sizes == {1: sum(sizes[:2]), 4: sum(sizes[2:])}
+    assert file.file_size_in_bytes == len(io.read(file.file_path))
+
+
+@pytest.mark.parametrize("type_", [GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
 def test_type_that_cannot_be_written_is_named(type_: IcebergType) -> None:
     schema = Schema(fields=(NestedField(1, "s", False, StructType((NestedField(2, "v", False, type_),))),))
     with pytest.raises(UnsupportedError, match=r"found in column `s\.v`"):
