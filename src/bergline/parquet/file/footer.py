@@ -20,7 +20,9 @@ from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DEFAULT_CRS,
     DOUBLE,
+    EDGE_ALGORITHMS,
     FLOAT,
     INT,
     LONG,
@@ -33,6 +35,8 @@ from bergline.format.types.types import (
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -79,6 +83,7 @@ _LOGICAL_NAMES: dict[int, _Annotation] = {
     16: _VARIANT,
 }
 _DECIMAL, _TIMESTAMP, _INTEGER, _MICROS = 5, 8, 10, 2
+_GEOMETRY, _GEOGRAPHY = 17, 18
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTES, _FIXED = 0, 1, 2, 4, 5, 6, 7
 _PLAIN: dict[tuple[int, _Annotation], IcebergType] = {
     (_BOOLEAN, _NO_ANNOTATION): BOOLEAN,
@@ -292,7 +297,18 @@ def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
         if annotation == ("uuid",):
             return UUID if length == _UUID_LENGTH else OTHER
         return FixedType(length) if annotation == _NO_ANNOTATION else OTHER
+    if annotation[0:1] == ("shapes",):
+        return annotation[1] if kind == _BYTES else OTHER
     return _PLAIN.get((kind, annotation), OTHER)
+
+
+def _shapes(kind: int, value: Mapping[int, Any]) -> _Annotation:
+    """The annotation of geometries and geographies: their Iceberg type."""
+    crs, algorithm = value.get(1, DEFAULT_CRS.encode()).decode(), value.get(2, 0)
+    if not 0 <= algorithm < len(EDGE_ALGORITHMS):
+        return ("other",)
+    type_ = GeometryType(crs) if kind == _GEOMETRY else GeographyType(crs, EDGE_ALGORITHMS[algorithm])
+    return "shapes", type_
 
 
 def _annotation(element: Mapping[int, Any]) -> _Annotation:
@@ -306,6 +322,8 @@ def _annotation(element: Mapping[int, Any]) -> _Annotation:
             return ("timestamp", value[1]) if _MICROS in value[2] else ("other",)
         if kind == _INTEGER:
             return ("int", value[1]) if value[2] else ("other",)
+        if kind in {_GEOMETRY, _GEOGRAPHY}:
+            return _shapes(kind, value)
         return _LOGICAL_NAMES.get(kind, ("other",))
     converted = element.get(_CONVERTED)
     if converted is None:

@@ -1,7 +1,7 @@
 """Fitting a caller's rows to a table's schema; columns that do not fit are refused by name."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +10,8 @@ from bergline.arguments import counted
 from bergline.errors import InvalidInputError, near_names
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
-from bergline.format.types.types import NestedField, StructType, child_fields
+from bergline.format.types.types import GeographyType, GeometryType, NestedField, StructType, child_fields, walk_fields
+from bergline.format.types.wkb import box_of
 from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema, is_variant
 from bergline.parquet.file.constants import constant_array
 from bergline.parquet.file.hidden_nulls import fill_hidden_nulls
@@ -77,6 +78,7 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
         raise InvalidInputError(
             f"expected values of `{field.type}`, found damaged ones in column `{field.name}`: {error}"
         ) from error
+    _check_shapes(column, field, field.name)
     return column
 
 
@@ -140,6 +142,28 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
     children = child_fields(field.type)
     if not any(c.required or child_fields(c.type) for c in children):
         return
+    for part, child in _inner_arrays(array, children):
+        _check_required(part, child, f"{path}.{child.name}")
+
+
+def _check_shapes(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
+    """Refuse geometries and geographies that are no well-known binary."""
+    if isinstance(field.type, GeometryType | GeographyType):
+        for shape in array.to_pylist():
+            if shape is not None:
+                try:
+                    box_of(shape)
+                except InvalidInputError as error:
+                    raise InvalidInputError(f"{error} in column `{path}`") from error
+    elif any(isinstance(f.type, GeometryType | GeographyType) for _, f in walk_fields(child_fields(field.type))):
+        for part, child in _inner_arrays(array, child_fields(field.type)):
+            _check_shapes(part, child, f"{path}.{child.name}")
+
+
+def _inner_arrays(
+    array: pa.ChunkedArray | pa.Array, children: tuple[NestedField, ...]
+) -> Iterator[tuple[pa.Array, NestedField]]:
+    """What is inside structs, lists and maps that are not null."""
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
         present = chunk.filter(chunk.is_valid())  # drop_null does not support UUIDs inside structs
         if pa.types.is_struct(chunk.type):
@@ -149,8 +173,7 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
             parts = [part.slice(first, last - first) for part in (present.keys, present.items)]
         else:
             parts = [present.flatten()]
-        for part, child in zip(parts, children, strict=True):
-            _check_required(part, child, f"{path}.{child.name}")
+        yield from zip(parts, children, strict=True)
 
 
 def _names(table: pa.Table) -> str:

@@ -10,7 +10,17 @@ import pyarrow.parquet as pq
 from bergline.errors import InvalidInputError, StorageError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import UNKNOWN, ListType, MapType, NestedField, StructType, child_fields
+from bergline.format.types.types import (
+    UNKNOWN,
+    GeographyType,
+    GeometryType,
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    child_fields,
+)
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.annotations import annotated, annotations
 from bergline.parquet.file.arrow_schema import arrow_schema
@@ -179,10 +189,37 @@ def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.Parqu
             dictionary_pagesize_limit=options.dictionary_bytes,
             store_schema=False,
             store_decimal_as_integer=True,
+            write_statistics=_with_statistics(spec.schema),
             write_page_checksum=True,
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(f"expected Parquet options that can be used, found {error}") from error
+
+
+def _with_statistics(schema: Schema) -> bool | list[str]:
+    """Which columns get minima and maxima in the footer: Parquet has no order for shapes."""
+    if not any(isinstance(field.type, GeometryType | GeographyType) for field in schema.ids.values()):
+        return True
+    return [
+        path for path, field in _file_paths(schema.fields) if not isinstance(field.type, GeometryType | GeographyType)
+    ]
+
+
+def _file_paths(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
+    """The leaf columns with their paths in a Parquet file."""
+    for field in fields:
+        path = f"{prefix}{field.name}"
+        match field.type:
+            case ListType():
+                yield from _file_paths(child_fields(field.type), f"{path}.list.")
+            case MapType():
+                yield from _file_paths(child_fields(field.type), f"{path}.key_value.")
+            case StructType(fields=inside):
+                yield from _file_paths(inside, f"{path}.")
+            case PrimitiveType("variant"):
+                yield from ((f"{path}.{part}", field) for part in ("metadata", "value"))
+            case _:
+                yield path, field
 
 
 @contextlib.contextmanager

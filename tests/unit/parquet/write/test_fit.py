@@ -24,6 +24,8 @@ from bergline.format.types.types import (
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -305,6 +307,19 @@ def test_variants_are_arranged_wherever_they_stand(arrow: pa.DataType | None) ->
         found = fit_to_schema(table, schema)
         assert found.schema == arrow_schema(schema)
         assert found.to_pydict() == {f"c{n}": column[3 - table.num_rows :] for n, column in enumerate(rows, 1)}
+
+
+@pytest.mark.parametrize("type_", [GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
+def test_bytes_that_are_no_shape_are_refused_wherever_they_stand(type_: IcebergType) -> None:
+    wrong = b"POINT (1 2)"
+    inside = StructType((NestedField(2, "g", False, type_),))
+    for found, array, path in [
+        (type_, pa.array([None, wrong]), "c"),
+        (inside, pa.array([{"g": wrong}, None]), r"c\.g"),
+        (ListType(2, type_, False), pa.array([[None], [wrong]]), r"c\.element"),
+    ]:
+        with pytest.raises(InvalidInputError, match=f"expected well-known binary, found 504f.* in column `{path}`"):
+            fit_to_schema(pa.table({"c": array}), Schema(fields=(NestedField(1, "c", False, found),)))
 
 
 @pytest.mark.parametrize(
