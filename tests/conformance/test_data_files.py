@@ -1,6 +1,6 @@
 """Data files and their metrics next to the official runtime and PyIceberg, both ways.
 
-Not compared: variant, geometry and geography, which bergline does not write yet; with PyIceberg, what only version 3
+Variants are compared in test_variants. Not compared: geometry and geography; with PyIceberg, what only version 3
 has, as it writes none.
 """
 

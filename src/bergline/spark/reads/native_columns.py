@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
+import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
@@ -26,6 +27,7 @@ from bergline.format.types.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -42,7 +44,10 @@ from bergline.spark.runtime.types import spark_type
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDING = {"_metadata", "_tmp_metadata_row_index"}
 # what Spark reads as Iceberg means it
-_READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
+_READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT)
+# annotations in footers that Parquet's library in older versions of Spark does not know
+_NEW_ANNOTATIONS = (VARIANT,)
+_KNOWS_NEW_ANNOTATIONS = tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) >= (4, 1)
 _IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
 _WIDENED = {(INT, LONG), (FLOAT, DOUBLE)}
 
@@ -100,6 +105,12 @@ def native_columns(
 
     Columns by which files are partitioned may be in no file, and have the partition's value then.
     """
+    if not _KNOWS_NEW_ANNOTATIONS:
+        for name, field in walk_fields(schema.fields):
+            if field.type in _NEW_ANNOTATIONS:
+                raise NotNativeError(
+                    f"Spark {pyspark.__version__} may not open files with a `{field.type}`, as `{name}`"
+                )
     identified = with_mapped_ids(schema, mapping)
     if identified is None:
         raise NotNativeError("files have neither field ids nor a name mapping")

@@ -3,7 +3,7 @@
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.parquet.file.arrow_schema import is_variant, schema_from_arrow
 from bergline.spark.runtime.types import spark_schema
 
 
@@ -19,7 +19,7 @@ def arrow_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 
 def in_spark(array: pa.Array) -> pa.Array:
-    """The same values in types that Spark has: UUIDs as text, fixed as binary."""
+    """The same values in types that Spark has: UUIDs as text, fixed as binary, variants with the value first."""
     type_ = array.type
     if isinstance(type_, pa.UuidType):
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
@@ -28,6 +28,9 @@ def in_spark(array: pa.Array) -> pa.Array:
     if not _differs(type_):
         return array
     absent = array.is_null()
+    if is_variant(type_):
+        fields = [type_.field("value"), type_.field("metadata")]
+        return pa.StructArray.from_arrays([array.field(f.name) for f in fields], fields=fields, mask=absent)
     if pa.types.is_struct(type_):
         arrays = [in_spark(child) for child in array.flatten()]
         fields = [pa.field(f.name, a.type, nullable=f.nullable) for f, a in zip(type_, arrays, strict=True)]
@@ -43,6 +46,6 @@ def in_spark(array: pa.Array) -> pa.Array:
 
 
 def _differs(type_: pa.DataType) -> bool:
-    if isinstance(type_, pa.UuidType) or pa.types.is_fixed_size_binary(type_):
+    if isinstance(type_, pa.UuidType) or pa.types.is_fixed_size_binary(type_) or is_variant(type_):
         return True
     return any(_differs(type_.field(i).type) for i in range(type_.num_fields))

@@ -23,6 +23,7 @@ from bergline.format.types.types import (
     TIMESTAMPTZ,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -44,6 +45,7 @@ _PRIMITIVES: dict[IcebergType, T.DataType] = {
     STRING: T.StringType(),
     UUID: T.StringType(),
     BINARY: T.BinaryType(),
+    VARIANT: T.VariantType(),
 }
 
 
