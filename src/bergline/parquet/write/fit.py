@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from bergline.arguments import counted
 from bergline.errors import InvalidInputError, near_names
+from bergline.format.encoding.iso import parse_time
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import GeographyType, GeometryType, NestedField, StructType, child_fields, walk_fields
@@ -181,17 +182,22 @@ def _names(table: pa.Table) -> str:
 
 
 _VERSION_BITS, _VARIANT_VERSION = 0x0F, 1
-_NIL = str(uuid.UUID(int=0))
+_NIL, _MIDNIGHT = str(uuid.UUID(int=0)), "00:00:00"
+_MICROS_PER_SECOND = 1_000_000
 _FORM = r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
 def stored_form(array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None) -> pa.Array:
-    """Convert text to bytes where the target has UUIDs, and arrange variants; InvalidInputError for invalid ones.
+    """Convert text to UUIDs and times of day, bytes to fixed ones, and arrange variants; InvalidInputError for others.
 
     `hidden` marks values below a null, where anything is allowed.
     """
     if isinstance(target, pa.UuidType) and _is_text(array.type):
-        return _parsed(array if hidden is None else pc.if_else(hidden, pa.scalar(_NIL, array.type), array), column)
+        return _uuids(_shown(array, hidden, _NIL), column)
+    if pa.types.is_time64(target) and _is_text(array.type):
+        return _times(_shown(array, hidden, _MIDNIGHT), column)
+    if pa.types.is_fixed_size_binary(target) and _is_bytes(array.type):
+        return _fixed(_shown(array, hidden, bytes(target.byte_width)), target, column)
     if not _has_other_form(array.type, target):
         return array
     absent = array.is_null()
@@ -238,7 +244,32 @@ def _variants(array: pa.Array, target: pa.DataType, column: str, absent: pa.Bool
     return pa.StructArray.from_arrays(filled, fields=list(target), mask=array.is_null())
 
 
-def _parsed(array: pa.Array, column: str) -> pa.Array:
+def _shown(array: pa.Array, hidden: pa.BooleanArray | None, other: str | bytes) -> pa.Array:
+    """The values, with another one where they are hidden below a null."""
+    return array if hidden is None else pc.if_else(hidden, pa.scalar(other, array.type), array)
+
+
+def _times(array: pa.Array, column: str) -> pa.Array:
+    try:
+        micros = [
+            None if text is None else parse_time(text, per_second=_MICROS_PER_SECOND) for text in array.to_pylist()
+        ]
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} in column `{column}` of type `time`") from error
+    return pa.array(micros, pa.int64()).cast(pa.time64("us"))
+
+
+def _fixed(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
+    wrong = array.filter(pc.not_equal(pc.binary_length(array), target.byte_width))
+    if len(wrong):
+        found = wrong[0].as_py()
+        raise InvalidInputError(
+            f"expected {target.byte_width} bytes, found {len(found)} ({found[:20].hex()}) in column `{column}`"
+        )
+    return pc.cast(array, target)
+
+
+def _uuids(array: pa.Array, column: str) -> pa.Array:
     wrong = array.filter(pc.invert(pc.fill_null(pc.match_substring_regex(array, _FORM), True)))
     if len(wrong):
         raise InvalidInputError(f"expected `uuid`, found {wrong[0].as_py()!r} in column `{column}`")
@@ -247,9 +278,11 @@ def _parsed(array: pa.Array, column: str) -> pa.Array:
 
 
 def _has_other_form(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether there is text where the target has UUIDs, or a variant; types of another shape are refused later."""
-    if isinstance(target, pa.UuidType):
+    """Whether something is converted, at any level; types of another shape are refused later."""
+    if isinstance(target, pa.UuidType) or pa.types.is_time64(target):
         return _is_text(source)
+    if pa.types.is_fixed_size_binary(target):
+        return _is_bytes(source)
     if is_variant(target):
         return bool(pa.types.is_struct(source))
     if source.num_fields != target.num_fields or not pa.types.is_nested(source) or not pa.types.is_nested(target):

@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark's, and back; UUIDs are text in Spark.
+"""Iceberg's types as Spark's, and back; UUIDs and times of day are text in Spark, nanoseconds are cut to microseconds.
 
 Columns whose types Spark lacks can be in what is read: they fail only when they are asked for.
 """
@@ -19,8 +19,11 @@ from bergline.format.types.types import (
     INT,
     LONG,
     STRING,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
     VARIANT,
@@ -31,6 +34,7 @@ from bergline.format.types.types import (
     MapType,
     NestedField,
     StructType,
+    child_fields,
 )
 
 _PRIMITIVES: dict[IcebergType, T.DataType] = {
@@ -43,9 +47,13 @@ _PRIMITIVES: dict[IcebergType, T.DataType] = {
     TIMESTAMP: T.TimestampNTZType(),
     TIMESTAMPTZ: T.TimestampType(),
     STRING: T.StringType(),
-    UUID: T.StringType(),
     BINARY: T.BinaryType(),
     VARIANT: T.VariantType(),
+    # what else Spark's types stand for: new columns of these types are the ones above
+    UUID: T.StringType(),
+    TIME: T.StringType(),
+    TIMESTAMP_NS: T.TimestampNTZType(),
+    TIMESTAMPTZ_NS: T.TimestampType(),
 }
 
 
@@ -69,6 +77,11 @@ def unreadable(schema: Schema) -> dict[str, str]:
             except UnsupportedError as error:
                 found[field.name] = str(error)
     return found
+
+
+def is_cut(type_: IcebergType) -> bool:
+    """Whether values lose digits when Spark reads them, at any level."""
+    return type_ in (TIMESTAMP_NS, TIMESTAMPTZ_NS) or any(is_cut(field.type) for field in child_fields(type_))
 
 
 def iceberg_schema(schema: T.StructType) -> Schema:

@@ -340,3 +340,43 @@ def test_bytes_that_are_no_shape_are_refused_wherever_they_stand(type_: IcebergT
 def test_other_values_are_no_variants(array: pa.Array, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         fit_to_schema(pa.table({"c": array}), Schema(fields=(NestedField(1, "c", False, VARIANT),)))
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "expected"),
+    [
+        (TIME, ["23:59:59.999999", None, "01:02"], [dt.time(23, 59, 59, 999_999), None, dt.time(1, 2)]),
+        (FixedType(2), [b"ab", None, b"\x00\xff"], [b"ab", None, b"\x00\xff"]),
+    ],
+    ids=str,
+)
+def test_text_and_bytes_become_times_and_fixed_wherever_they_stand(
+    type_: IcebergType, given: list[Any], expected: list[Any]
+) -> None:
+    fields = (
+        NestedField(1, "c", False, type_),
+        NestedField(2, "l", False, ListType(3, type_, False)),
+        NestedField(4, "s", False, StructType((NestedField(5, "x", True, type_),))),
+    )
+    struct = [None if value is None else {"x": value} for value in given]
+    table = pa.table({"c": pa.array(given), "l": pa.array([given, None, []]), "s": pa.array(struct)})
+    found = fit_to_schema(table, Schema(fields=fields))
+    assert found.to_pydict() == {
+        "c": expected,
+        "l": [expected, None, []],
+        "s": [None if value is None else {"x": value} for value in expected],
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "message"),
+    [
+        (TIME, "25:00:00", "expected a time of the day, found `25:00:00` in column `c` of type `time`"),
+        (TIME, "1 pm", "expected a time like 22:31:08, found `1 pm` in column `c` of type `time`"),
+        (TIME, "01:00:00.0000001", "in column `c` of type `time`"),
+        (FixedType(2), b"abc", r"expected 2 bytes, found 3 \(616263\) in column `c`"),
+    ],
+)
+def test_other_values_are_refused_by_name(type_: IcebergType, value: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        fit_to_schema(pa.table({"c": [None, value]}), Schema(fields=(NestedField(1, "c", False, type_),)))

@@ -94,8 +94,9 @@ def test_bad_types_say_what_was_expected(text: str, error: type[BerglineError], 
         parsed(text)
 
 
-def test_types_that_spark_lacks_are_shown_in_icebergs_words() -> None:
-    assert type_text(PrimitiveType("time")) == "time"
+def test_types_that_spark_lacks_are_shown_as_they_are_read() -> None:
+    assert type_text(PrimitiveType("time")) == "string"
+    assert type_text(PrimitiveType("timestamp_ns")) == "timestamp_ntz"
     assert type_text(PrimitiveType("uuid")) == "string"
     assert type_text(FixedType(3)) == "binary"
 
