@@ -60,7 +60,7 @@ def box_of(data: bytes) -> Box:
     shape = _Shape(data)
     try:
         shape.read_whole()
-    except (InvalidInputError, struct.error) as error:
+    except InvalidInputError as error:
         raise InvalidInputError(f"expected well-known binary, found {data[:20].hex()} ({error})") from error
     return shape.box
 
@@ -102,6 +102,8 @@ class _Shape:
                 self._points(self._count(endian), axes, endian)
 
     def _count(self, endian: str) -> int:
+        if self.place + _COUNT_BYTES > len(self._data):
+            raise InvalidInputError("an end inside it")
         (count,) = struct.unpack_from(f"{endian}I", self._data, self.place)
         self.place += _COUNT_BYTES
         return int(count)

@@ -30,6 +30,8 @@ from bergline.format.types.types import (
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -45,8 +47,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDING = {"_metadata", "_tmp_metadata_row_index"}
 # what Spark reads as Iceberg means it
 _READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT)
-# annotations in footers that Parquet's library in older versions of Spark does not know
-_NEW_ANNOTATIONS = (VARIANT,)
+# Parquet's library in older versions of Spark does not know the annotations of variants and shapes
 _KNOWS_NEW_ANNOTATIONS = tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) >= (4, 1)
 _IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
 _WIDENED = {(INT, LONG), (FLOAT, DOUBLE)}
@@ -107,7 +108,7 @@ def native_columns(
     """
     if not _KNOWS_NEW_ANNOTATIONS:
         for name, field in walk_fields(schema.fields):
-            if field.type in _NEW_ANNOTATIONS:
+            if field.type == VARIANT or isinstance(field.type, GeometryType | GeographyType):
                 raise NotNativeError(
                     f"Spark {pyspark.__version__} may not open files with a `{field.type}`, as `{name}`"
                 )
@@ -205,7 +206,7 @@ def _fits(stored: IcebergType, wanted: IcebergType) -> bool:
     match stored, wanted:
         case DecimalType(narrow, scale), DecimalType(wide, same):
             return scale == same and narrow <= wide
-        case FixedType(), FixedType():
+        case (FixedType(), FixedType()) | (GeometryType(), GeometryType()) | (GeographyType(), GeographyType()):
             return stored == wanted
     return (stored == wanted and stored in _READABLE) or (stored, wanted) in _WIDENED
 

@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark's, and back; UUIDs and times of day are text in Spark, nanoseconds are cut to microseconds.
+"""Iceberg's types as Spark's, and back; UUIDs and times of day are text, shapes well-known binary, and nanoseconds cut.
 
 Columns whose types Spark lacks can be in what is read: they fail only when they are asked for.
 """
@@ -29,6 +29,8 @@ from bergline.format.types.types import (
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -95,7 +97,7 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
     match type_:
         case DecimalType(precision, scale):
             return T.DecimalType(precision, scale)
-        case FixedType():
+        case FixedType() | GeometryType() | GeographyType():
             return T.BinaryType()
         case StructType(fields):
             return T.StructType([_field(f, f"{path}.{f.name}") for f in fields])

@@ -71,7 +71,7 @@ def test_boxes_of_many_shapes_have_the_axes_that_all_have() -> None:
     [
         (b"", "no byte order"),
         (b"\x02" + POINT[1:], "no byte order"),
-        (POINT[:3], "unpack_from requires"),
+        (POINT[:3], "an end inside it"),
         (POINT[:-1], "an end inside it"),
         (POINT + b"\x00", "more bytes after the 21 of a shape"),
         (shape(8), "a shape of kind 8"),
