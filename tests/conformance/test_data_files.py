@@ -1,20 +1,25 @@
 """Data files and their metrics next to the official runtime and PyIceberg, both ways.
 
-Not compared: variant, geometry and geography, which bergline does not write yet; with PyIceberg, what only version 3
-has, as it writes none.
+Variants are compared in test_variants. Not compared with PyIceberg: what only version 3 has, as it writes none.
 """
 
+import math
+import struct
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from every_type import V3_ONLY, comparable, every_type_rows, every_type_schema
 from peers import OfficialRuntime
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import GeographyType, GeometryType, NestedField
+from bergline.parquet.file.footer import read_physical_schema
 from bergline.parquet.read.reader import read_plan
 from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
@@ -180,3 +185,52 @@ def test_pyiceberg_reads_our_file_and_we_read_what_it_writes(lake: Lake, pyicebe
     assert comparable(found.select(rows.column_names)) == comparable(rows)
     theirs.append(found)
     assert comparable(table.refresh().scan().to_arrow()) == sorted(comparable(rows) * 2)
+
+
+def shape(kind: int, *parts: Any, order: str = "<") -> bytes:
+    """Well-known binary of counts, coordinates and shapes."""
+    data = struct.pack(f"{order}BI", order == "<", kind)
+    for part in parts:
+        data += (
+            part if isinstance(part, bytes) else struct.pack(f"{order}{'I' if isinstance(part, int) else 'd'}", part)
+        )
+    return data
+
+
+POINT, NOWHERE = shape(1, 1.0, 2.0), shape(1, math.nan, math.nan)
+LINE = shape(2, 2, 1.0, 2.0, 3.0, -4.0, order=">")
+SHAPES = {
+    "points": [POINT, shape(1, -7.0, 8.0), None],
+    "z": [shape(1001, 1.0, 2.0, 3.0), shape(1001, 0.0, 5.0, -3.0)],
+    "m": [shape(2001, 1.0, 2.0, 3.0)],
+    "zm": [shape(3001, 1.0, 2.0, 3.0, 4.0, order=">")],
+    "mixed": [shape(1001, 1.0, 2.0, 3.0), POINT],
+    "lines": [LINE, shape(3, 1, 4, 0.0, 0.0, 9.0, 9.0, 9.0, 0.0, 0.0, 0.0)],
+    "collections": [shape(7, 2, POINT, LINE), shape(4, 1, shape(1, 5.0, 50.0))],
+    "empty": [NOWHERE, None],
+    "partly empty": [NOWHERE, POINT],
+}
+
+
+@pytest.mark.official
+def test_java_reads_our_shapes_and_has_the_same_bounds(
+    lake: Lake, tmp_path: Path, official_runtime: OfficialRuntime
+) -> None:
+    types = (GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "spherical"))
+    schema = Schema(fields=tuple(NestedField(n, f"c{n}", False, type_) for n, type_ in enumerate(types, 1)))
+    official_runtime.use_catalog(tmp_path / "catalog.db", tmp_path / "warehouse", lake.name)
+    for n, (name, shapes) in enumerate(SHAPES.items()):
+        table = lake.create_table(f"db.t{n}", schema, properties={"format-version": "3"})
+        column = pa.array(shapes, pa.binary())
+        table.append(pa.table({"c1": column, "c2": column}))
+        ours = described(table.scan().plan().files[0].file)
+        path = f"file:{tmp_path}/java{n}.parquet"
+        theirs = official_runtime.python(JAVA + "result = described(copy(path))", name=f"db.t{n}", path=path)
+        for counts in ("value_counts", "null_value_counts"):
+            assert ours[counts] == theirs[counts], name
+        for bounds in ("lower_bounds", "upper_bounds"):
+            # Java bounds x and y, and no geographies
+            assert {i: point[:32] for i, point in ours[bounds].items() if i == "1"} == theirs[bounds], name
+        assert pq.read_table(path.removeprefix("file:")).column("c2").to_pylist() == shapes
+        stored = read_physical_schema(table.io, path)
+        assert [field.type for field in stored.fields] == list(types)

@@ -106,14 +106,15 @@ def test_position_delete_files_are_joined_by_tasks(spark: SparkSession, lake: La
     [
         ({"sort_order": "nope"}, NotFoundError, "no column `nope`"),
         ({"sort_order": "zorder(t)"}, UnsupportedError, "cannot use column `t` of type `time`"),
-        ({"sort_order": "id"}, UnsupportedError, "cannot sort rows on Spark: expected a type that Spark has"),
+        ({"sort_order": "id"}, UnsupportedError, "cannot sort rows on Spark, which would cut the nanosec"),
         ({"options": {"rewrite_all": "maybe"}}, InvalidInputError, "expected true or false"),
     ],
 )
 def test_what_cannot_be_sorted_is_refused_and_leaves_nothing(
     lake: Lake, engine: RowEngine, wanted: Any, error: type[Exception], message: str
 ) -> None:
-    table = lake.create_table("db.t", pa.schema([("id", pa.int64()), ("t", pa.time64("us"))]))
+    schema = pa.schema([("id", pa.int64()), ("t", pa.time64("us")), ("n", pa.timestamp("ns"))])
+    table = lake.create_table("db.t", schema, properties={"format-version": "3"})
     table.append(pa.table({"id": [2]})).append(pa.table({"id": [1]}))
     before, written = table.metadata_location, set(table.io.list(table.location))
     with pytest.raises(error, match=message):

@@ -1,4 +1,4 @@
-"""UUIDs are text in Spark: they are written from text, and found by it; times of day fail only when asked for."""
+"""UUIDs are text in Spark: they are written from text, and found by it."""
 
 import uuid
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError
 
 pytestmark = pytest.mark.spark
 
@@ -63,16 +63,3 @@ def test_text_that_is_no_uuid_is_refused_and_nothing_is_written(
         spark.sql(f"INSERT INTO db.t (id, u) VALUES (1, '{ONE}'), (2, 'x')")
     assert not table.refresh().metadata.snapshots
     assert not [f for f in (tmp_path / "warehouse").rglob("*") if f.suffix == ".parquet"]
-
-
-def test_times_of_day_fail_only_when_they_are_asked_for(spark: SparkSession, table: Table) -> None:
-    spark.sql("INSERT INTO db.t (id) VALUES (1)")
-    assert [tuple(row) for row in spark.sql("SELECT id FROM db.t WHERE id = 1").collect()] == [(1,)]
-    with pytest.raises(UnsupportedError, match="found `time` in column `at`"):
-        spark.sql("INSERT INTO db.t (id, at) VALUES (1, '10:00:00')")
-    assert [(r[0], r[1]) for r in spark.sql("DESCRIBE db.t").collect()][:4] == [
-        ("id", "bigint"),
-        ("u", "string"),
-        ("l", "array<string>"),
-        ("at", "time"),
-    ]

@@ -62,6 +62,24 @@ def every_type_comes_back_as_it_was_written(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def types_that_spark_lacks_and_variants_come_back(spark: Any, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.v (id INT, v VARIANT, g GEOMETRY(4326)) TBLPROPERTIES ('format-version' = '3')")
+    spark.sql("INSERT INTO db.v VALUES (1, parse_json('{\"a\": [1]}'), X'0101000000000000000000F03F0000000000000040')")
+    spark.sql("SELECT 2 AS id, parse_json('\"x\"') AS v").writeTo("db.v").append()
+    assert _rows(spark, "SELECT id, to_json(v), g IS NULL FROM db.v") == [(1, '{"a":[1]}', False), (2, '"x"', True)]
+    assert _rows(spark, "SELECT id FROM db.v WHERE variant_get(v, '$.a[0]', 'int') = 1") == [(1,)]
+    assert _rows(spark, "SELECT count(*) FROM db.v") == [(2,)]
+    schema = pa.schema([("id", pa.int32()), ("at", pa.time64("us")), ("n", pa.timestamp("ns"))])
+    lake.create_table("db.n", schema, properties={"format-version": "3"}).append(
+        pa.table({"id": [1, 2], "n": pa.array([999, 1000], pa.timestamp("ns"))})
+    )
+    spark.sql("INSERT INTO db.n (id, at) VALUES (3, '10:20:30.5')")
+    zero = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+    assert _rows(spark, f"SELECT id FROM db.n WHERE n = {zero}") == [(1,)]
+    assert _ids(spark.table("db.n").where("at = '10:20:30.5'")) == [3]
+
+
+@smoke_check
 def queries_of_every_shape_find_their_tables(spark: Any, lake: Lake) -> None:
     _orders(lake, "shapes").append(order_rows(1, 2, 3))
     spark.createDataFrame([(1, "one"), (2, "two")], "id long, word string").createOrReplaceTempView("words")

@@ -36,6 +36,7 @@ from bergline.format.types.types import (
 )
 
 FIELD_ID = b"PARQUET:field_id"
+_MARK = b"variant"
 _PRIMITIVES: dict[IcebergType, pa.DataType] = {
     BOOLEAN: pa.bool_(),
     INT: pa.int32(),
@@ -52,7 +53,9 @@ _PRIMITIVES: dict[IcebergType, pa.DataType] = {
     TIMESTAMP_NS: pa.timestamp("ns"),
     TIMESTAMPTZ_NS: pa.timestamp("ns", tz="UTC"),
     UNKNOWN: pa.null(),
-    VARIANT: pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]),
+    VARIANT: pa.struct(
+        [pa.field("metadata", pa.binary(), False, {_MARK: b"true"}), pa.field("value", pa.binary(), False)]
+    ),
 }
 
 
@@ -89,7 +92,7 @@ def arrow_type(type_: IcebergType) -> pa.DataType:
 
 
 def schema_from_arrow(schema: pa.Schema) -> Schema:
-    """The Iceberg schema of Arrow columns, with fresh ids; nanoseconds and nulls become types of format version 3."""
+    """The Iceberg schema of Arrow columns, with fresh ids; nanoseconds, nulls and variants need format version 3."""
     ids = count(1)
     return Schema(fields=tuple(_field_from_arrow(f, ids, f.name) for f in schema), schema_id=0)
 
@@ -97,6 +100,14 @@ def schema_from_arrow(schema: pa.Schema) -> Schema:
 def type_from_arrow(type_: pa.DataType, column: str) -> IcebergType:
     """The Iceberg type of a column's Arrow type, with fresh ids inside."""
     return _type_from_arrow(type_, count(1), column, MAX_NESTING)
+
+
+def is_variant(type_: pa.DataType) -> bool:
+    """Whether a struct is a variant: as in Spark, its metadata is marked."""
+    if not pa.types.is_struct(type_):
+        return False
+    marked = {f.name for f in type_ if f.name == "value" or (f.metadata or {}).get(_MARK) == b"true"}
+    return marked == {"metadata", "value"}
 
 
 def file_field_id(field: pa.Field) -> int | None:
@@ -123,6 +134,8 @@ def _type_from_arrow(type_: pa.DataType, ids: "count[int]", path: str, levels: i
         return TIMESTAMPTZ if type_.tz else TIMESTAMP
     if types.is_decimal128(type_):
         return DecimalType(type_.precision, type_.scale)
+    if is_variant(type_):
+        return VARIANT
     if types.is_struct(type_):
         return StructType(tuple(_field_from_arrow(f, ids, f"{path}.{f.name}", levels - 1) for f in type_))
     if types.is_list(type_) or types.is_large_list(type_):

@@ -20,7 +20,9 @@ from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DEFAULT_CRS,
     DOUBLE,
+    EDGE_ALGORITHMS,
     FLOAT,
     INT,
     LONG,
@@ -30,8 +32,11 @@ from bergline.format.types.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -51,10 +56,10 @@ _SCHEMA = 2
 _THREADS = 32
 # fields of a SchemaElement
 _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = range(1, 11)
-_REPEATED = 2
+_REQUIRED, _REPEATED = 0, 2
 _Annotation = tuple[Any, ...]
 _NO_ANNOTATION: _Annotation = ()
-_LIST, _MAP, _KEY_VALUE = ("list",), ("map",), ("entries",)
+_LIST, _MAP, _KEY_VALUE, _VARIANT = ("list",), ("map",), ("entries",), ("variant",)
 _PAIR = 2
 _CONVERTED_NAMES: dict[int, _Annotation] = {
     0: ("string",),
@@ -69,8 +74,16 @@ _CONVERTED_NAMES: dict[int, _Annotation] = {
     18: ("int", 64),
 }
 _DECIMAL_CONVERTED = 5
-_LOGICAL_NAMES: dict[int, _Annotation] = {1: ("string",), 2: _MAP, 3: _LIST, 6: ("date",), 14: ("uuid",)}
+_LOGICAL_NAMES: dict[int, _Annotation] = {
+    1: ("string",),
+    2: _MAP,
+    3: _LIST,
+    6: ("date",),
+    14: ("uuid",),
+    16: _VARIANT,
+}
 _DECIMAL, _TIMESTAMP, _INTEGER, _MICROS = 5, 8, 10, 2
+_GEOMETRY, _GEOGRAPHY = 17, 18
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTES, _FIXED = 0, 1, 2, 4, 5, 6, 7
 _PLAIN: dict[tuple[int, _Annotation], IcebergType] = {
     (_BOOLEAN, _NO_ANNOTATION): BOOLEAN,
@@ -232,6 +245,8 @@ def _group_type(node: _Node) -> IcebergType:
     annotation = _annotation(node.element)
     if annotation == _NO_ANNOTATION:
         return _columns(node.children)
+    if annotation == _VARIANT:
+        return VARIANT if _is_unshredded(node) else OTHER
     entries = node.children[0]
     if len(node.children) > 1 or not entries.is_repeated:
         return OTHER
@@ -244,6 +259,13 @@ def _group_type(node: _Node) -> IcebergType:
         key, value = inside
         return MapType(key.field_id, key.type, value.field_id, value.type, False)
     return OTHER
+
+
+def _is_unshredded(variant: _Node) -> bool:
+    """Whether a variant has its metadata and value and nothing else."""
+    parts = {part.name: part for part in variant.children}
+    binary = all(p.type == BINARY and p.element.get(_REPETITION) == _REQUIRED for p in variant.children)
+    return binary and parts.keys() == {"metadata", "value"}
 
 
 @lru_cache(maxsize=256)
@@ -275,7 +297,18 @@ def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
         if annotation == ("uuid",):
             return UUID if length == _UUID_LENGTH else OTHER
         return FixedType(length) if annotation == _NO_ANNOTATION else OTHER
+    if annotation[0:1] == ("shapes",):
+        return annotation[1] if kind == _BYTES else OTHER
     return _PLAIN.get((kind, annotation), OTHER)
+
+
+def _shapes(kind: int, value: Mapping[int, Any]) -> _Annotation:
+    """The annotation of geometries and geographies: their Iceberg type."""
+    crs, algorithm = value.get(1, DEFAULT_CRS.encode()).decode(), value.get(2, 0)
+    if not 0 <= algorithm < len(EDGE_ALGORITHMS):
+        return ("other",)
+    type_ = GeometryType(crs) if kind == _GEOMETRY else GeographyType(crs, EDGE_ALGORITHMS[algorithm])
+    return "shapes", type_
 
 
 def _annotation(element: Mapping[int, Any]) -> _Annotation:
@@ -289,6 +322,8 @@ def _annotation(element: Mapping[int, Any]) -> _Annotation:
             return ("timestamp", value[1]) if _MICROS in value[2] else ("other",)
         if kind == _INTEGER:
             return ("int", value[1]) if value[2] else ("other",)
+        if kind in {_GEOMETRY, _GEOGRAPHY}:
+            return _shapes(kind, value)
         return _LOGICAL_NAMES.get(kind, ("other",))
     converted = element.get(_CONVERTED)
     if converted is None:

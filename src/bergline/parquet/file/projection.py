@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from bergline.errors import FormatError, UnsupportedError
+from bergline.errors import FormatError
 from bergline.format.types.defaults import initial_value
 from bergline.format.types.types import (
     BINARY,
@@ -38,6 +38,7 @@ from bergline.parquet.file.arrow_schema import arrow_type
 from bergline.parquet.file.constants import constant_array
 from bergline.parquet.file.hidden_nulls import child_offsets
 from bergline.parquet.file.schema import by_field_id
+from bergline.parquet.file.variants import read_variants
 
 
 def project(array: pa.Array, stored: pa.Field, field: NestedField, path: str) -> pa.Array:
@@ -56,7 +57,7 @@ def project(array: pa.Array, stored: pa.Field, field: NestedField, path: str) ->
         case MapType() if pa.types.is_map(array.type):
             return _project_map(array, file_type, field.type, path)
         case _ if field.type == VARIANT and pa.types.is_struct(array.type):
-            return _variant(array, path)
+            return read_variants(array, path)
         case _ if _may_have_been(array.type, field.type):
             return _convert(array, arrow_type(field.type))
     raise FormatError(f"expected `{field.type}` in column `{path}`, found `{array.type}`")
@@ -112,17 +113,6 @@ def _project_map(array: pa.Array, file_type: pa.DataType, type_: MapType, path: 
     keys = project(array.keys.slice(first, length), file_type.key_field, key, f"{path}.key")
     items = project(array.items.slice(first, length), file_type.item_field, value, f"{path}.value")
     return pa.MapArray.from_arrays(offsets, keys, items, type=arrow_type(type_), mask=array.is_null())
-
-
-def _variant(array: pa.Array, path: str) -> pa.Array:
-    target = arrow_type(VARIANT)
-    names = [f.name for f in array.type]
-    if "typed_value" in names:
-        raise UnsupportedError(f"cannot read shredded variants yet, found some in column `{path}`")
-    if sorted(names) != ["metadata", "value"]:
-        raise FormatError(f"expected `variant` in column `{path}`, found `{array.type}`")
-    parts = [array.field(f.name).cast(f.type) for f in target]
-    return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
 
 
 def _convert(array: pa.Array, target: pa.DataType) -> pa.Array:

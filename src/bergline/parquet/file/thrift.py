@@ -1,6 +1,7 @@
-"""A parser for the subset of Thrift's compact protocol in Parquet footers: structs become dicts by field id."""
+"""The subset of Thrift's compact protocol in Parquet footers: parsed structs are dicts by field id."""
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from bergline.errors import FormatError
@@ -8,6 +9,7 @@ from bergline.errors import FormatError
 _MAX_DEPTH = 32
 _TRUE, _FALSE = 1, 2
 _LONG_LIST = 15
+_LONG_STEP = 16
 
 
 def read_struct(data: bytes) -> dict[int, Any]:
@@ -28,6 +30,38 @@ def read_fields(data: bytes, last: int) -> tuple[dict[int, Any], int]:
     return fields, reader.place
 
 
+def read_struct_list(data: bytes, field_id: int) -> Iterator[tuple[dict[int, Any], int]]:
+    """The structs in a list that is a field of the struct at the start of the data, each with where its end mark is."""
+    reader = _Reader(data)
+    for _ in range(reader.enter_list(field_id)):
+        yield reader.struct(0), reader.place - 1
+
+
+def field_header(field_id: int, kind: int, *, after: int = 0) -> bytes:
+    """The header of a field of some type that follows another field of its struct."""
+    step = field_id - after
+    return bytes([step << 4 | kind]) if 0 < step < _LONG_STEP else bytes([kind]) + varint(field_id)
+
+
+def varint(number: int) -> bytes:
+    """A signed number."""
+    return _unsigned_varint(number << 1 ^ number >> 63)
+
+
+def string_bytes(text: str) -> bytes:
+    """A text, with its length."""
+    data = text.encode()
+    return _unsigned_varint(len(data)) + data
+
+
+def _unsigned_varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:  # noqa: PLR2004  (seven bits a byte)
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -36,6 +70,18 @@ class _Reader:
     @property
     def place(self) -> int:
         return self._place
+
+    def enter_list(self, field_id: int) -> int:
+        """Pass over the fields before a list; the number of its values, which follow."""
+        found = 0
+        while header := self._byte():
+            kind, delta = header & 0x0F, header >> 4
+            found = found + delta if delta else self._signed()
+            if found == field_id:
+                return self._list_header()[1]
+            if kind not in {_TRUE, _FALSE}:
+                self._value(kind, 1)
+        return 0
 
     def struct(self, depth: int, last: int | None = None) -> dict[int, Any]:
         if depth > _MAX_DEPTH:
@@ -70,12 +116,16 @@ class _Reader:
         raise FormatError(f"expected a type of Thrift, found {kind}")
 
     def _list(self, depth: int) -> list[Any]:
+        kind, size = self._list_header()
+        return [self._value(kind, depth + 1) for _ in range(size)]
+
+    def _list_header(self) -> tuple[int, int]:
         header = self._byte()
         size = header >> 4
         if size == _LONG_LIST:
             size = self._unsigned()
         self._check_size(size)
-        return [self._value(header & 0x0F, depth + 1) for _ in range(size)]
+        return header & 0x0F, size
 
     def _map(self, depth: int) -> list[tuple[Any, Any]]:
         size = self._unsigned()

@@ -14,7 +14,7 @@ from bergline.format.deletes.delete_files import POSITION_DELETE_SCHEMA
 from bergline.format.deletes.position_set import PositionSet, position_set
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import NestedField, StructType, child_fields
+from bergline.format.types.types import VARIANT, NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.write.fit import fit_to_schema
@@ -76,7 +76,7 @@ def key_schema(schema: Schema, ids: Sequence[int]) -> Schema:
         raise InvalidInputError("expected columns to compare, found none")
     for field_id in ids:
         field = schema.ids.get(field_id)
-        if field is None or field_id not in schema.paths or child_fields(field.type):
+        if field is None or field_id not in schema.paths or child_fields(field.type) or field.type == VARIANT:
             found = "none" if field is None else f"`{schema.names_by_id[field_id]}` of type `{field.type}`"
             raise InvalidInputError(
                 f"expected a primitive column outside lists and maps with id {field_id}, found {found}"

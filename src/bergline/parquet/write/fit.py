@@ -1,17 +1,19 @@
 """Fitting a caller's rows to a table's schema; columns that do not fit are refused by name."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.arguments import counted
 from bergline.errors import InvalidInputError, near_names
+from bergline.format.encoding.iso import parse_time
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
-from bergline.format.types.types import NestedField, StructType, child_fields
-from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema
+from bergline.format.types.types import GeographyType, GeometryType, NestedField, StructType, child_fields, walk_fields
+from bergline.format.types.wkb import box_of
+from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema, is_variant
 from bergline.parquet.file.constants import constant_array
 from bergline.parquet.file.hidden_nulls import fill_hidden_nulls
 from bergline.parquet.write.input_rows import ArrowRows, as_arrow
@@ -57,9 +59,9 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     target = arrow_field(field).type
     if pa.types.is_null(column.type):
         column = pa.chunked_array([constant_array(field.type, None, len(column))])
-    if column.type != target:
+    if column.type != target or _has_variant(target):
         if column.num_chunks:
-            chunks = [uuids_from_text(_arrange(chunk, field), target, field.name) for chunk in column.chunks]
+            chunks = [stored_form(_arrange(chunk, field), target, field.name) for chunk in column.chunks]
             column = pa.chunked_array(chunks)
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
@@ -77,6 +79,7 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
         raise InvalidInputError(
             f"expected values of `{field.type}`, found damaged ones in column `{field.name}`: {error}"
         ) from error
+    _check_shapes(column, field, field.name)
     return column
 
 
@@ -133,16 +136,6 @@ def _is_any_list(type_: pa.DataType) -> bool:
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
 
 
-_KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_integer,
-    pa.types.is_decimal,
-    pa.types.is_date,
-    pa.types.is_time,
-    lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
-    lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t),
-)
-
-
 def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
     if field.required and array.null_count:
         found = counted(array.null_count, "null")
@@ -150,6 +143,28 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
     children = child_fields(field.type)
     if not any(c.required or child_fields(c.type) for c in children):
         return
+    for part, child in _inner_arrays(array, children):
+        _check_required(part, child, f"{path}.{child.name}")
+
+
+def _check_shapes(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
+    """Refuse geometries and geographies that are no well-known binary."""
+    if isinstance(field.type, GeometryType | GeographyType):
+        for shape in array.to_pylist():
+            if shape is not None:
+                try:
+                    box_of(shape)
+                except InvalidInputError as error:
+                    raise InvalidInputError(f"{error} in column `{path}`") from error
+    elif any(isinstance(f.type, GeometryType | GeographyType) for _, f in walk_fields(child_fields(field.type))):
+        for part, child in _inner_arrays(array, child_fields(field.type)):
+            _check_shapes(part, child, f"{path}.{child.name}")
+
+
+def _inner_arrays(
+    array: pa.ChunkedArray | pa.Array, children: tuple[NestedField, ...]
+) -> Iterator[tuple[pa.Array, NestedField]]:
+    """What is inside structs, lists and maps that are not null."""
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
         present = chunk.filter(chunk.is_valid())  # drop_null does not support UUIDs inside structs
         if pa.types.is_struct(chunk.type):
@@ -159,34 +174,39 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
             parts = [part.slice(first, last - first) for part in (present.keys, present.items)]
         else:
             parts = [present.flatten()]
-        for part, child in zip(parts, children, strict=True):
-            _check_required(part, child, f"{path}.{child.name}")
+        yield from zip(parts, children, strict=True)
 
 
 def _names(table: pa.Table) -> str:
     return ", ".join(f"`{n}`" for n in table.column_names) or "no columns"
 
 
-_NIL = str(uuid.UUID(int=0))
+_VERSION_BITS, _VARIANT_VERSION = 0x0F, 1
+_NIL, _MIDNIGHT = str(uuid.UUID(int=0)), "00:00:00"
+_MICROS_PER_SECOND = 1_000_000
 _FORM = r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
-def uuids_from_text(
-    array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None
-) -> pa.Array:
-    """Convert text to bytes where the target has UUIDs; InvalidInputError for invalid text.
+def stored_form(array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None) -> pa.Array:
+    """Convert text to UUIDs and times of day, bytes to fixed ones, and arrange variants; InvalidInputError for others.
 
-    `hidden` marks values below a null, where any text is allowed.
+    `hidden` marks values below a null, where anything is allowed.
     """
     if isinstance(target, pa.UuidType) and _is_text(array.type):
-        return _parsed(array if hidden is None else pc.if_else(hidden, pa.scalar(_NIL, array.type), array), column)
-    if not _has_text(array.type, target):
+        return _uuids(_shown(array, hidden, _NIL), column)
+    if pa.types.is_time64(target) and _is_text(array.type):
+        return _times(_shown(array, hidden, _MIDNIGHT), column)
+    if pa.types.is_fixed_size_binary(target) and _is_bytes(array.type):
+        return _fixed(_shown(array, hidden, bytes(target.byte_width)), target, column)
+    if not _has_other_form(array.type, target):
         return array
     absent = array.is_null()
+    if is_variant(target):
+        return _variants(array, target, column, absent if hidden is None else pc.or_(absent, hidden))
     if pa.types.is_struct(target):
         below = absent if hidden is None else pc.or_(absent, hidden)
         children = [
-            uuids_from_text(array.field(place), field.type, f"{column}.{field.name}", below)
+            stored_form(array.field(place), field.type, f"{column}.{field.name}", below)
             for place, field in enumerate(target)
         ]
         fields = [pa.field(f.name, child.type) for f, child in zip(array.type, children, strict=True)]
@@ -198,14 +218,58 @@ def uuids_from_text(
         lists = pa.ListArray.from_arrays(whole.offsets, pa.nulls(whole.offsets[-1].as_py()), mask=absent)
         hidden = hidden.take(pc.list_parent_indices(lists))
     if pa.types.is_map(target):
-        keys = uuids_from_text(whole.keys, target.key_type, f"{column}.key", hidden)
-        items = uuids_from_text(whole.items, target.item_type, f"{column}.value", hidden)
+        keys = stored_form(whole.keys, target.key_type, f"{column}.key", hidden)
+        items = stored_form(whole.items, target.item_type, f"{column}.value", hidden)
         return pa.MapArray.from_arrays(whole.offsets, keys, items, mask=absent)
-    values = uuids_from_text(whole.values, target.value_type, f"{column}.element", hidden)
+    values = stored_form(whole.values, target.value_type, f"{column}.element", hidden)
     return pa.ListArray.from_arrays(whole.offsets, values, mask=absent)
 
 
-def _parsed(array: pa.Array, column: str) -> pa.Array:
+def _variants(array: pa.Array, target: pa.DataType, column: str, absent: pa.BooleanArray) -> pa.Array:
+    """Variants with their fields in the table's order."""
+    places = {field.name: place for place, field in enumerate(array.type)}
+    if places.keys() != {"metadata", "value"} or not all(_is_bytes(field.type) for field in array.type):
+        raise InvalidInputError(
+            f"expected `variant` as a struct of the binary fields `metadata` and `value`, found `{array.type}` "
+            f"in column `{column}`"
+        )
+    parts = [pc.cast(array.field(places[field.name]), pa.binary()) for field in target]
+    first_bytes = [pc.binary_slice(part.filter(pc.invert(absent)), 0, 1).unique().to_pylist() for part in parts]
+    versions, values = first_bytes
+    if not all(first and first[0] & _VERSION_BITS == _VARIANT_VERSION for first in versions) or not all(values):
+        raise InvalidInputError(
+            f"expected variants of encoding version {_VARIANT_VERSION}, found other bytes in column `{column}`"
+        )
+    filled = [pc.if_else(absent, pa.scalar(b"", pa.binary()), part) for part in parts]
+    return pa.StructArray.from_arrays(filled, fields=list(target), mask=array.is_null())
+
+
+def _shown(array: pa.Array, hidden: pa.BooleanArray | None, other: str | bytes) -> pa.Array:
+    """The values, with another one where they are hidden below a null."""
+    return array if hidden is None else pc.if_else(hidden, pa.scalar(other, array.type), array)
+
+
+def _times(array: pa.Array, column: str) -> pa.Array:
+    try:
+        micros = [
+            None if text is None else parse_time(text, per_second=_MICROS_PER_SECOND) for text in array.to_pylist()
+        ]
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} in column `{column}` of type `time`") from error
+    return pa.array(micros, pa.int64()).cast(pa.time64("us"))
+
+
+def _fixed(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
+    wrong = array.filter(pc.not_equal(pc.binary_length(array), target.byte_width))
+    if len(wrong):
+        found = wrong[0].as_py()
+        raise InvalidInputError(
+            f"expected {target.byte_width} bytes, found {len(found)} ({found[:20].hex()}) in column `{column}`"
+        )
+    return pc.cast(array, target)
+
+
+def _uuids(array: pa.Array, column: str) -> pa.Array:
     wrong = array.filter(pc.invert(pc.fill_null(pc.match_substring_regex(array, _FORM), True)))
     if len(wrong):
         raise InvalidInputError(f"expected `uuid`, found {wrong[0].as_py()!r} in column `{column}`")
@@ -213,17 +277,40 @@ def _parsed(array: pa.Array, column: str) -> pa.Array:
     return pa.array(stored, pa.binary(16))
 
 
-def _has_text(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether there is text where the target has UUIDs; types of another shape are refused later."""
-    if isinstance(target, pa.UuidType):
+def _has_other_form(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether something is converted, at any level; types of another shape are refused later."""
+    if isinstance(target, pa.UuidType) or pa.types.is_time64(target):
         return _is_text(source)
+    if pa.types.is_fixed_size_binary(target):
+        return _is_bytes(source)
+    if is_variant(target):
+        return bool(pa.types.is_struct(source))
     if source.num_fields != target.num_fields or not pa.types.is_nested(source) or not pa.types.is_nested(target):
         return False
     kinds = (pa.types.is_struct, pa.types.is_map, pa.types.is_list)
     if not any(is_kind(source) and is_kind(target) for is_kind in kinds):
         return False
-    return any(_has_text(source.field(place).type, target.field(place).type) for place in range(target.num_fields))
+    pairs = ((source.field(place).type, target.field(place).type) for place in range(target.num_fields))
+    return any(_has_other_form(*pair) for pair in pairs)
+
+
+def _has_variant(type_: pa.DataType) -> bool:
+    return is_variant(type_) or any(_has_variant(type_.field(place).type) for place in range(type_.num_fields))
 
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_))
+
+
+_KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_time,
+    _is_text,
+    _is_bytes,
+)

@@ -9,7 +9,18 @@ import pyarrow.parquet as pq
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.single_values import encode_value, truncate_lower, truncate_upper
-from bergline.format.types.types import BINARY, STRING, UNKNOWN, IcebergType, NestedField, child_fields
+from bergline.format.types.types import (
+    BINARY,
+    STRING,
+    UNKNOWN,
+    VARIANT,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    NestedField,
+    child_fields,
+)
+from bergline.format.types.wkb import Box, box_of
 from bergline.parquet.file.plain_values import leaf_array, plain_array
 from bergline.parquet.write.metrics_mode import MetricsModes
 
@@ -26,6 +37,7 @@ class MetricsCollector:
             if not child_fields(type_ := schema.ids[i].type) and type_ != UNKNOWN
         }
         self._ranges: dict[int, tuple[Any, Any]] = {}
+        self._boxes: dict[int, Box] = {}
         self.value_counts = dict.fromkeys(self._leaves, 0)
         self.null_value_counts = dict.fromkeys(self._leaves, 0)
         self.nan_value_counts: dict[int, int] = {}
@@ -46,6 +58,10 @@ class MetricsCollector:
             lower[field_id] = encode_value(type_, lowest)
             if highest is not None:
                 upper[field_id] = encode_value(type_, highest)
+        for field_id, box in self._boxes.items():
+            type_ = self._leaves[field_id][1]
+            if isinstance(type_, GeometryType | GeographyType) and (corners := box.bounds(type_)) is not None:
+                lower[field_id], upper[field_id] = (encode_value(type_, corner) for corner in corners)
         return lower, upper
 
     def _add_column(self, field_id: int, column: pa.ChunkedArray) -> None:
@@ -56,7 +72,12 @@ class MetricsCollector:
             nans = pc.sum(is_nan).as_py() or 0
             self.nan_value_counts[field_id] = self.nan_value_counts.get(field_id, 0) + nans
             column = column.filter(pc.invert(is_nan)) if nans else column
-        if self._modes.mode(field_id).bound_length == 0:
+        if self._modes.mode(field_id).bound_length == 0 or self._leaves[field_id][1] == VARIANT:
+            return
+        if isinstance(self._leaves[field_id][1], GeometryType | GeographyType):
+            box = self._boxes.setdefault(field_id, Box())
+            for shape in column.drop_null().to_pylist():
+                box.add(box_of(shape))
             return
         low, high = (s.as_py() for s in pc.min_max(plain_array(column)).values())
         if low is None:
@@ -94,7 +115,7 @@ class FooterMetrics:
     def __init__(self, footer: pq.FileMetaData, schema: Schema, modes: MetricsModes | None = None) -> None:
         modes = modes or MetricsModes()
         leaves = [field.id for field in _primitive_leaves(schema.fields)]
-        self.column_sizes = {i: 0 for i in leaves if modes.mode(i).counted}
+        self.column_sizes = dict.fromkeys((i for i in leaves if modes.mode(i).counted), 0)
         offsets = []
         for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
             for position, field_id in enumerate(leaves):
@@ -107,8 +128,9 @@ class FooterMetrics:
 
 
 def _primitive_leaves(fields: tuple[NestedField, ...]) -> list[NestedField]:
-    """The leaf columns of a Parquet file, in order."""
+    """The leaf columns of a Parquet file, in order; a variant has two, its metadata and its value."""
     leaves: list[NestedField] = []
     for field in fields:
         leaves += _primitive_leaves(children) if (children := child_fields(field.type)) else [field]
+        leaves += [field] if field.type == VARIANT else []
     return leaves

@@ -1,8 +1,8 @@
 """One Parquet file being written: rows are buffered to row groups, and metrics are collected."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,8 +10,19 @@ import pyarrow.parquet as pq
 from bergline.errors import InvalidInputError, StorageError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import UNKNOWN, ListType, MapType, NestedField, StructType, child_fields
+from bergline.format.types.types import (
+    UNKNOWN,
+    GeographyType,
+    GeometryType,
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    child_fields,
+)
 from bergline.io.fileio import FileIO
+from bergline.parquet.file.annotations import annotated, annotations
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.write.metrics import FooterMetrics, MetricsCollector
 from bergline.parquet.write.write_spec import WriteSpec
@@ -34,7 +45,8 @@ class OpenFile:
         self._output = io.create_output(location)
         try:
             with _storage_errors(location):
-                self._writer = _parquet_writer(self._output.stream(), self._arrow, spec)
+                self._stream = _AnnotatingStream(self._output.stream(), annotations(self._schema))
+                self._writer = _parquet_writer(self._stream, self._arrow, spec)
         except BaseException:
             self._output.abort()
             raise
@@ -67,7 +79,7 @@ class OpenFile:
     def finish(self) -> DataFile:
         """Close the file and return its DataFile."""
         self.flush()
-        with _storage_errors(self._location):
+        with _storage_errors(self._location), self._stream.annotating():
             self._writer.close()
         footer = FooterMetrics(self._writer.writer.metadata, self._schema, self._spec.metrics)
         lower, upper = self._metrics.bounds()
@@ -93,6 +105,40 @@ class OpenFile:
         with contextlib.suppress(Exception):
             self._writer.close()
         self._output.abort()
+
+
+class _AnnotatingStream:
+    """A stream that passes on what is written to it, and adds annotations to the footer."""
+
+    def __init__(self, stream: BinaryIO, logical_types: Mapping[int, bytes]) -> None:
+        self._stream = stream
+        self._logical_types = logical_types
+        self._held: list[bytes] | None = None
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        if self._held is None:
+            return self._stream.write(data)
+        self._held.append(bytes(data))
+        return len(self._held[-1])
+
+    def flush(self) -> None:
+        """Nothing is buffered here, and the file is made durable when it is closed."""
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def writable(self) -> bool:
+        return True
+
+    @contextlib.contextmanager
+    def annotating(self) -> Iterator[None]:
+        """In the block the end of the file is written, with its footer."""
+        self._held = [] if self._logical_types else None
+        yield
+        if self._held is not None:
+            tail, self._held = b"".join(self._held), None
+            self._stream.write(annotated(tail, self._logical_types))
 
 
 def stored_schema(schema: Schema) -> Schema:
@@ -143,10 +189,37 @@ def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.Parqu
             dictionary_pagesize_limit=options.dictionary_bytes,
             store_schema=False,
             store_decimal_as_integer=True,
+            write_statistics=_with_statistics(spec.schema),
             write_page_checksum=True,
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(f"expected Parquet options that can be used, found {error}") from error
+
+
+def _with_statistics(schema: Schema) -> bool | list[str]:
+    """Which columns get minima and maxima in the footer: Parquet has no order for shapes."""
+    if not any(isinstance(field.type, GeometryType | GeographyType) for field in schema.ids.values()):
+        return True
+    return [
+        path for path, field in _file_paths(schema.fields) if not isinstance(field.type, GeometryType | GeographyType)
+    ]
+
+
+def _file_paths(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
+    """The leaf columns with their paths in a Parquet file."""
+    for field in fields:
+        path = f"{prefix}{field.name}"
+        match field.type:
+            case ListType():
+                yield from _file_paths(child_fields(field.type), f"{path}.list.")
+            case MapType():
+                yield from _file_paths(child_fields(field.type), f"{path}.key_value.")
+            case StructType(fields=inside):
+                yield from _file_paths(inside, f"{path}.")
+            case PrimitiveType("variant"):
+                yield from ((f"{path}.{part}", field) for part in ("metadata", "value"))
+            case _:
+                yield path, field
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from bergline.format.metadata.table_metadata import TableMetadata, positive_prop
 from bergline.format.partition.sort_order import UNSORTED
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import VARIANT, GeographyType, GeometryType, IcebergType, StructType
+from bergline.format.types.types import StructType
 from bergline.io.locations import absolute_location, join
 from bergline.parquet.write.metrics_mode import MetricsModes, metrics_modes
 
@@ -76,25 +76,12 @@ def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
 
 def check_writable_types(schema: Schema) -> None:
     """UnsupportedError if a column cannot be written."""
-    check_known_types(schema)
     for name, field in schema.names.items():
         if field.type == _EMPTY:
             raise UnsupportedError(
                 f"cannot write a struct without fields, which Parquet has no form for, found in column `{name}`",
                 hints=["add a field to it, or drop the column"],
             )
-
-
-def check_known_types(schema: Schema, before: Schema | None = None) -> None:
-    """UnsupportedError if a column's type cannot be written yet; columns of earlier schemas may have one."""
-    known = set() if before is None else {field.id for field in before.names.values() if _is_unwritable(field.type)}
-    for name, field in schema.names.items():
-        if _is_unwritable(field.type) and field.id not in known:
-            raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
-
-
-def _is_unwritable(type_: IcebergType) -> bool:
-    return type_ == VARIANT or isinstance(type_, GeometryType | GeographyType)
 
 
 def check_not_encrypted(metadata: TableMetadata) -> None:

@@ -222,7 +222,7 @@ def _count(word: str) -> Column:
 def _needs_text(kind: T.DataType) -> bool:
     """Whether Spark compares values otherwise than by all their bits, or not at all."""
     match kind:
-        case T.FloatType() | T.DoubleType() | T.MapType():
+        case T.FloatType() | T.DoubleType() | T.MapType() | T.VariantType():
             return True
         case T.ArrayType():
             return _needs_text(kind.elementType)
@@ -236,6 +236,8 @@ def _comparable(value: Column, kind: T.DataType) -> Column:
     match kind:
         case T.FloatType() | T.DoubleType():
             return value.cast("string")  # 0.0 and -0.0 are two texts
+        case T.VariantType():
+            return F.when(value.isNotNull(), F.struct(F.to_json(value), F.schema_of_variant(value)))
         case T.MapType():
             entry = T.StructType([T.StructField("key", kind.keyType), T.StructField("value", kind.valueType)])
             return _comparable(F.map_entries(value), T.ArrayType(entry))

@@ -29,12 +29,20 @@ from bergline.format.types.types import (
     DecimalType,
     FixedType,
     IcebergType,
+    NestedField,
 )
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, columns_to_read
 from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of
-from bergline.spark.reads.native_columns import NativeColumn, NativeColumns, NotNativeError, native_columns
+from bergline.spark.reads.native_columns import (
+    KNOWS_NEW_ANNOTATIONS,
+    NativeColumn,
+    NativeColumns,
+    NotNativeError,
+    annotation_refusal,
+    native_columns,
+)
 from bergline.spark.runtime.backend import NO_SESSION
 
 MOST_DELETED_ROWS = 1_000_000
@@ -134,9 +142,14 @@ class _Ways:
         self._wanted = {False: read, True: (*read, *keys)}
         self._ways: dict[tuple[int, int, bool], NativeColumns | str] = {}
 
+    @staticmethod
+    def _looks_at(wanted: tuple[NestedField, ...]) -> bool:
+        """Whether it matters what columns files have; without any to read, only if Spark may not open some files."""
+        return bool(wanted) or not KNOWS_NEW_ANNOTATIONS
+
     def of_columns(self, files: PlannedFiles) -> Iterator[_Part]:
         """Files without deletes, by what their manifests say or else by their footers."""
-        if not self._wanted[False]:
+        if not self._looks_at(self._wanted[False]):
             yield from [_Part(files, _NO_COLUMNS, False)] if files else []
             return
         unknown = [
@@ -163,7 +176,7 @@ class _Ways:
     def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[_Part]:
         """Files one by one, each with what speaks against it already."""
         unknown = [p.file.file_path for p, why_not in files if why_not is None and p.file.physical_schema is None]
-        found = self._find(unknown) if unknown and self._wanted[True] else {}
+        found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
         parts: dict[tuple[int, int, bool], list[PlannedFile]] = {}
         for planned, why_not in files:
             file, deleted = planned.file, bool(planned.deletes)
@@ -179,12 +192,14 @@ class _Ways:
 
     def _way(self, number: int, spec_id: int, path: str, *, has_deletes: bool) -> NativeColumns | str:
         wanted, key = self._wanted[has_deletes], (number, spec_id, has_deletes)
-        if not wanted:
+        if not self._looks_at(wanted):
             return _NO_COLUMNS
         if key not in self._ways:
             schema = None if number == _UNKNOWN else schema_of(number)
             if schema is None:
                 return f"nothing is known of the columns in {path}"
+            if not wanted:
+                return annotation_refusal(schema) or _NO_COLUMNS
             try:
                 self._ways[key] = native_columns(
                     wanted, schema, self._mapping, self._partition_columns.get(spec_id, ())

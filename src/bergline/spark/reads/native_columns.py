@@ -8,12 +8,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
+import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
 from bergline.format.schema.name_mapping import NameMapping
-from bergline.format.schema.physical_schema import NO_ID, with_mapped_ids
+from bergline.format.schema.physical_schema import NO_ID, OTHER, with_mapped_ids
 from bergline.format.types.defaults import initial_value
 from bergline.format.types.types import (
     BINARY,
@@ -26,8 +27,11 @@ from bergline.format.types.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -42,7 +46,9 @@ from bergline.spark.runtime.types import spark_type
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDING = {"_metadata", "_tmp_metadata_row_index"}
 # what Spark reads as Iceberg means it
-_READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
+_READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT)
+# Parquet's library in older versions of Spark does not know the annotations of variants and shapes
+KNOWS_NEW_ANNOTATIONS = tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) >= (4, 1)
 _IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
 _WIDENED = {(INT, LONG), (FLOAT, DOUBLE)}
 
@@ -100,6 +106,9 @@ def native_columns(
 
     Columns by which files are partitioned may be in no file, and have the partition's value then.
     """
+    refusal = annotation_refusal(schema)
+    if refusal is not None:
+        raise NotNativeError(refusal)
     identified = with_mapped_ids(schema, mapping)
     if identified is None:
         raise NotNativeError("files have neither field ids nor a name mapping")
@@ -109,6 +118,16 @@ def native_columns(
         raise NotNativeError(f"column `{name}` hides what Spark says of files")
     columns = tuple(NativeColumn(field, stored) for field, stored in zip(wanted, found, strict=True))
     return NativeColumns(columns, (schema,))
+
+
+def annotation_refusal(schema: StructType) -> str | None:
+    """Why Spark's reader cannot open files of a schema, whatever columns are read; None if it can."""
+    if KNOWS_NEW_ANNOTATIONS:
+        return None
+    for name, field in walk_fields(schema.fields):
+        if field.type in (VARIANT, OTHER) or isinstance(field.type, GeometryType | GeographyType):
+            return f"Spark {pyspark.__version__} may not open files with a column such as `{name}`"
+    return None
 
 
 class _Matching:
@@ -194,7 +213,7 @@ def _fits(stored: IcebergType, wanted: IcebergType) -> bool:
     match stored, wanted:
         case DecimalType(narrow, scale), DecimalType(wide, same):
             return scale == same and narrow <= wide
-        case FixedType(), FixedType():
+        case (FixedType(), FixedType()) | (GeometryType(), GeometryType()) | (GeographyType(), GeographyType()):
             return stored == wanted
     return (stored == wanted and stored in _READABLE) or (stored, wanted) in _WIDENED
 

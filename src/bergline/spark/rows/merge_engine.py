@@ -18,7 +18,16 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import METADATA_COLUMNS
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import DATE, TIMESTAMP, TIMESTAMPTZ, MapType, NestedField
+from bergline.format.types.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARIANT,
+    MapType,
+    NestedField,
+    child_fields,
+    walk_fields,
+)
 from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.scan.plan import ScanPlan
@@ -149,6 +158,10 @@ def _differs(fields: list[NestedField], request: RowMergeRequest) -> Column:
         sides = [back_quoted_path((alias, field.name)) for alias in (request.target_alias, request.source_alias)]
         if isinstance(field.type, MapType):  # Spark does not compare maps
             sides = [f"map_entries({side})" for side in sides]
+        if field.type == VARIANT:  # nor variants: text and types together tell them apart
+            sides = [f"struct(to_json({side}), schema_of_variant({side}))" for side in sides]
+        elif any(inner.type == VARIANT for _, inner in walk_fields(child_fields(field.type))):
+            return F.lit(True)
         same = same & F.expr(f"{sides[0]} <=> {sides[1]}")
     return ~same
 

@@ -13,7 +13,7 @@ from bergline.io.fileio import FileIO
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.task import Z_VALUE, ZValueTask
 from bergline.spark.runtime.backend import SparkBackend
-from bergline.spark.runtime.types import unreadable
+from bergline.spark.runtime.types import is_cut, unreadable
 from bergline.spark.writes.data_files import write_arranged
 from bergline.spark.writes.distribution import sort_rows
 from bergline.table.engine.plans import RewriteGroup, RewritePlan
@@ -27,6 +27,12 @@ def rewrite_sorted_group(
     """New data files with the rows of a group, which are ranges of its order; an error leaves none."""
     for reason in unreadable(plan.read.schema).values():
         raise UnsupportedError(f"cannot sort rows on Spark: {reason}")
+    for field in plan.read.schema.fields:
+        if is_cut(field.type):
+            raise UnsupportedError(
+                f"cannot sort rows on Spark, which would cut the nanoseconds of column `{field.name}`",
+                hints=["without an engine, Python sorts them"],
+            )
     rows = read_plan(msgspec.structs.replace(plan.read, files=group.files), backend.spark, io)
     names = rows.columns
     if isinstance(group.order, ZOrder):

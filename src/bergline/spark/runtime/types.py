@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark's, and back; UUIDs are text in Spark.
+"""Iceberg's types as Spark's, and back; UUIDs and times of day are text, shapes well-known binary, and nanoseconds cut.
 
 Columns whose types Spark lacks can be in what is read: they fail only when they are asked for.
 """
@@ -19,17 +19,24 @@ from bergline.format.types.types import (
     INT,
     LONG,
     STRING,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
     NestedField,
     StructType,
+    child_fields,
 )
 
 _PRIMITIVES: dict[IcebergType, T.DataType] = {
@@ -42,8 +49,13 @@ _PRIMITIVES: dict[IcebergType, T.DataType] = {
     TIMESTAMP: T.TimestampNTZType(),
     TIMESTAMPTZ: T.TimestampType(),
     STRING: T.StringType(),
-    UUID: T.StringType(),
     BINARY: T.BinaryType(),
+    VARIANT: T.VariantType(),
+    # what else Spark's types stand for: new columns of these types are the ones above
+    UUID: T.StringType(),
+    TIME: T.StringType(),
+    TIMESTAMP_NS: T.TimestampNTZType(),
+    TIMESTAMPTZ_NS: T.TimestampType(),
 }
 
 
@@ -69,6 +81,11 @@ def unreadable(schema: Schema) -> dict[str, str]:
     return found
 
 
+def is_cut(type_: IcebergType) -> bool:
+    """Whether values lose digits when Spark reads them, at any level."""
+    return type_ in (TIMESTAMP_NS, TIMESTAMPTZ_NS) or any(is_cut(field.type) for field in child_fields(type_))
+
+
 def iceberg_schema(schema: T.StructType) -> Schema:
     """The columns of a table that takes a frame's rows; all may be null, as in tables that Spark makes of queries."""
     ids = count(1)
@@ -80,7 +97,7 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
     match type_:
         case DecimalType(precision, scale):
             return T.DecimalType(precision, scale)
-        case FixedType():
+        case FixedType() | GeometryType() | GeographyType():
             return T.BinaryType()
         case StructType(fields):
             return T.StructType([_field(f, f"{path}.{f.name}") for f in fields])

@@ -6,10 +6,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
-from bergline.spark.runtime.types import spark_type
+from bergline.spark.runtime.types import is_cut, spark_type
 from bergline.spark.writes.store_assignment import find_misfit, stored_value
 from bergline.sql.rewrite.assigned_fields import AssignedField
 from bergline.sql.text.tokens import Name
@@ -39,6 +39,11 @@ def _updated(field: NestedField, path: Name, values: Mapping[Name, Column], old:
     if path in values:
         return values[path]
     if not isinstance(field.type, StructType) or not any(other[: len(path)] == path for other in values):
+        if is_cut(field.type):
+            raise UnsupportedError(
+                f"cannot update rows on Spark, which would cut the nanoseconds of column `{'.'.join(path)}`",
+                hints=["give the column a value too, or update the rows in Python: table.update(…)"],
+            )
         return old
     inner = (
         _updated(child, (*path, child.name), values, old.getField(child.name)).alias(child.name)

@@ -19,7 +19,9 @@ from bergline.format.types.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UUID,
     DecimalType,
     IcebergType,
@@ -64,9 +66,9 @@ def _as_long(column: Column, type_: IcebergType) -> Column | None:
 
 
 def _micros(column: Column, type_: IcebergType) -> Column | None:
-    if type_ == TIMESTAMPTZ:
+    if type_ in (TIMESTAMPTZ, TIMESTAMPTZ_NS):
         return F.unix_micros(column)
-    if type_ == TIMESTAMP:  # Spark takes it for a time of the session's zone, which must not count
+    if type_ in (TIMESTAMP, TIMESTAMP_NS):  # Spark takes it for a time of the session's zone, which must not count
         return F.unix_micros(F.from_utc_timestamp(column, F.current_timezone()))
     return None
 

@@ -1,5 +1,6 @@
 """Types as Spark's SQL writes them, and Iceberg's types in that form."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -8,19 +9,26 @@ from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DEFAULT_ALGORITHM,
+    DEFAULT_CRS,
     DOUBLE,
     FLOAT,
     INT,
     LONG,
     MAX_NESTING,
     STRING,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -55,6 +63,7 @@ _NAMES: dict[str, IcebergType] = {
 }
 _LENGTHS = ("CHAR", "CHARACTER", "VARCHAR")
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+_DEFAULT_SRID, _SRID = 4326, re.compile(r"srid:([0-9]+)", re.IGNORECASE)
 _DEFAULT_PRECISION, _MOST_PRECISION = 10, 38
 _MOST_LONG_DIGITS = 18
 _SIZES: dict[IcebergType, int] = {
@@ -68,8 +77,12 @@ _SIZES: dict[IcebergType, int] = {
     TIMESTAMP: 8,
     STRING: 20,
     UUID: 20,
+    TIME: 20,
+    TIMESTAMP_NS: 8,
+    TIMESTAMPTZ_NS: 8,
     BINARY: 100,
     UNKNOWN: 1,
+    VARIANT: 2048,
 }
 _WORDS: dict[IcebergType, str] = {
     BOOLEAN: "boolean",
@@ -82,6 +95,9 @@ _WORDS: dict[IcebergType, str] = {
     TIMESTAMP: "timestamp_ntz",
     STRING: "string",
     UUID: "string",
+    TIME: "string",
+    TIMESTAMP_NS: "timestamp_ntz",
+    TIMESTAMPTZ_NS: "timestamp",
     BINARY: "binary",
     UNKNOWN: "void",
     VARIANT: "variant",
@@ -98,7 +114,7 @@ def type_text(type_: IcebergType) -> str:
     match type_:
         case DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
-        case FixedType():
+        case FixedType() | GeometryType() | GeographyType():
             return "binary"
         case StructType(fields):
             return f"struct<{','.join(f'{f.name}:{type_text(f.type)}' for f in fields)}>"
@@ -143,6 +159,11 @@ def _definition(type_: IcebergType, default: Callable[[NestedField], str | None]
             return f"ARRAY<{_definition(element, default)}>"
         case MapType(_, key, _, value, _):
             return f"MAP<{_definition(key, default)}, {_definition(value, default)}>"
+    if isinstance(type_, GeometryType | GeographyType):
+        kind = "GEOMETRY" if isinstance(type_, GeometryType) else "GEOGRAPHY"
+        known = _SRID.fullmatch(type_.crs)
+        srid = _DEFAULT_SRID if type_.crs == DEFAULT_CRS else int(known[1]) if known else None
+        return str(type_).upper() if srid is None else f"{kind}({srid})"
     return type_text(type_).upper()
 
 
@@ -164,6 +185,9 @@ class _Parser:
             cursor.advance()
             self._length()
             return STRING
+        if name in {"GEOMETRY", "GEOGRAPHY"}:
+            cursor.advance()
+            return self._shapes(name)
         match name:
             case "ARRAY":
                 cursor.advance()
@@ -186,7 +210,9 @@ class _Parser:
         if name not in _NAMES:
             raise UnsupportedError(
                 f"expected a type that Iceberg has for column `{self._column}`, found `{cursor.token.text}`",
-                hints=[f"there are {', '.join(_NAMES)}, DECIMAL, VARCHAR, CHAR, ARRAY, MAP and STRUCT"],
+                hints=[
+                    f"there are {', '.join(_NAMES)}, DECIMAL, VARCHAR, CHAR, GEOMETRY, GEOGRAPHY, ARRAY, MAP and STRUCT"
+                ],
             )
         cursor.advance()
         return _NAMES[name]
@@ -204,6 +230,13 @@ class _Parser:
                 f"`{self._column}`, found decimal({precision}, {scale})"
             )
         return DecimalType(precision, scale)
+
+    def _shapes(self, name: str) -> IcebergType:
+        self._cursor.expect_symbol("(")
+        srid = self._cursor.expect_whole_number()
+        self._cursor.expect_symbol(")")
+        crs = DEFAULT_CRS if srid == _DEFAULT_SRID else f"srid:{srid}"
+        return GeometryType(crs) if name == "GEOMETRY" else GeographyType(crs, DEFAULT_ALGORITHM)
 
     def _length(self) -> None:
         self._cursor.expect_symbol("(")

@@ -19,7 +19,6 @@ from bergline.format.partition.sort_order import UNSORTED, SortOrder
 from bergline.format.partition.spec import PartitionSpec, parse_partition_by
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import absolute_location
-from bergline.parquet.write.write_spec import check_known_types
 from bergline.table.commits.operation import Change
 from bergline.table.evolution.column_arguments import column_schema
 from bergline.table.evolution.properties import check_properties
@@ -72,13 +71,12 @@ def define_table(
     properties: Mapping[str, str] | None = None,
     location: str | None = None,
 ) -> TableDefinition:
-    """The definition; InvalidInputError for what no table can be, UnsupportedError for types that cannot be written."""
+    """The definition; InvalidInputError for what no table can be."""
     iceberg = column_schema(schema)
     if location is not None:
         check_text(location, "text for the location")
     terms = check_list(partition_by, "partition term")
     check_free_names(iceberg)
-    check_known_types(iceberg)
     given = check_texts({} if properties is None else properties, "property")
     check_properties(given, iceberg)
     return TableDefinition(iceberg, parse_partition_by(terms, iceberg), given, location)

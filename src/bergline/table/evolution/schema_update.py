@@ -28,7 +28,6 @@ from bergline.format.evolution.schema_changes import (
 from bergline.format.evolution.schema_evolution import apply_schema_change, check_evolved, evolving
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
-from bergline.parquet.write.write_spec import check_known_types
 from bergline.table.commits.operation import Change, Operation
 from bergline.table.evolution.column_arguments import ColumnType, column_schema, column_type, plain_default
 from bergline.table.evolution.layout_change import change_schema
@@ -126,7 +125,6 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
 
     def _change(self, change: SchemaChange) -> Self:
         after = apply_schema_change(self._work, change)
-        check_known_types(after.schema, self._work.schema)
         self._request(change)
         self._work = after
         return self

@@ -36,6 +36,8 @@ from bergline.format.types.types import (
     UUID,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     NestedField,
     StructType,
@@ -55,6 +57,7 @@ _FROM_TEXT: Final = (DATE, TIME, *TIMESTAMPS, UUID)
 _TO_TEXT: Final = (*WHOLE, BOOLEAN, DATE, UUID)
 _LIMITS: Final[dict[IcebergType, tuple[int, int]]] = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
+_BYTES: Final = (FixedType, GeometryType, GeographyType)
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 
@@ -162,7 +165,7 @@ def _may_store(source: IcebergType, target: IcebergType) -> bool:
         return source in _TO_TEXT or isinstance(source, DecimalType)
     if source == STRING:
         return target == UUID
-    return (source == BINARY and isinstance(target, FixedType)) or (isinstance(source, FixedType) and target == BINARY)
+    return (source == BINARY and isinstance(target, _BYTES)) or (isinstance(source, _BYTES) and target == BINARY)
 
 
 def _may_cast(source: IcebergType, target: IcebergType) -> bool:

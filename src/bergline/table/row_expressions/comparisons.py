@@ -22,6 +22,7 @@ from bergline.format.types.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -165,8 +166,8 @@ def compare(operator: str, left: pa.Array, right: pa.Array, type_: IcebergType) 
 
 
 def same_values(left: pa.Array, right: pa.Array, type_: IcebergType) -> pa.Array:
-    """Whether values are the same, null and null included; structs, lists and maps are compared whole."""
-    if child_fields(type_):
+    """Whether values are the same, null and null included; structs, lists, maps and variants are compared whole."""
+    if child_fields(type_) or type_ == VARIANT:
         return pa.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], pa.bool_())
     if type_ == UNKNOWN:
         return pa.repeat(True, len(left))
@@ -250,7 +251,7 @@ def _comparable(values: pa.Array, type_: IcebergType) -> pa.Array:
 
 
 def _check_ordered(type_: IcebergType, operator: str, text: str) -> None:
-    if child_fields(type_):
+    if child_fields(type_) or type_ == VARIANT:
         raise InvalidInputError(
             f"expected values without fields or elements for {operator}, found `{type_}` in `{text}`",
             hints=["<=> compares structs and lists whole"] if operator == "=" else [],

@@ -24,6 +24,7 @@ from bergline.format.types.types import (
     TIMESTAMP_NS,
     TIMESTAMPTZ,
     TIMESTAMPTZ_NS,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -33,6 +34,7 @@ from bergline.format.types.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO
+from bergline.parquet.file.annotations import annotated
 from bergline.parquet.file.footer import read_physical_schema, read_physical_schemas
 
 
@@ -144,3 +146,23 @@ def test_files_without_a_footer_have_no_columns() -> None:
     files.create("memory://bad.parquet", data[:-1])
     paths = [f"memory://{name}.parquet" for name in ("gone", "good", "bad", "good")]
     assert list(read_physical_schemas(files, paths).values()) == [[1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([("metadata", False), ("value", False)], VARIANT),
+        ([("value", False), ("metadata", False)], VARIANT),
+        ([("metadata", False), ("value", True)], OTHER),
+        ([("metadata", False), ("value", True), ("typed_value", True)], OTHER),
+        ([("metadata", False), ("typed_value", True)], OTHER),
+    ],
+)
+def test_variants_are_known_if_nothing_of_them_is_shredded(
+    parts: list[tuple[str, bool]], expected: IcebergType
+) -> None:
+    arrow = pa.struct([pa.field(name, pa.binary(), nullable) for name, nullable in parts])
+    data = written(pa.schema([pa.field("v", arrow, metadata={b"PARQUET:field_id": b"7"})]))
+    io_ = MemoryFileIO()
+    io_.create("memory:/f", annotated(data, {7: b"\x0c\x20\x13\x01\x00\x00"}))
+    assert read_physical_schema(io_, "memory:/f") == StructType((NestedField(7, "v", False, expected),))

@@ -168,13 +168,16 @@ def test_file_without_field_ids_is_not_supported() -> None:
         read(foreign(pa.table({"c": [1]})), None, Schema(fields=(optional(1, "c", LONG),)))
 
 
-def test_shredded_variants_are_not_supported_and_named() -> None:
+def test_shredded_variants_are_put_together() -> None:
     arrow = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
-    table = pa.table([pa.array([{"metadata": b""}], arrow)], schema=pa.schema([with_id("v", arrow, 1)]))
+    rows = [{"metadata": b"\x01\x00\x00", "typed_value": 7}, None, {"metadata": b"\x01\x00\x00", "value": b"\x05x"}]
+    table = pa.table([pa.array(rows, arrow)], schema=pa.schema([with_id("v", arrow, 1)]))
     schema = Schema(fields=(optional(1, "v", VARIANT), optional(2, "c", INT)))
-    with pytest.raises(UnsupportedError, match=f"in column `v` in {LOCATION}"):
-        read(foreign(table), None, schema)
-    assert read(foreign(table), None, schema, columns=["c"]).to_pydict() == {"c": [None]}
+    found = read(foreign(table), None, schema)
+    assert found.schema == arrow_schema(schema)
+    values = [v and v["value"] for v in found.column("v").to_pylist()]
+    assert values == [b"\x18" + (7).to_bytes(8, "little"), None, b"\x05x"]
+    assert read(foreign(table), None, schema, columns=["c"]).to_pydict() == {"c": [None] * 3}
 
 
 def test_field_id_that_stands_twice_is_a_format_error() -> None:

@@ -21,15 +21,18 @@ from bergline.format.types.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
     NestedField,
     StructType,
 )
-from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.file.arrow_schema import arrow_schema, arrow_type
 from bergline.parquet.write.fit import fit_to_schema
 
 TWO = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "name", False, STRING)))
@@ -277,3 +280,103 @@ def test_other_text_is_refused_with_its_column(text: str) -> None:
 def test_other_types_are_no_uuids() -> None:
     with pytest.raises(InvalidInputError, match="expected `uuid`, found `int64` in column `c`"):
         fit(pa.array([1]), UUID)
+
+
+ONE_VARIANT = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
+FROM_SPARK = pa.struct([pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)])
+
+
+@pytest.mark.parametrize("arrow", [FROM_SPARK, arrow_type(VARIANT), None], ids=["spark", "own", "inferred"])
+def test_variants_are_arranged_wherever_they_stand(arrow: pa.DataType | None) -> None:
+    inside = StructType((NestedField(6, "v", True, VARIANT),))
+    fields = [(1, VARIANT), (2, ListType(5, VARIANT, False)), (3, inside), (4, MapType(7, INT, 8, VARIANT, False))]
+    schema = Schema(fields=tuple(NestedField(n, f"c{n}", False, type_) for n, type_ in fields))
+    rows: list[Any] = [
+        [ONE_VARIANT, None, ONE_VARIANT],
+        [[ONE_VARIANT, None], None, []],
+        [{"v": ONE_VARIANT}, None, {"v": ONE_VARIANT}],
+        [[(1, None), (2, ONE_VARIANT)], None, []],
+    ]
+    types = [None] * 4
+    if arrow is not None:
+        types = [arrow, pa.list_(arrow), pa.struct([("v", arrow)]), pa.map_(pa.int32(), arrow)]
+    else:
+        types[3] = pa.map_(pa.int32(), pa.struct([("metadata", pa.binary()), ("value", pa.binary())]))
+    given = pa.table({f"c{n}": pa.array(column, t) for n, (column, t) in enumerate(zip(rows, types, strict=True), 1)})
+    for table in (given, given.slice(1)):
+        found = fit_to_schema(table, schema)
+        assert found.schema == arrow_schema(schema)
+        assert found.to_pydict() == {f"c{n}": column[3 - table.num_rows :] for n, column in enumerate(rows, 1)}
+
+
+@pytest.mark.parametrize("type_", [GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
+def test_bytes_that_are_no_shape_are_refused_wherever_they_stand(type_: IcebergType) -> None:
+    wrong = b"POINT (1 2)"
+    inside = StructType((NestedField(2, "g", False, type_),))
+    for found, array, path in [
+        (type_, pa.array([None, wrong]), "c"),
+        (inside, pa.array([{"g": wrong}, None]), r"c\.g"),
+        (ListType(2, type_, False), pa.array([[None], [wrong]]), r"c\.element"),
+    ]:
+        with pytest.raises(InvalidInputError, match=f"expected well-known binary, found 504f.* in column `{path}`"):
+            fit_to_schema(pa.table({"c": array}), Schema(fields=(NestedField(1, "c", False, found),)))
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (pa.array(["{}"]), "expected `variant`, found `string` in column `c`"),
+        (pa.array([{"value": b"\x00"}]), "expected `variant` as a struct of the binary fields `metadata` and `value`"),
+        (pa.array([{"value": "x", "metadata": "y"}]), "found `struct<value: string, metadata: string>` in column `c`"),
+        (
+            pa.array([{"value": None, "metadata": b"\x01\x00\x00"}], FROM_SPARK),
+            "expected variants of encoding version 1",
+        ),
+        (pa.array([{"value": b"", "metadata": b"\x01\x00\x00"}]), "found other bytes in column `c`"),
+        (pa.array([{"value": b"\x00", "metadata": b"\x02\x00\x00"}]), "found other bytes in column `c`"),
+        (pa.array([{"value": b"\x00", "metadata": b""}]), "found other bytes in column `c`"),
+    ],
+)
+def test_other_values_are_no_variants(array: pa.Array, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        fit_to_schema(pa.table({"c": array}), Schema(fields=(NestedField(1, "c", False, VARIANT),)))
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "expected"),
+    [
+        (TIME, ["23:59:59.999999", None, "01:02"], [dt.time(23, 59, 59, 999_999), None, dt.time(1, 2)]),
+        (FixedType(2), [b"ab", None, b"\x00\xff"], [b"ab", None, b"\x00\xff"]),
+    ],
+    ids=str,
+)
+def test_text_and_bytes_become_times_and_fixed_wherever_they_stand(
+    type_: IcebergType, given: list[Any], expected: list[Any]
+) -> None:
+    fields = (
+        NestedField(1, "c", False, type_),
+        NestedField(2, "l", False, ListType(3, type_, False)),
+        NestedField(4, "s", False, StructType((NestedField(5, "x", True, type_),))),
+    )
+    struct = [None if value is None else {"x": value} for value in given]
+    table = pa.table({"c": pa.array(given), "l": pa.array([given, None, []]), "s": pa.array(struct)})
+    found = fit_to_schema(table, Schema(fields=fields))
+    assert found.to_pydict() == {
+        "c": expected,
+        "l": [expected, None, []],
+        "s": [None if value is None else {"x": value} for value in expected],
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "message"),
+    [
+        (TIME, "25:00:00", "expected a time of the day, found `25:00:00` in column `c` of type `time`"),
+        (TIME, "1 pm", "expected a time like 22:31:08, found `1 pm` in column `c` of type `time`"),
+        (TIME, "01:00:00.0000001", "in column `c` of type `time`"),
+        (FixedType(2), b"abc", r"expected 2 bytes, found 3 \(616263\) in column `c`"),
+    ],
+)
+def test_other_values_are_refused_by_name(type_: IcebergType, value: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        fit_to_schema(pa.table({"c": [None, value]}), Schema(fields=(NestedField(1, "c", False, type_),)))

@@ -2,6 +2,8 @@
 
 import errno
 import io
+import math
+import struct
 import uuid
 from typing import Any
 
@@ -11,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import bergline.parquet.write.writer
-from bergline.errors import InvalidInputError, StorageError, UnsupportedError
+from bergline.errors import InvalidInputError, StorageError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.spec import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.partition.transforms import IDENTITY, VOID, UnknownTransform
 from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import decode_value
 from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
@@ -195,11 +198,62 @@ def test_nothing_but_unknown_cannot_be_written(schema: Schema) -> None:
         write(MemoryFileIO(), spec(schema=schema), pa.table({"n": pa.nulls(1)}))
 
 
-@pytest.mark.parametrize("type_", [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
-def test_type_that_cannot_be_written_is_named(type_: IcebergType) -> None:
-    schema = Schema(fields=(NestedField(1, "s", False, StructType((NestedField(2, "v", False, type_),))),))
-    with pytest.raises(UnsupportedError, match=r"found in column `s\.v`"):
-        DataFileWriter(MemoryFileIO(), spec(schema=schema), "w0")
+def test_variants_are_annotated_and_counted_without_bounds() -> None:
+    io, inside = MemoryFileIO(), StructType((NestedField(4, "v", True, VARIANT),))
+    schema = Schema(fields=(NestedField(1, "v", False, VARIANT), NestedField(2, "s", False, inside)))
+    one = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
+    (file,) = write(io, spec(schema=schema), pa.table({"v": [one, None, one], "s": [{"v": one}, {"v": one}, None]}))
+    assert parquet(io, file).read().to_pydict() == {"v": [one, None, one], "s": [{"v": one}, {"v": one}, None]}
+    assert str(parquet(io, file).schema).count("(Variant(1))") == 2
+    assert (file.value_counts, file.null_value_counts) == ({1: 3, 4: 3}, {1: 1, 4: 1})
+    assert (file.lower_bounds, file.upper_bounds) == ({}, {})
+    footer = parquet(io, file).metadata.row_group(0)
+    sizes = [footer.column(position).total_compressed_size for position in range(4)]
+    assert file.column_sizes == {1: sum(sizes[:2]), 4: sum(sizes[2:])}
+    assert file.file_size_in_bytes == len(io.read(file.file_path))
+
+
+def point(*coordinates: float, kind: int = 1) -> bytes:
+    return struct.pack(f"<BI{len(coordinates)}d", 1, kind, *coordinates)
+
+
+LINE = struct.pack("<BII4d", 1, 2, 2, -1.0, 5.0, 3.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("type_", "shapes", "lower", "upper"),
+    [
+        (GeometryType("OGC:CRS84"), [point(1, 2), None, LINE], (-1.0, 2.0), (3.0, 7.0)),
+        (GeometryType("x"), [point(1, 2, 3, kind=1001), point(4, 0, 1, kind=1001)], (1.0, 0.0, 1.0), (4.0, 2.0, 3.0)),
+        (GeometryType("x"), [point(1, 2, 3, kind=1001), point(4, 0)], (1.0, 0.0), (4.0, 2.0)),
+        (GeometryType("x"), [point(1, 2, 3, kind=2001)], (1.0, 2.0, None, 3.0), (1.0, 2.0, None, 3.0)),
+        (GeometryType("x"), [point(math.nan, math.nan), None], None, None),
+        (GeographyType("OGC:CRS84", "karney"), [point(170, -80), point(-170, 80)], (-170.0, -80.0), (170.0, 80.0)),
+        (GeographyType("OGC:CRS84", "karney"), [point(1, 2), LINE], None, None),
+        (GeographyType("OGC:CRS84", "karney"), [point(190, 2)], None, None),
+    ],
+    ids=str,
+)
+def test_shapes_are_annotated_and_have_bounding_boxes_for_bounds(
+    type_: IcebergType, shapes: list[bytes | None], lower: Any, upper: Any
+) -> None:
+    io, schema = MemoryFileIO(), Schema(fields=(NestedField(1, "g", False, type_), NestedField(2, "n", False, INT)))
+    table = pa.table({"g": pa.array(shapes, pa.binary()), "n": pa.array([1] * len(shapes), pa.int32())})
+    (file,) = write(io, spec(schema=schema), table)
+    expected = {} if lower is None else {1: (lower, upper)}
+    bounds = {
+        i: tuple(decode_value(type_, b[i]) for b in (file.lower_bounds or {}, file.upper_bounds or {}))
+        for i in set(file.lower_bounds or {}) & {1}
+    }
+    assert bounds == expected
+    assert (file.null_value_counts or {})[1] == shapes.count(None)
+    stored = parquet(io, file)
+    assert stored.read().column("g").to_pylist() == shapes
+    assert str(type_).split("(")[0] in str(stored.schema).lower()
+    # Parquet has no order for shapes, but for other columns
+    statistics = [stored.metadata.row_group(0).column(n).statistics for n in range(2)]
+    assert statistics[0] is None
+    assert statistics[1].has_min_max
 
 
 def test_unpartitioned_rows_go_to_one_file() -> None:

@@ -10,9 +10,12 @@ from bergline.format.types.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -34,6 +37,10 @@ INSIDE = StructType((NestedField(3, "x", True, LONG),))
         (DecimalType(9, 2), T.DecimalType(9, 2)),
         (TIMESTAMP, T.TimestampNTZType()),
         (TIMESTAMPTZ, T.TimestampType()),
+        (TIMESTAMP_NS, T.TimestampNTZType()),
+        (TIMESTAMPTZ_NS, T.TimestampType()),
+        (TIME, T.StringType()),
+        (VARIANT, T.VariantType()),
         (ListType(2, INT, True), T.ArrayType(T.IntegerType(), False)),
         (MapType(2, STRING, 3, LONG, False), T.MapType(T.StringType(), T.LongType(), True)),
         (INSIDE, T.StructType([T.StructField("x", T.LongType(), False)])),
@@ -44,15 +51,15 @@ def test_iceberg_types_have_types_in_spark(ours: IcebergType, theirs: T.DataType
 
 
 def test_type_that_spark_lacks_names_its_column() -> None:
-    nested = Schema(fields=(NestedField(1, "a", False, StructType((NestedField(2, "at", False, TIME),))),))
-    with pytest.raises(UnsupportedError, match=r"expected a type that Spark has, found `time` in column `a\.at`"):
+    nested = Schema(fields=(NestedField(1, "a", False, StructType((NestedField(2, "at", False, UNKNOWN),))),))
+    with pytest.raises(UnsupportedError, match=r"expected a type that Spark has, found `unknown` in column `a\.at`"):
         spark_schema(nested)
 
 
 def test_columns_that_spark_lacks_are_void_in_reads() -> None:
-    schema = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "at", False, TIME)))
+    schema = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "at", False, ListType(3, UNKNOWN, False))))
     assert [f.dataType for f in read_schema(schema)] == [T.LongType(), T.NullType()]
-    assert unreadable(schema) == {"at": "expected a type that Spark has, found `time` in column `at`"}
+    assert unreadable(schema) == {"at": "expected a type that Spark has, found `unknown` in column `at.element`"}
     assert unreadable(Schema(fields=(NestedField(1, "nothing", False, UNKNOWN),))) == {}
 
 

@@ -20,6 +20,8 @@ from bergline.format.types.types import (
     VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -58,6 +60,9 @@ def parsed(text: str) -> IcebergType:
         ("BINARY", BINARY),
         ("VOID", UNKNOWN),
         ("VARIANT", VARIANT),
+        ("GEOMETRY(4326)", GeometryType("OGC:CRS84")),
+        ("geometry(3857)", GeometryType("srid:3857")),
+        ("GEOGRAPHY(4326)", GeographyType("OGC:CRS84", "spherical")),
         ("DECIMAL", DecimalType(10, 0)),
         ("NUMERIC(38)", DecimalType(38, 0)),
         ("DEC(9, 2)", DecimalType(9, 2)),
@@ -94,10 +99,16 @@ def test_bad_types_say_what_was_expected(text: str, error: type[BerglineError], 
         parsed(text)
 
 
-def test_types_that_spark_lacks_are_shown_in_icebergs_words() -> None:
-    assert type_text(PrimitiveType("time")) == "time"
+def test_types_that_spark_lacks_are_shown_as_they_are_read() -> None:
+    assert type_text(PrimitiveType("time")) == "string"
+    assert type_text(PrimitiveType("timestamp_ns")) == "timestamp_ntz"
     assert type_text(PrimitiveType("uuid")) == "string"
-    assert type_text(FixedType(3)) == "binary"
+    assert type_text(FixedType(3)) == type_text(GeometryType("x")) == "binary"
+
+
+@pytest.mark.parametrize("text", ["GEOMETRY(4326)", "GEOMETRY(3857)", "GEOGRAPHY(4326)", "VARIANT"])
+def test_new_types_are_written_as_they_are_parsed(text: str) -> None:
+    assert column_text(NestedField(1, "c", False, parsed(text)), default=lambda _: None) == f"c {text}"
 
 
 def test_columns_are_written_as_create_table_has_them() -> None:

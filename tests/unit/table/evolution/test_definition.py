@@ -1,10 +1,12 @@
-"""What a new table or column may be: types that cannot be written are refused before anything is made."""
+"""What a new table or column may be."""
+
+from typing import Any
 
 import pytest
 
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import (
@@ -21,7 +23,7 @@ from bergline.format.types.types import (
 from bergline.table.evolution.definition import TableDefinition
 
 _V3 = {"format-version": "3"}
-_UNWRITABLE = [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")]
+_NEW = [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")]
 
 
 def nested(type_: IcebergType) -> list[tuple[IcebergType, str]]:
@@ -33,21 +35,38 @@ def nested(type_: IcebergType) -> list[tuple[IcebergType, str]]:
     ]
 
 
-@pytest.mark.parametrize(("type_", "path"), [case for type_ in _UNWRITABLE for case in nested(type_)], ids=str)
-def test_new_table_and_new_column_of_a_type_that_cannot_be_written_are_refused(
-    lake: Lake, type_: IcebergType, path: str
-) -> None:
+@pytest.mark.parametrize(("type_", "path"), [case for type_ in _NEW for case in nested(type_)], ids=str)
+def test_new_types_need_format_version_3(lake: Lake, type_: IcebergType, path: str) -> None:
     schema = Schema(fields=(NestedField(1, "c", False, type_),))
-    with pytest.raises(UnsupportedError, match=f"cannot write data of type .*found in column `{path}`"):
-        lake.create_table("db.new", schema, properties=_V3)
-    assert not lake.table_exists("db.new")
-    plain = Schema(fields=(NestedField(1, "id", False, INT),))
-    table = lake.create_table("db.plain", plain, properties=_V3)
-    with pytest.raises(UnsupportedError, match=f"found in column `{path}`"), table.update_schema() as update:
-        update.add_column("c", type_)
-    with pytest.raises(UnsupportedError, match=f"found in column `{path}`"), table.update_schema() as update:
-        update.union_by_name(schema)
-    assert table.refresh().schema.fields == plain.fields
+    expected = f"expected types of format version 2, found `.*` in column `{path}`"
+    with pytest.raises(InvalidInputError, match=expected) as refused:
+        lake.create_table("db.t", schema, properties={"format-version": "2"})
+    assert refused.value.hints[0].endswith("needs format version 3")
+    assert lake.create_table("db.t", schema, properties=_V3).schema.fields == schema.fields
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"partition_by": ["v"]}, "expected a primitive column for identity, found `variant`"),
+        ({"partition_by": ["bucket(4, v)"]}, "expected a column that can be hashed"),
+        ({"partition_by": ["truncate(4, v)"]}, "found `variant`"),
+    ],
+)
+def test_no_table_is_partitioned_or_sorted_by_a_variant(lake: Lake, arguments: Any, expected: str) -> None:
+    schema = Schema(fields=(NestedField(1, "id", False, INT), NestedField(2, "v", False, VARIANT)))
+    with pytest.raises(InvalidInputError, match=expected):
+        lake.create_table("db.t", schema, properties=_V3, **arguments)
+    table = lake.create_table("db.t", schema, properties=_V3)
+    with pytest.raises(InvalidInputError, match="expected a primitive column"):
+        table.replace_sort_order(["v"])
+    required = Schema(fields=(NestedField(1, "v", True, VARIANT),))
+    key = lake.create_table("db.key", required, properties=_V3)
+    with (
+        pytest.raises(InvalidInputError, match="identifier field that compares exactly"),
+        key.update_schema() as update,
+    ):
+        update.set_identifier_fields(["v"])
 
 
 def test_table_of_another_writer_keeps_its_variants_and_may_change_otherwise(lake: Lake) -> None:

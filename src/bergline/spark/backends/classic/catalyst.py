@@ -28,9 +28,10 @@ from bergline.expressions.predicate import (
     bind,
 )
 from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
-from bergline.expressions.times import NANOS_PER_DAY, Instant
+from bergline.expressions.times import NANOS_PER_DAY, Instant, parse_time_of_day
+from bergline.format.encoding.iso import render_time
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import UUID
+from bergline.format.types.types import TIME, TIMESTAMP_NS, TIMESTAMPTZ_NS, UUID, IcebergType
 
 _COMPARISONS: dict[str, ComparisonOperator] = {
     "EqualTo": "=",
@@ -52,6 +53,17 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
     "timestamp": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
     "timestamp_ntz": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
 }
+
+
+_NANOSECONDS = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
+
+
+def _rendered_time(text: str) -> str:
+    nanoseconds = parse_time_of_day(text).nanoseconds
+    return render_time(int(nanoseconds), per_second=10**9)
+
+
+_TEXT_FORMS: dict[IcebergType, Callable[[str], str]] = {UUID: lambda text: str(uuid.UUID(text)), TIME: _rendered_time}
 
 
 def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predicate:
@@ -127,7 +139,7 @@ def _exact(condition: Any, schema: Schema) -> Predicate | None:
             child = _exact(condition.child(), schema)
             return None if child is None else Not(child)
     predicate = _leaf(condition)
-    return predicate if predicate is not None and _can_bind(predicate, schema) else None
+    return _as_stored(predicate, schema) if predicate is not None and _can_bind(predicate, schema) else None
 
 
 def _can_bind(predicate: Predicate, schema: Schema) -> bool:
@@ -139,8 +151,31 @@ def _can_bind(predicate: Predicate, schema: Schema) -> bool:
     return _is_the_same_for_text(predicate, schema)
 
 
+def _as_stored(predicate: Predicate, schema: Schema) -> Predicate:
+    """What holds for the stored values; Spark reads nanoseconds as the whole microseconds before them."""
+    match predicate:
+        case Comparison(column, op, Instant() as instant) if schema.find(column).type in _NANOSECONDS:
+            after = Instant(instant.nanoseconds + _NANOS_PER_MICRO)
+            match op:
+                case "<=":
+                    return Comparison(column, "<", after)
+                case ">":
+                    return Comparison(column, ">=", after)
+                case "=":
+                    return And(Comparison(column, ">=", instant), Comparison(column, "<", after))
+        case IsIn(column, literals) if literals and schema.find(column).type in _NANOSECONDS:
+            parts = (Comparison(column, "=", literal) for literal in literals)
+            return any_of([_as_stored(part, schema) for part in parts])
+        case And(left, right):
+            return And(_as_stored(left, schema), _as_stored(right, schema))
+    return predicate
+
+
 def _is_the_same_for_text(predicate: Predicate, schema: Schema) -> bool:
-    """UUIDs are text in Spark, which finds them only as they are written there: in lower case, with hyphens."""
+    """UUIDs and times of day are text in Spark, which finds them only as they are written there.
+
+    That is in lower case with hyphens, and with two digits each and no zeros at the end of a fraction.
+    """
     match predicate:
         case Comparison(column, _, literal):
             literals: tuple[Any, ...] = (literal,)
@@ -150,9 +185,8 @@ def _is_the_same_for_text(predicate: Predicate, schema: Schema) -> bool:
             return _is_the_same_for_text(comparison, schema)
         case _:
             return True
-    if schema.find(column).type != UUID:
-        return True
-    return all(literal is None or literal == str(uuid.UUID(literal)) for literal in literals)
+    render = _TEXT_FORMS.get(schema.find(column).type)
+    return render is None or all(literal is None or literal == render(literal) for literal in literals)
 
 
 def _leaf(condition: Any) -> Predicate | None:
