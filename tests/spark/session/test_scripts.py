@@ -70,3 +70,18 @@ def test_handlers_write_to_lake_tables(spark: SparkSession, orders: Table) -> No
 
 def test_scripts_without_lake_tables_are_sparks(spark: SparkSession) -> None:
     assert spark.sql("BEGIN DECLARE x INT DEFAULT 1; SET x = x + 1; SELECT x AS `a.b`; END").collect() == [(2,)]
+
+
+def test_a_script_reads_what_it_created(spark: SparkSession, orders: Table) -> None:
+    script = """
+    BEGIN
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 'missing'; END;
+      CREATE TABLE db.made AS SELECT 7 AS id;
+      SELECT id FROM DB.Made;
+      SELECT * FROM db.never_made;
+    END
+    """
+    assert spark.sql(script).collect() == [("missing",)]
+    spark.sql("DROP TABLE db.made")
+    assert spark.sql(script.replace("SELECT * FROM db.never_made;", "")).collect() == [(7,)]
+    assert orders.name

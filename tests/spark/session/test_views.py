@@ -10,7 +10,7 @@ from rows import order_rows
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.session.view_scopes import can_up_cast
+from bergline.spark.views.scopes import can_up_cast
 
 pytestmark = pytest.mark.spark
 

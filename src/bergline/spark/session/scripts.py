@@ -14,7 +14,7 @@ from bergline.spark.runtime.backend import Script, SparkBackend, TablePlace
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.text.tokens import SqlText
 
-_ReadTables = Callable[[Query], Mapping[TableUse, DataFrame]]
+_ReadTables = Callable[[Query], Mapping[TableUse, DataFrame | None]]
 
 
 class ScriptTables:
@@ -33,7 +33,8 @@ class ScriptTables:
             query = self._script.statements[number].query
             for use, rows in self._rows(query).items():
                 name = self._names.setdefault(_meaning(use), f"bergline_{uuid.uuid4().hex}")
-                rows.createOrReplaceTempView(name)
+                if rows is not None:  # else Spark says that it does not exist, when it gets there
+                    rows.createOrReplaceTempView(name)
                 places = views.setdefault(number, {})
                 known = places.get(name, place(use))
                 places[name] = known._replace(numbers=(*known.numbers, query.tables.index(use)))

@@ -8,7 +8,7 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.arguments import check_text
-from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.reads.scan import read
@@ -31,8 +31,8 @@ from bergline.spark.session.queries import cache_rows, create_view, no_result, r
 from bergline.spark.session.scripts import run_script
 from bergline.spark.session.streams import stream_rows
 from bergline.spark.session.tables import Relation, SparkEngineContext
-from bergline.spark.session.view_scopes import check_no_time_travel
 from bergline.spark.session.views import SessionViews
+from bergline.spark.views.scopes import check_no_time_travel
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
@@ -179,14 +179,23 @@ class LakeSession(SessionViews):
             statement = self._analyze(text)
             return not isinstance(statement, Query) and is_about(statement, text, self.lakes)
 
-        def rows(query: Query) -> dict[TableUse, DataFrame]:
-            sources = {use: self._source(target) for use, target in self._lake_tables(query, args).items()}
-            return {use: read(s, self._spark) if isinstance(s, TableScan) else s for use, s in sources.items()}
+        def rows(query: Query) -> dict[TableUse, DataFrame | None]:
+            ours = [use for use in query.tables if self.lakes.place(use.name) is not None]
+            return {use: self._script_rows(query, use, args) for use in ours}
 
         def run(text: SqlText) -> DataFrame:
             return self._run(text, args)
 
         return run_script(script, args, self.backend, changes=changes, run=run, rows=rows, place=self._place)
+
+    def _script_rows(self, query: Query, use: TableUse, args: Any) -> DataFrame | None:
+        """The rows of a table in a script; None for one that does not exist, which the script may create."""
+        try:
+            found = self._lake_tables(msgspec.structs.replace(query, tables=(use,)), args)
+        except NotFoundError:
+            return None
+        source = self._source(found[use])
+        return read(source, self._spark) if isinstance(source, TableScan) else source
 
     def _run_immediate(self, immediate: ImmediateStatement) -> DataFrame:
         rows = self._run(immediate.statement, immediate.args)

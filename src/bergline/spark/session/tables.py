@@ -17,8 +17,8 @@ from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
 from bergline.spark.session.session_catalog import SparkSessionCatalog
-from bergline.spark.session.view_scopes import no_versions
 from bergline.spark.session.write_scopes import find_scope
+from bergline.spark.views.scopes import no_versions
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, ViewTarget, name_parts, new_table_name

@@ -13,13 +13,13 @@ from bergline.quoting import back_quoted_path
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.session.queries import create_view
 from bergline.spark.session.tables import Relation, SessionTables
-from bergline.spark.session.view_definitions import (
+from bergline.spark.views.definitions import (
     check_no_variables,
     check_persistent,
     check_sparks_view,
     new_definition,
 )
-from bergline.spark.session.view_scopes import ViewScope, commented_frame, view_columns, view_errors, view_scope
+from bergline.spark.views.scopes import ViewScope, commented_frame, view_columns, view_errors, view_scope
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Lakes, ViewTarget
 from bergline.sql.queries.query import OtherStatement, Query

@@ -14,7 +14,7 @@ from bergline.lake.lake import Lake
 from bergline.quoting import back_quoted_path
 from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import iceberg_schema
-from bergline.spark.session.view_scopes import ViewScope
+from bergline.spark.views.scopes import ViewScope
 from bergline.sql.analyze import Statement
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import OtherStatement, Query
