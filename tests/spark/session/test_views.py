@@ -65,7 +65,8 @@ def test_definitions_are_checked_and_nothing_is_stored(spark: SparkSession, lake
         assert named in str(error)
     refused(spark, "CREATE VIEW db.v (a) AS SELECT 1, 2", "CREATE_VIEW_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS")
     refused(spark, "CREATE VIEW db.v AS SELECT 1 AS a, 2 AS A", "COLUMN_ALREADY_EXISTS")
-    assert "spark_catalog.default.t" in str(refused(spark, "CREATE VIEW db.v AS SELECT * FROM default.t").hints)
+    missing = refused(spark, "CREATE VIEW db.v AS SELECT * FROM default.t", "TABLE_OR_VIEW_NOT_FOUND")
+    assert "spark_catalog.default.t" in str(missing.hints)
     with pytest.raises(AnalysisException, match=r"(?s)UNRESOLVED_COLUMN.*line 1 pos 27"):
         spark.sql("CREATE VIEW db.v AS SELECT nope FROM db.orders")
     with pytest.raises(UnsupportedError, match=r"a view of `db\.orders`, found `spark_catalog\.default\.v`"):
@@ -98,7 +99,7 @@ def test_view_whose_text_no_longer_resolves_is_one_clear_error(spark: SparkSessi
     with pytest.raises(NotFoundError, match=r"no table `db\.orders`, which view `lake\.db\.stars` reads"):
         spark.sql("SELECT * FROM db.stars")
     for text in ("SELECT * FROM db.stars VERSION AS OF 1", "SELECT * FROM db.stars TIMESTAMP AS OF '2026-01-01'"):
-        assert "it is a view" in str(refused(spark, text))
+        assert "it is a view" in str(refused(spark, text, "TABLE_OR_VIEW_NOT_FOUND"))
 
 
 @pytest.mark.parametrize(
