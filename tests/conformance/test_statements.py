@@ -221,7 +221,6 @@ SELECT current_catalog(), current_database(), count(*) FROM t
 SELECT current_database() AS a, t.id FROM t UNION ALL SELECT current_catalog(), 5
 TABLE t
 SHOW COLUMNS FROM t
-CREATE TABLE db.like1 LIKE db.t
 MSCK REPAIR TABLE db.t
 """
 SAME_NAMES = """

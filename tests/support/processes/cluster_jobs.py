@@ -43,7 +43,9 @@ def insert_on_branch(spark: SparkSession, lake: Lake) -> list[list[int]]:
     spark.sql("CREATE TABLE db.branched (id BIGINT) USING iceberg")
     spark.sql("INSERT INTO db.branched VALUES (1)")
     spark.sql("ALTER TABLE db.branched CREATE BRANCH dev")
-    spark.sql("INSERT INTO db.branched.branch_dev SELECT id FROM range(2, 500) WHERE id < 5")  # Spark cannot tell that they are few
+    spark.sql(
+        "INSERT INTO db.branched.branch_dev SELECT id FROM range(2, 500) WHERE id < 5"
+    )  # Spark cannot tell that they are few
     return [sorted(r.id for r in spark.table(t).collect()) for t in ("db.branched", "db.branched.branch_dev")]
 
 
@@ -101,6 +103,8 @@ def append_with_another_python(spark: SparkSession, lake: Lake, python: str) -> 
 
 
 def _rows(spark: SparkSession, rows: int, tasks: int) -> DataFrame:
-    return spark.range(0, max(rows, 1000), 1, tasks).where(f"id < {rows}").select(
-        "id", F.col("id").cast("double").alias("amount"), F.concat(F.lit("r"), F.col("id") % 4).alias("region")
+    return (
+        spark.range(0, max(rows, 1000), 1, tasks)
+        .where(f"id < {rows}")
+        .select("id", F.col("id").cast("double").alias("amount"), F.concat(F.lit("r"), F.col("id") % 4).alias("region"))
     )

@@ -129,17 +129,18 @@ def test_frames_of_a_query_leave_no_views_behind(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "CREATE TABLE db.v (v VARIANT) USING iceberg TBLPROPERTIES ('format-version' = '3')",
-        "CREATE TABLE db.v (s STRUCT<a: ARRAY<VARIANT>>) USING iceberg TBLPROPERTIES ('format-version' = '3')",
-        "CREATE TABLE db.v USING iceberg TBLPROPERTIES ('format-version' = '3') AS SELECT parse_json('1') AS v",
+        "CREATE TABLE db.v (v VARIANT) USING iceberg TBLPROPERTIES ('format-version' = '2')",
+        "CREATE TABLE db.v (s STRUCT<a: ARRAY<VARIANT>>) USING iceberg TBLPROPERTIES ('format-version' = '2')",
+        "CREATE TABLE db.v USING iceberg TBLPROPERTIES ('format-version' = '2') AS SELECT parse_json('1') AS v",
         "ALTER TABLE db.items ADD COLUMN v VARIANT",
     ],
 )
-def test_variants_are_refused_before_anything_is_made(spark: SparkSession, lake: Lake, statement: str) -> None:
-    lake.load_table("db.items").upgrade_format(3)
+def test_variants_of_version_2_are_refused_before_anything_is_made(
+    spark: SparkSession, lake: Lake, statement: str
+) -> None:
     with pytest.raises(PySparkException, match="variant"):
         spark.sql(statement)
     assert not lake.table_exists("db.v")
     with pytest.raises(PySparkException, match="variant"):
-        spark.range(1).selectExpr("parse_json('1') AS v").writeTo("db.v").tableProperty("format-version", "3").create()
+        spark.range(1).selectExpr("parse_json('1') AS v").writeTo("db.v").create()
     assert not lake.table_exists("db.v")
