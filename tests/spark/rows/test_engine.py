@@ -120,13 +120,15 @@ def test_statements_and_writers_rewrite_files_on_executors(
     monkeypatch.setattr(ArrowRowEngine, "delete_positions", None)
     table = KINDS["v2 copy, evolved"](lake, "db.t")
     KINDS["v2 positions, evolved"](lake, "db.u")
-    new = "id, CAST(id AS DOUBLE) AS amount, 'eu' AS region, CAST(NULL AS STRING) AS note FROM range"
+    new = "id, CAST(id AS DOUBLE) AS amount, 'eu' AS region, CAST(NULL AS STRING) AS note FROM range(1000) WHERE id ="
     for name in ("db.t", "db.u"):
         table = lake.load_table(name)
         opened.clear()
-        spark.sql(f"SELECT {new}(200, 201)").writeTo(name).overwrite("id IN (3, 30)")
-        spark.sql(f"INSERT INTO {name} REPLACE WHERE id = 5 SELECT {new}(201, 202)")
-        spark.sql(f"INSERT OVERWRITE {name} PARTITION (region = 'us') SELECT id, 1.0D, 'x' FROM range(202, 203)")
+        spark.sql(f"SELECT {new} 200").writeTo(name).overwrite("id IN (3, 30)")
+        spark.sql(f"INSERT INTO {name} REPLACE WHERE id = 5 SELECT {new} 201")
+        spark.sql(
+            f"INSERT OVERWRITE {name} PARTITION (region = 'us') SELECT id, 1.0D, 'x' FROM range(1000) WHERE id = 202"
+        )
         assert opened == [], name
         assert ids(table.refresh().scan("region = 'eu'").to_arrow()) == [
             *(i for i in range(24) if i % 8 < 4 and i != 3),
