@@ -171,6 +171,8 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     ),
     "UPDATE db.t SET amount": (ParseException, "PARSE_SYNTAX_ERROR"),
     "UPDATE db.t amount = 1": (ParseException, "PARSE_SYNTAX_ERROR"),
+    # to Spark's grammar, WHERE may be an alias
+    "DELETE FROM db.t WHERE": (ParseException, "expected a condition"),
     "UPDATE db.t.tag_v1 SET amount = 1": (RefusedError, "."),
     "DELETE FROM db.t.tag_v1": (RefusedError, "."),
     "DELETE FROM db.t.tag_v2 WHERE id = 1": (NotFoundError, r"no tag `v2` of `db\.t`"),
