@@ -181,9 +181,13 @@ def test_rows_are_split_by_partition_and_stand_in_the_tables_order(spark: SparkS
         ("SELECT id, 'a' FROM range(1000) LIMIT 9", True),
         ("SELECT a.col1, b.col2 FROM VALUES (1, 'a') a JOIN VALUES (1, 'b') b ON a.col1 = b.col1", True),
         ("SELECT id, explode(array(1, 2)) FROM range(3)", False),
+        ("SELECT id, region FROM db.orders LIMIT 1", False),
     ],
 )
-def test_few_rows_are_local_where_spark_knows_that_they_are_few(spark: SparkSession, text: str, local: bool) -> None:
+def test_few_rows_are_local_where_spark_knows_that_they_are_few(
+    spark: SparkSession, orders: Table, text: str, local: bool
+) -> None:
+    orders.append(order_rows(1, 2))
     assert has_local_rows(spark.sql(text)) == local
 
 

@@ -136,7 +136,7 @@ class Lakes:
 
     def target(self, table: Table, selector: VersionSelector) -> Target:
         """A version of a table, whose branch or tag may be spelled in another case."""
-        if self.engine.is_case_sensitive:
+        if (selector.branch is None and selector.ref is None) or self.engine.is_case_sensitive:
             return Target(table, selector)
         return Target(table, spelled_refs(selector, list(table.refs)))
 

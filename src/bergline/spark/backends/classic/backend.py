@@ -73,7 +73,8 @@ _LOCAL = re.compile(r"local(\[.*\])?")
 _DESCRIPTION = "spark.job.description"
 _ROWS = "LocalRelation"
 _FEW_ROWS = 256
-"""So many rows are brought to the driver, however they are computed."""
+"""So many rows are brought to the driver, however they are computed; not those of files, which may be of any size."""
+_COMPUTED = frozenset({_ROWS, "Range", "OneRowRelation"})
 _SCHEMA = "userSpecifiedSchema"
 _QUERY_NAME = "queryName"
 _TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
@@ -258,10 +259,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         most = execution.analyzed().maxRows()
         if not most.isDefined():
             return False
-        if int(most.get()) <= min(_FEW_ROWS, most_rows):
+        leaves = [class_of(leaf) for leaf in scala_items(execution.analyzed().collectLeaves())]
+        if int(most.get()) <= min(_FEW_ROWS, most_rows) and _COMPUTED.issuperset(leaves):
             return True
-        leaves = execution.analyzed().collectLeaves()
-        if leaves.size() != 1 or class_of(leaves.head()) != _ROWS:
+        if leaves != [_ROWS]:
             return False
         plan = execution.optimizedPlan()
         return class_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
