@@ -50,6 +50,9 @@ def test_errors_of_a_script_are_those_of_its_statements(spark: SparkSession, ord
     with pytest.raises(PySparkException) as caught:
         spark.sql("BEGIN SELECT nope FROM db.orders; END").collect()
     assert caught.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    with pytest.raises(PySparkException) as caught:
+        spark.sql("BEGIN DELETE FROM db.orders WHERE id IN (SELECT; END")
+    assert caught.value.getCondition() == "PARSE_SYNTAX_ERROR"
     assert orders.refresh().metadata_location == before
     assert spark.catalog.listTables() == []
 

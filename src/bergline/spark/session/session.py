@@ -172,7 +172,9 @@ class LakeSession(SessionViews):
         """Run BEGIN … END; None if it names no table of a lake."""
         script = self.backend.read_script(sql)
         if script is None:
-            check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), self.lakes)
+            found = self.backend.read_query(sql)
+            if not (isinstance(found, OtherStatement) and found.leave_to_engine):
+                check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), self.lakes)
             return None
 
         def changes(text: SqlText) -> bool:
