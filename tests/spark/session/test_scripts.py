@@ -87,4 +87,7 @@ def test_a_script_reads_what_it_created(spark: SparkSession, orders: Table) -> N
     assert spark.sql(script).collect() == [("missing",)]
     spark.sql("DROP TABLE db.made")
     assert spark.sql(script.replace("SELECT * FROM db.never_made;", "")).collect() == [(7,)]
+    dropped = script.replace("SELECT id FROM DB.Made;", "SELECT id FROM db.made; DROP TABLE db.made;")
+    spark.sql("DROP TABLE db.made")
+    assert spark.sql(dropped.replace("db.never_made", "db.made")).collect() == [("missing",)]
     assert orders.name

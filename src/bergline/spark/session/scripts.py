@@ -33,7 +33,9 @@ class ScriptTables:
             query = self._script.statements[number].query
             for use, rows in self._rows(query).items():
                 name = self._names.setdefault(_meaning(use), f"bergline_{uuid.uuid4().hex}")
-                if rows is not None:  # else Spark says that it does not exist, when it gets there
+                if rows is None:  # Spark says that the table does not exist, when it gets there
+                    self._backend.spark.catalog.dropTempView(name)
+                else:
                     rows.createOrReplaceTempView(name)
                 places = views.setdefault(number, {})
                 known = places.get(name, place(use))
