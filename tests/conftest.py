@@ -33,6 +33,7 @@ for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = {"spark_session", "official_runtime"}
+_KINDS_WITH_ENGINE, _KINDS_WITH_SERVER = 4, 8
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -45,6 +46,37 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("server")
     if fixtures & _ENGINES:
         item.add_marker("engine")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `thorough` what is one kind more of a test on an engine or a server than `make test` has time for.
+
+    A test runs with some of its parameters, spread over all of them; `pytest.mark.kinds(n)` says how many.
+    """
+    by_test: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thorough") is None:
+            by_test.setdefault((item.path, item.nodeid.partition("[")[0]), []).append(item)
+    for kinds in by_test.values():
+        limit = _kinds_in_make_test(kinds[0])
+        if limit is None or len(kinds) <= limit:
+            continue
+        chosen = {round(place * (len(kinds) - 1) / max(limit - 1, 1)) for place in range(limit)}
+        for place, item in enumerate(kinds):
+            if place not in chosen:
+                item.add_marker("thorough")
+
+
+def _kinds_in_make_test(item: pytest.Item) -> int | None:
+    """How many kinds of the item's test run in `make test`; None for all."""
+    if (said := item.get_closest_marker("kinds")) is not None:
+        return int(said.args[0])
+    if item.get_closest_marker("engine") is not None:
+        return _KINDS_WITH_ENGINE
+    if {"s3", "stateful"} & set(item.path.parts):
+        return _KINDS_WITH_SERVER
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1 @@
+"""The console: pages over a lake, served by `bergline serve` and `bergline ui`."""
