@@ -23,6 +23,23 @@ class LoadedTable(msgspec.Struct, frozen=True):
     metadata_location: str
 
 
+class DroppedTable(msgspec.Struct, frozen=True):
+    """A table that was dropped, and that the catalog's bin keeps until a time."""
+
+    name: TableName
+    metadata_location: str
+    dropped_ms: int
+    keep_until_ms: int
+    principal: str
+    purges_files: bool
+    """Whether its files are deleted after that time, or stay as they do without a bin."""
+    purge_begun: bool = False
+    """Whether files are being deleted: it cannot come back any more."""
+    problem: str | None = None
+    """Why its files could not be deleted so far."""
+    bin_id: int = 0
+
+
 class LoadedView(msgspec.Struct, frozen=True):
     """A view as loaded from the catalog: its metadata and the pointer to it."""
 
@@ -134,6 +151,18 @@ class Catalog(Protocol):
 
         ConflictError if the pointer is not the expected one; after that, and after every other error but
         CommitUnknownError, the table is unchanged.
+        """
+        ...
+
+    def dropped_tables(self) -> list[DroppedTable]:
+        """The tables in the catalog's bin, newest first; empty where it has none."""
+        ...
+
+    def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
+        """Take the table that was dropped last under a name out of the bin, with all its refs.
+
+        AlreadyExistsError if the name is taken: `to` is another one. After every error but CommitUnknownError, the
+        table is still in the bin.
         """
         ...
 

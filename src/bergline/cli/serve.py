@@ -67,6 +67,10 @@ def serve(
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
+    drop_retention: Annotated[
+        str | None,
+        typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
+    ] = None,
     properties: PropertyOption = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
@@ -92,6 +96,7 @@ def serve(
             max_connections=max_connections,
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
+            drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
         ),
     )
     serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)

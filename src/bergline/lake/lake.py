@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from bergline.arguments import check_list, check_no_nul, check_text, check_texts, shown
-from bergline.catalog.catalog import Catalog
+from bergline.catalog.catalog import Catalog, DroppedTable
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
@@ -260,6 +260,16 @@ class Lake:
     def drop_table(self, name: str | TableName) -> None:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
+
+    def dropped_tables(self) -> list[DroppedTable]:
+        """The tables in the bin of `bergline serve --drop-retention`, newest first."""
+        return self.catalog.dropped_tables()
+
+    def undrop_table(self, name: str | TableName, to: str | TableName | None = None) -> Table:
+        """Bring back the table that was dropped last under a name, with all its refs; `to` is another name for it."""
+        new = None if to is None else parse_table_name(to)
+        restored = self.catalog.undrop_table(parse_table_name(name), new)
+        return Table(self.catalog, restored, timing=self._handle.timing)
 
     def purge_table(self, name: str | TableName, *, read_all_tables: bool = False) -> PurgeResult:
         """Forget a table and delete its files: those of all its snapshots, and its metadata.

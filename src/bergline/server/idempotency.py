@@ -10,12 +10,13 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
-from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE
+from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE, DROP_TABLE
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, NotFoundError, StorageError
 from bergline.server.cache.load_responses import entity_tag
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
+from bergline.server.handlers.dropped_tables import keep_dropped
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
@@ -120,6 +121,9 @@ class IdempotentChanges:
                 response = request.precomputed.response
                 body = None if response is None else response.body.decode()
                 self._records.add_request(connection, _with(record, metadata_location=location, body=body))
+            if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
+                for name, location in changed:
+                    keep_dropped(self._context, request, connection, name, location)
             agent = request.headers.get("user-agent", "")[:_MAX_AGENT_CHARACTERS] or None
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)

@@ -14,6 +14,7 @@ from bergline.server.app import Application
 from bergline.server.connection_examples import connection_examples
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
+from bergline.server.purge_job import PurgeJob
 
 _BACKLOG = 1024
 _OWN_FILES = 512
@@ -50,12 +51,15 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"
         )
+    purging = PurgeJob(context)
+    purging.start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         say("stopped")
     finally:
         listening.close()
+        purging.stop()
         context.catalog.close()
 
 

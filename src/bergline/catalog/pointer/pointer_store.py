@@ -5,6 +5,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
+from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import (
     AlreadyExistsError,
@@ -127,6 +128,22 @@ class PointerStore(Pointers, Protocol):
 
     def close(self) -> None:
         """Close connections."""
+        ...
+
+
+@runtime_checkable
+class DroppedPointers(Protocol):
+    """For stores with a bin, which keeps the pointers of dropped tables."""
+
+    def dropped_tables(self) -> list[DroppedTable]:
+        """The tables in the bin, newest first."""
+        ...
+
+    def restore(self, dropped: DroppedTable, name: TableName) -> bool:
+        """True if and only if the table was in the bin and the name was free, and now the name has its pointer.
+
+        False if and only if the name is taken; ConflictError if and only if the table cannot come back any more.
+        """
         ...
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import table_files
 from bergline.catalog.pointer.named_pointers import check_namespace, create_with_file
 from bergline.catalog.pointer.namespaces import PointerNamespaces
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
-from bergline.errors import CommitUnknownError, ConflictError
+from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata.table_metadata import TableMetadata
 
 _TRIES = 100
@@ -77,6 +77,31 @@ class PointerTables(PointerNamespaces):
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         self._named("table").drop(name, expected, proven=expected is not None)
 
+    def dropped_tables(self) -> list[DroppedTable]:
+        return self.store.dropped_tables() if isinstance(self.store, DroppedPointers) else []
+
+    def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
+        """Read the metadata file, then take the pointer out of the bin."""
+        dropped = newest_dropped(self.dropped_tables(), name)
+        new = to or name
+        check_namespace(self.store, new.namespace)
+        metadata = self._table_files.load(dropped.metadata_location)
+        names = self._named("table", metadata.properties)
+        names.check_free(new)
+        assert isinstance(self.store, DroppedPointers)  # noqa: S101  (or it had none)
+        try:
+            restored = self.store.restore(dropped, new)
+        except (*NOTHING_CHANGED, ConflictError):
+            raise
+        except Exception as error:
+            raise CommitUnknownError(
+                f"cannot find out whether table `{name}` came back as `{new}`: {error}",
+                table=str(new),
+                metadata_location=dropped.metadata_location,
+            ) from error
+        names.check_created(new, created=restored)
+        return LoadedTable(new, metadata, dropped.metadata_location)
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         check_namespace(self.store, namespace)
         return self.store.list_names(namespace)
@@ -102,3 +127,18 @@ class PointerTables(PointerNamespaces):
 
     def _is_same(self, metadata: TableMetadata) -> Callable[[str], bool]:
         return lambda pointer: self._table_files.load(pointer).table_uuid == metadata.table_uuid
+
+
+def newest_dropped(tables: list[DroppedTable], name: TableName) -> DroppedTable:
+    """The table that was dropped last under a name; NotFoundError if the bin has none."""
+    found = next((dropped for dropped in tables if dropped.name == name), None)
+    if found is None:
+        known = {str(dropped.name) for dropped in tables}
+        raise NotFoundError(
+            f"no dropped table `{name}`",
+            kind="dropped table",
+            name=str(name),
+            known=known,
+            hints=["a server keeps dropped tables for a time with `bergline serve --drop-retention 7d`"],
+        )
+    return found

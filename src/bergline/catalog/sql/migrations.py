@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
-from bergline.catalog.sql.records_layout import AUDIT_INDEXES, RECORDS
+from bergline.catalog.sql.records_layout import AUDIT_INDEXES, BIN_LAYOUT, RECORDS
 from bergline.errors import UnsupportedError
 
 _OWN = sa.MetaData()
@@ -86,6 +86,11 @@ def _index_audit(connection: sa.Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)
+def _create_bin(connection: sa.Connection) -> None:
+    """Create the table of dropped tables."""
+    BIN_LAYOUT.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit, _create_bin)
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
 """The version that introduced a server's records."""

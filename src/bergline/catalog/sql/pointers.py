@@ -1,6 +1,6 @@
 """Pointers of tables or of views in the shared SQL layout."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 
@@ -52,8 +52,8 @@ class SqlPointers:
         """Swap the pointer by one UPDATE with the expected value in its condition."""
         return self.swap_all((PointerSwap(table, expected, new),))
 
-    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Swap the pointers in one transaction, rolled back if one is not as expected."""
+    def swap_all(self, swaps: Sequence[PointerSwap], within: Callable[[sa.Connection], None] | None = None) -> bool:
+        """Swap the pointers in one transaction, rolled back if one is not as expected, or if `within` raises."""
         for swap in swaps:
             _check_pointer(swap.new)
         try:
@@ -61,6 +61,8 @@ class SqlPointers:
                 # always in the same order, so that two writers do not deadlock
                 for swap in sorted(swaps, key=lambda s: s.table):
                     self._swap_in(connection, swap)
+                if within is not None:
+                    within(connection)
                 self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
         except _Stale:
             return False

@@ -1,4 +1,4 @@
-"""Tables of a server's records in the catalog's database: idempotency keys, audit log, and tokens.
+"""Tables of a server's records in the catalog's database: idempotency keys, audit log, tokens, and the bin.
 
 The first two are written in the transaction of the change, so that they exist if and only if it happened.
 """
@@ -47,4 +47,27 @@ TOKENS = sa.Table(
     sa.Column("hash", sa.String(64), nullable=False, unique=True),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("expires_ms", sa.BigInteger),
+)
+
+BIN_LAYOUT = sa.MetaData()
+BIN = sa.Table(
+    "bergline_bin",
+    BIN_LAYOUT,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("catalog_name", sa.String(255), nullable=False),
+    sa.Column("namespace", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("metadata_location", sa.Text, nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("dropped_ms", sa.BigInteger, nullable=False),
+    sa.Column("keep_until_ms", sa.BigInteger, nullable=False),
+    sa.Column("purges_files", sa.Boolean, nullable=False),
+    sa.Column("claimed_until_ms", sa.BigInteger, nullable=False),
+    sa.Column("purge_begun", sa.Boolean, nullable=False),
+    sa.Column("problem", sa.Text),
+)
+"""Tables that were dropped and can come back; a row goes away when its table is restored or purged."""
+BIN_INDEXES = (
+    sa.Index("bergline_bin_due", BIN.c.catalog_name, BIN.c.keep_until_ms),
+    sa.Index("bergline_bin_name", BIN.c.catalog_name, BIN.c.namespace, BIN.c.name),
 )

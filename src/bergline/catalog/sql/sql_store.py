@@ -7,8 +7,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
-from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, check_lengths
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
+from bergline.catalog.sql.bin import SqlBin
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import (
     EXISTS_KEY,
@@ -68,6 +70,13 @@ class SqlPointerStore(SqlPointers):
             raise
         super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
+        self.bin = SqlBin(database, catalog_name)
+
+    def dropped_tables(self) -> list[DroppedTable]:
+        return self.bin.tables()
+
+    def restore(self, dropped: DroppedTable, name: TableName) -> bool:
+        return self.bin.restore(self, dropped, name)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """Insert the properties, with the marker row that Java and PyIceberg use for "exists"."""

@@ -7,7 +7,7 @@ import base64
 from urllib.parse import parse_qsl, unquote_plus
 
 from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OAuthTokenResponse
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
 from bergline.errors import NotFoundError
 from bergline.io.locations import normalized
@@ -28,11 +28,12 @@ def get_config(context: ServerContext, request: Request) -> Response:
             hints=[f"this server has `{settings.name}`"],
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
+    unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *BIN_ENDPOINTS)
     return json_response(
         ConfigResponse(
             defaults=settings.storage,
             overrides=own,
-            endpoints=tuple(str(e) for e in ENDPOINTS if e not in ALWAYS_THERE),
+            endpoints=tuple(str(e) for e in ENDPOINTS if e not in unlisted),
             idempotency_key_lifetime=f"PT{settings.idempotency_lifetime_s}S",
         )
     )

@@ -1,7 +1,7 @@
 """The handler of each endpoint."""
 
 from bergline.catalog.rest.protocol import endpoints
-from bergline.server.handlers import commits, config, credentials, namespaces, planning, tables, views
+from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -18,7 +18,7 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LOAD_TABLE.name: tables.load_table,
     endpoints.TABLE_EXISTS.name: tables.table_exists,
     endpoints.COMMIT_TABLE.name: commits.commit_table,
-    endpoints.DROP_TABLE.name: tables.drop_table,
+    endpoints.DROP_TABLE.name: dropped_tables.drop_table,
     endpoints.REGISTER_TABLE.name: tables.register_table,
     endpoints.UNREGISTER_TABLE.name: tables.unregister_table,
     endpoints.RENAME_TABLE.name: tables.rename_table,
@@ -35,4 +35,6 @@ HANDLERS: dict[str, Handler] = {
     endpoints.DROP_VIEW.name: views.drop_view,
     endpoints.REGISTER_VIEW.name: views.register_view,
     endpoints.RENAME_VIEW.name: views.rename_view,
+    endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
+    endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
 }

@@ -1,4 +1,4 @@
-"""Tables: list, create, load, drop, register, rename."""
+"""Tables: list, create, load, register, rename."""
 
 import time
 
@@ -32,7 +32,6 @@ from bergline.server.handlers.new_tables import new_name, new_table
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
-from bergline.table.orphans.purge import purge_table
 
 _MAX_ATTEMPTS = 100
 
@@ -98,15 +97,6 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
 def table_exists(context: ServerContext, request: Request) -> Response:
     """Whether it exists."""
     context.catalog.pointer(request.table)
-    return NO_CONTENT
-
-
-def drop_table(context: ServerContext, request: Request) -> Response:
-    """Drop a table, and delete its files if requested."""
-    if request.flag("purgeRequested"):
-        purge_table(context.catalog, request.table)
-    else:
-        context.catalog.drop_table(request.table)
     return NO_CONTENT
 
 

@@ -34,6 +34,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     files_per_plan: int = 5_000
     """How many files a plan names at once; the others are fetched by plan tasks."""
     idempotency_lifetime_s: int = 30 * 60
+    drop_retention_s: int = 0
+    """How long dropped tables stay in the bin; 0 for none."""
 
 
 def public_settings(properties: dict[str, str]) -> dict[str, str]:

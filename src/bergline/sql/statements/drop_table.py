@@ -1,9 +1,10 @@
-"""DROP TABLE; REFRESH TABLE and UNCACHE TABLE, which have nothing to do on a lake's table."""
+"""DROP TABLE and UNDROP TABLE; REFRESH TABLE and UNCACHE TABLE, which have nothing to do on a lake's table."""
 
 import pyarrow as pa
 
 from bergline.errors import NotFoundError
 from bergline.sql.names.resolve import Lakes
+from bergline.sql.statements.alter_table import renamed
 from bergline.sql.statements.create_table import table_name
 from bergline.sql.statements.statement import NO_ROWS, LakeStatement, StatementKind
 from bergline.sql.text.cursor import Cursor
@@ -20,6 +21,13 @@ class DropTable(LakeStatement, frozen=True):
     purge: bool = False
 
 
+class UndropTable(LakeStatement, frozen=True):
+    """UNDROP TABLE: bring a dropped table back from the bin."""
+
+    table: Name
+    to: Name | None = None
+
+
 class ForgetCached(LakeStatement, frozen=True):
     """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table or view is cached, so it must only exist."""
 
@@ -34,6 +42,14 @@ def parse_drop_table(cursor: Cursor) -> DropTable:
     purge = cursor.accept("PURGE")
     cursor.expect_end(*(() if purge else ("`PURGE`",)))
     return DropTable(table, if_exists, purge)
+
+
+def parse_undrop_table(cursor: Cursor) -> UndropTable:
+    """Parse what follows UNDROP TABLE."""
+    table = cursor.expect_subject(_TABLE)
+    to = cursor.expect_dotted_name(_TABLE) if cursor.accept("TO") else None
+    cursor.expect_end(*(() if to else ("`TO`",)))
+    return UndropTable(table, to)
 
 
 def parse_uncache_table(cursor: Cursor) -> ForgetCached:
@@ -66,6 +82,17 @@ def drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:
     return NO_ROWS
 
 
+def undrop_table(statement: UndropTable, lakes: Lakes) -> pa.Table | None:
+    """UNDROP TABLE, under its own name or another in the same lake."""
+    placed = lakes.place(statement.table)
+    if placed is None:
+        return None
+    lake, name = placed
+    to = None if statement.to is None else renamed(lake, name, statement.to, lakes)
+    lake.undrop_table(table_name(name), to)
+    return NO_ROWS
+
+
 def forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
     """Every statement loads the table again: there is nothing to forget."""
     try:
@@ -77,6 +104,7 @@ def forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
 
 
 DROP_TABLE = StatementKind(variants=(DropTable,), parsers={"DROP TABLE": parse_drop_table}, run=drop_table)
+UNDROP_TABLE = StatementKind(variants=(UndropTable,), parsers={"UNDROP TABLE": parse_undrop_table}, run=undrop_table)
 FORGET_CACHED = StatementKind(
     variants=(ForgetCached,),
     parsers={"REFRESH TABLE": parse_refresh_table, "UNCACHE TABLE": parse_uncache_table},

@@ -12,7 +12,7 @@ from bergline.sql.statements.analyze_table import ANALYZE_TABLE, ANALYZE_TABLES
 from bergline.sql.statements.call import CALL
 from bergline.sql.statements.create_table import CREATE_TABLE
 from bergline.sql.statements.describe import DESCRIBE
-from bergline.sql.statements.drop_table import DROP_TABLE, FORGET_CACHED
+from bergline.sql.statements.drop_table import DROP_TABLE, FORGET_CACHED, UNDROP_TABLE
 from bergline.sql.statements.namespaces import NAMESPACES
 from bergline.sql.statements.refs import REFS
 from bergline.sql.statements.show_names import SHOW_NAMES
@@ -29,6 +29,7 @@ STATEMENTS: tuple[StatementKind[Any], ...] = (
     ALTER_TABLE,
     CREATE_TABLE,
     DROP_TABLE,
+    UNDROP_TABLE,
     FORGET_CACHED,
     ANALYZE_TABLE,
     ANALYZE_TABLES,

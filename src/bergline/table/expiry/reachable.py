@@ -68,6 +68,11 @@ def reachable_files(
     return [held.file for held in held_files(io, metadata, lambda _: NOBODY, contents=contents, fresh=fresh)]
 
 
+def named_files(metadata: TableMetadata) -> list[StoredFile]:
+    """Manifest lists and statistics: what the metadata names itself."""
+    return [file for file, _ in _named_files(metadata, lambda _: NOBODY)]
+
+
 def unneeded_files(
     io: FileIO,
     metadata: TableMetadata,

@@ -43,7 +43,7 @@ def check_not_shared(
     """RefusedError if another table or view of the catalog has, or had and still uses, files in a directory."""
     operation = f"remove orphan files of `{table.name}`"
     listed = DirectorySet(rules, directories)
-    others = OtherTables(catalog, table.name, listed, operation, read_all=read_all)
+    others = OtherTables(catalog, table, listed, operation, read_all=read_all)
     for other in others.tables():
         same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
         shared = table.metadata.location if same else _shared(others, other, listed, rules)

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.metadata_files import table_files
 from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
 from bergline.errors import (
     AuthenticationError,
@@ -68,25 +69,36 @@ class DirectorySet:
 
 
 class OtherTables:
-    """All tables and views but one, where they may use files in some directories.
+    """All tables and views but one, also those in the bin, where they may use files in some directories.
 
-    RefusedError, which names the operation, if the files of one of them cannot be determined. With `read_all` the
-    manifests of all tables are read.
+    The one may itself be in the bin. RefusedError, which names the operation, if the files of one of them cannot be
+    determined. With `read_all` the manifests of all tables are read.
     """
 
     def __init__(
-        self, catalog: Catalog, name: TableName, directories: DirectorySet, operation: str, *, read_all: bool
+        self, catalog: Catalog, table: LoadedTable, directories: DirectorySet, operation: str, *, read_all: bool
     ) -> None:
         self._catalog = catalog
-        self._name = name
+        self._table = table
+        self._files = table_files(catalog.io)
+        self._in_bin: set[str] = set()
         self._directories = directories
         self._operation = operation
         self._read_all = read_all
 
+    @property
+    def _is_live(self) -> bool:
+        """Whether the name of the one is its own, and not that of a table that came after it."""
+        return not self._is_in_bin(self._table.metadata_location)
+
     def tables(self) -> Iterator[LoadedTable]:
-        """The other tables, without unreadable ones that are outside of the directories."""
+        """The other tables, without unreadable ones that are outside of the directories; those in the bin last."""
+        yield from self._live_tables()
+        yield from self._dropped_tables()
+
+    def _live_tables(self) -> Iterator[LoadedTable]:
         for other in every_table(self._catalog):
-            if other == self._name:
+            if other == self._table.name and self._is_live:
                 continue
             try:
                 loaded = load_listed(self._catalog, other)
@@ -106,11 +118,12 @@ class OtherTables:
     def files_of(self, other: LoadedTable) -> Iterator[str]:
         """Every location that another table references and that may be in the directories, some twice."""
         table = other
+        if other.metadata_location in self._in_bin:
+            yield from self._files_of_dropped(other)
+            return
         for _ in range(_TRIES):
             try:
-                yield from (
-                    referenced_files(self._catalog.io, table) if self._matters(table) else referenced_in_metadata(table)
-                )
+                yield from self._read_files(table)
             except _UNREADABLE as error:
                 newest = self._newest(other.name)
                 if newest is None:  # dropped meanwhile
@@ -142,6 +155,38 @@ class OtherTables:
                         continue
                     raise self._unreadable(name, error) from error
 
+    def _dropped_tables(self) -> Iterator[LoadedTable]:
+        """The tables in the bin: they may come back, and need their files until then."""
+        for dropped in self._catalog.dropped_tables():
+            location = dropped.metadata_location
+            if dropped.purge_begun or location == self._table.metadata_location:
+                continue
+            try:
+                metadata = self._files.load(location)
+            except UnavailableError:
+                raise
+            except BerglineError as error:
+                if self._is_at_another_place(location) or not self._is_in_bin(location):
+                    continue
+                raise self._unreadable(dropped.name, error) from error
+            self._in_bin.add(location)
+            yield LoadedTable(dropped.name, metadata, location)
+
+    def _files_of_dropped(self, other: LoadedTable) -> Iterator[str]:
+        try:
+            yield from self._read_files(other)
+        except _UNREADABLE as error:
+            if self._is_in_bin(other.metadata_location):
+                raise self._unreadable(other.name, error) from error
+
+    def _is_in_bin(self, location: str) -> bool:
+        return any(dropped.metadata_location == location for dropped in self._catalog.dropped_tables())
+
+    def _read_files(self, table: LoadedTable) -> Iterator[str]:
+        if self._matters(table):
+            return iter(referenced_files(self._catalog.io, table))
+        return iter(referenced_in_metadata(table))
+
     def _is_listed(self, name: TableName) -> bool:
         try:
             return name in self._catalog.list_tables(name.namespace)
@@ -158,14 +203,14 @@ class OtherTables:
 
     def _is_elsewhere(self, name: TableName, pointer_of: "_PointerOf") -> bool:
         """Whether a table or view is elsewhere by its pointer alone, which is in `<location>/metadata`."""
-        if self._read_all:
-            return False
         try:
-            directory = pointer_of(name).rpartition("/")[0]
+            return self._is_at_another_place(pointer_of(name))
         except BerglineError:
             return False
-        location, _, last = directory.rpartition("/")
-        return last == _METADATA and not self._directories.may_overlap([location])
+
+    def _is_at_another_place(self, pointer: str) -> bool:
+        location, _, last = pointer.rpartition("/")[0].rpartition("/")
+        return not self._read_all and last == _METADATA and not self._directories.may_overlap([location])
 
     def _newest(self, name: TableName) -> LoadedTable | None:
         try:

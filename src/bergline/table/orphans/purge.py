@@ -1,7 +1,9 @@
 """Purge: drop a table, then delete every file that its metadata reaches, and its earlier metadata files."""
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -22,11 +24,12 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.expiry.reachable import reachable_files
+from bergline.table.expiry.reachable import CONTENT_KINDS, FileKind, StoredFile, named_files, reachable_files
 from bergline.table.orphans.other_tables import DirectorySet, OtherTables
 
 _TRIES = 100
 _READERS = 16
+_PIECE = 2000
 _METADATA_FILE = ".metadata.json"
 
 
@@ -42,8 +45,12 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
 
     If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
     `gc.enabled=false`, it raises and the table stays as it is. With `read_all` the manifests of all tables are read to
-    know, else of those that may have files in the same directories.
+    know, else of those that may have files in the same directories. A server with a bin deletes the files itself, when
+    the table has been there for long enough.
     """
+    if isinstance(catalog, _PurgesLater) and catalog.keeps_dropped_tables:
+        catalog.purge_later(name)
+        return PurgeResult(0)
     refused: tuple[str, ConflictError] | None = None
     for _ in range(_TRIES):
         table = catalog.load_table(name)
@@ -65,6 +72,73 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
         failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
+
+
+@runtime_checkable
+class _PurgesLater(Protocol):
+    """A catalog whose server may keep dropped tables, and delete their files later."""
+
+    keeps_dropped_tables: bool
+
+    def purge_later(self, name: TableName) -> None:
+        """Drop the table; its files are deleted in time."""
+        ...
+
+
+def purge_dropped(
+    catalog: Catalog, table: LoadedTable, begin: Callable[[], bool], go_on: Callable[[], None], *, resumed: bool
+) -> PurgeResult | None:
+    """Delete the files of a table in the bin; None if it came back, and nothing was deleted.
+
+    `begin` is called when all is known and before the first file goes; `go_on` before each piece, and ends the purge by
+    what it raises. Data files go before the manifests that name them, and metadata last: where a purge ended half way,
+    a `resumed` one finds what is left.
+    """
+    stages = _stages(catalog.io, table, resumed=resumed)
+    files = [location for stage in stages for location in stage]
+    _check_not_shared(catalog, table, files, read_all=False)
+    if not begin():
+        return None
+    if not resumed:
+        _check_not_shared(catalog, table, files, read_all=False)  # one may have been registered meanwhile
+    deleted, failed = 0, []
+    for stage in stages:
+        for start in range(0, len(stage), _PIECE):
+            go_on()
+            piece = stage[start : start + _PIECE]
+            failed += delete_files(catalog.io, piece)
+            deleted += len(piece)
+        if failed:
+            break  # what leads to the others stays with them
+    return PurgeResult(deleted - len(failed), tuple(failed))
+
+
+def _stages(io: FileIO, table: LoadedTable, *, resumed: bool) -> list[list[str]]:
+    """The files in the order in which they go; of a resumed purge, what can still be found."""
+    check_purge(table)
+    reached: list[StoredFile]
+    try:
+        reached = reachable_files(io, table.metadata)
+    except NotFoundError:
+        if not resumed:
+            raise
+        reached = _left_after_contents(io, table)
+    named = {normalized(location) for location in (f.location for f in reached)}
+    own = [location for location in _metadata_files(table) if normalized(location) not in named]
+    known = [*(f.location for f in reached), *own]
+    forgotten = _forgotten_metadata(io, table, known)
+    contents = [f.location for f in reached if f.kind in CONTENT_KINDS.values()]
+    manifests = [f.location for f in reached if f.kind is FileKind.MANIFEST]
+    others = [f.location for f in reached if f.kind not in {*CONTENT_KINDS.values(), FileKind.MANIFEST}]
+    return [contents, manifests, [*others, *forgotten], own]
+
+
+def _left_after_contents(io: FileIO, table: LoadedTable) -> list[StoredFile]:
+    """What is left once a manifest is gone: all data files went before it."""
+    try:
+        return reachable_files(io, table.metadata, contents=False)
+    except NotFoundError:  # and all manifests went before the first manifest list
+        return named_files(table.metadata)
 
 
 def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
@@ -102,15 +176,19 @@ def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
 
 def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
     """All files, those that lead to others last; raises if one that must be read cannot be."""
-    metadata = table.metadata
-    collecting = metadata.properties.get("gc.enabled", "true")
+    check_purge(table)
+    reached = (*(f.location for f in reachable_files(io, table.metadata)), *_metadata_files(table))
+    return list({normalized(location): location for location in reached}.values())
+
+
+def check_purge(table: LoadedTable) -> None:
+    """RefusedError for a table that says that others share its files."""
+    collecting = table.metadata.properties.get("gc.enabled", "true")
     if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
         raise RefusedError(
             f"cannot purge table `{table.name}`: `gc.enabled` is {collecting}, other tables may share the files",
             hints=["drop it without purging, and its files stay"],
         )
-    reached = (*(f.location for f in reachable_files(io, metadata)), *_metadata_files(table))
-    return list({normalized(location): location for location in reached}.values())
 
 
 def _forgotten_metadata(io: FileIO, table: LoadedTable, known: list[str]) -> list[str]:
@@ -152,7 +230,7 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *,
     own_directories = DirectorySet(rules, table_directories(table.metadata))
     outside = {name.rpartition("/")[0] for name in own if own_directories.holding([name]) is None}
     directories = DirectorySet(rules, [*table_directories(table.metadata), *outside])
-    others = OtherTables(catalog, table.name, directories, operation, read_all=read_all)
+    others = OtherTables(catalog, table, directories, operation, read_all=read_all)
     for other in others.tables():
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
@@ -20,20 +20,24 @@ from bergline.catalog.rest.client.transport import HttpResponse
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableResponse,
     CreateTableRequest,
+    ListDroppedTablesResponse,
     ListTablesResponse,
     LoadCredentialsResponse,
     LoadTableResult,
     RegisterTableRequest,
     RenameRequest,
+    UndropTableRequest,
 )
 from bergline.catalog.rest.protocol.endpoints import (
     CREATE_TABLE,
     DROP_TABLE,
+    LIST_DROPPED_TABLES,
     LIST_TABLES,
     LOAD_CREDENTIALS,
     LOAD_TABLE,
     REGISTER_TABLE,
     RENAME_TABLE,
+    UNDROP_TABLE,
     UNREGISTER_TABLE,
 )
 from bergline.errors import (
@@ -44,6 +48,7 @@ from bergline.errors import (
     FormatError,
     NotFoundError,
     UnavailableError,
+    UnsupportedError,
 )
 from bergline.format.metadata.json import parse_metadata
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -163,6 +168,9 @@ class RestTables(RestNamespaces):
         unnoticed. A caller that expects a pointer deletes files next: then the server must confirm the drop, and the
         table must be gone. One that is gone after a lost response may have been renamed.
         """
+        self._drop(name, expected, purge=False)
+
+    def _drop(self, name: TableName, expected: str | None, *, purge: bool) -> None:
         about, is_lost = about_table(name), False
         before = self._readable(name) if expected is None else self.load_table(name)
         if expected is not None and before is not None and before.metadata_location != expected:
@@ -170,7 +178,7 @@ class RestTables(RestNamespaces):
 
         def send() -> None:
             nonlocal is_lost
-            names, query = self._session.table_path(name), {"purgeRequested": "false"}
+            names, query = self._session.table_path(name), {"purgeRequested": str(purge).lower()}
             try:
                 self._session.calls.change(DROP_TABLE, about, names=names, query=query)
             except ChangeInDoubtError:
@@ -197,6 +205,51 @@ class RestTables(RestNamespaces):
             doubt_refusals=before is not None,
         )
         self._loads.forget(name)
+
+    @property
+    def keeps_dropped_tables(self) -> bool:
+        """Whether the server has a bin, and purges tables itself when their time is over."""
+        return self._session.calls.has(UNDROP_TABLE)
+
+    def purge_later(self, name: TableName) -> None:
+        """Have the server drop the table and delete its files when it has been in the bin for long enough."""
+        self._drop(name, None, purge=True)
+
+    def dropped_tables(self) -> list[DroppedTable]:
+        if not self.keeps_dropped_tables:
+            return []
+        about = CallSubject("the bin", "")
+        response = self._session.calls.call(LIST_DROPPED_TABLES, about)
+        found = self._session.calls.parsed(response, ListDroppedTablesResponse, about).tables
+        return [DroppedTable(**msgspec.structs.asdict(table)) for table in found]
+
+    def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
+        """Take a table out of the server's bin; after a lost response, one with its metadata file is it."""
+        if not self.keeps_dropped_tables:
+            raise UnsupportedError(
+                f"cannot bring `{name}` back: the server keeps no dropped tables",
+                hints=["`bergline serve --drop-retention 7d` does"],
+            )
+        new, request = to or name, UndropTableRequest(to)
+        locations = {dropped.metadata_location for dropped in self.dropped_tables() if dropped.name == name}
+
+        def send() -> LoadedTable:
+            names = self._session.table_path(name)
+            return self._after_change(
+                new, self._session.calls.change(UNDROP_TABLE, about_table(new), names=names, body=request)
+            )
+
+        def look() -> LoadedTable | None:
+            now = self._existing(new)
+            return now if now is not None and locations & _line(now) else None
+
+        self._check_free(new)
+        try:
+            return settle(send, look, may_resend=False, waits=self._waits())
+        except AlreadyExistsError as error:
+            raise name_taken_error(self._session, new) from error
+        except UnsettledError as error:
+            raise unknown(new, "taken out of the bin", error) from error
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         about = CallSubject("namespace", ".".join(namespace))

@@ -16,6 +16,7 @@ from bergline.catalog.rest.protocol.bodies import (
     FetchScanTasksResult,
     FetchTasksRequest,
     GetNamespaceResponse,
+    ListDroppedTablesResponse,
     ListNamespacesResponse,
     ListTablesResponse,
     LoadCredentialsResponse,
@@ -28,6 +29,7 @@ from bergline.catalog.rest.protocol.bodies import (
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
+    UndropTableRequest,
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
@@ -36,6 +38,7 @@ from bergline.format.view.updates import WireViewUpdate
 
 Method = Literal["GET", "HEAD", "POST", "DELETE"]
 _PREFIX = "/{prefix}"
+_OWN = "/bergline/v1/{prefix}"
 _NAMESPACES = "/v1/{prefix}/namespaces"
 _NAMESPACE = f"{_NAMESPACES}/{{namespace}}"
 _TABLES = f"{_NAMESPACE}/tables"
@@ -125,9 +128,23 @@ REGISTER_VIEW = Endpoint(
     "register_view", "POST", f"{_NAMESPACE}/register-view", RegisterViewRequest, LoadViewResult, takes_key=True
 )
 RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
+LIST_DROPPED_TABLES = Endpoint(
+    "list_dropped_tables", "GET", f"{_OWN}/dropped-tables", response=ListDroppedTablesResponse
+)
+UNDROP_TABLE = Endpoint(
+    "undrop_table",
+    "POST",
+    f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/undrop",
+    UndropTableRequest,
+    LoadTableResult,
+    takes_key=True,
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""
+
+BIN_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE)
+"""Endpoints of bergline's own, which a server lists if it keeps dropped tables."""
 
 ALWAYS_THERE = (GET_CONFIG, GET_TOKEN)
 """Endpoints that servers do not list."""

@@ -1,0 +1,134 @@
+"""The bin: tables that a server dropped, which come back with all their refs until they are purged.
+
+A row is written in the transaction of the drop. Whoever restores the table removes the row in the transaction that
+makes the pointer, and whoever purges it marks the row before the first file goes: so it is one or the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_store import PointerSwap
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.records_layout import BIN
+from bergline.errors import ConflictError
+
+_FREE = 0
+_COLUMNS = (
+    BIN.c.namespace,
+    BIN.c.name,
+    BIN.c.metadata_location,
+    BIN.c.dropped_ms,
+    BIN.c.keep_until_ms,
+    BIN.c.principal,
+    BIN.c.purges_files,
+    BIN.c.purge_begun,
+    BIN.c.problem,
+    BIN.c.id,
+)
+
+
+class ClaimedPurge(msgspec.Struct, frozen=True):
+    """A dropped table whose time is over, and until when nobody else purges it."""
+
+    table: DroppedTable
+    until_ms: int
+
+
+class SqlBin:
+    """The dropped tables of one catalog."""
+
+    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+        self._database = database
+        self._catalog = catalog_name
+        self._mine = BIN.c.catalog_name == catalog_name
+
+    def add(self, connection: sa.Connection, dropped: DroppedTable) -> None:
+        """Keep a table, in the transaction that drops it."""
+        row = {
+            "catalog_name": self._catalog,
+            "namespace": join_namespace(dropped.name.namespace),
+            "name": dropped.name.name,
+            "metadata_location": dropped.metadata_location,
+            "principal": dropped.principal,
+            "dropped_ms": dropped.dropped_ms,
+            "keep_until_ms": dropped.keep_until_ms,
+            "purges_files": dropped.purges_files,
+            "claimed_until_ms": _FREE,
+            "purge_begun": False,
+        }
+        connection.execute(sa.insert(BIN).values(row))
+
+    def tables(self) -> list[DroppedTable]:
+        """The dropped tables, newest first; none where the database has no bin yet."""
+        with self._database.reading() as connection:
+            if not sa.inspect(connection).has_table(BIN.name):
+                return []
+            query = sa.select(*_COLUMNS).where(self._mine).order_by(BIN.c.dropped_ms.desc(), BIN.c.id.desc())
+            return [_table(tuple(row)) for row in connection.execute(query)]
+
+    def restore(self, pointers: SqlPointers, dropped: DroppedTable, name: TableName) -> bool:
+        """Make the pointer again, under the same name or another; False if the name is taken.
+
+        ConflictError if the table is no longer in the bin, or if its files are being deleted.
+        """
+
+        def take(connection: sa.Connection) -> None:
+            mine = sa.and_(self._mine, BIN.c.id == dropped.bin_id, BIN.c.purge_begun.is_(False))
+            if connection.execute(sa.delete(BIN).where(mine)).rowcount != 1:
+                raise ConflictError(
+                    f"table `{dropped.name}` is no longer in the bin, or its files are being deleted",
+                    hints=["list the dropped tables again"],
+                )
+
+        return pointers.swap_all((PointerSwap(name, None, dropped.metadata_location),), take)
+
+    def claim(self, now_ms: int, lease_ms: int) -> ClaimedPurge | None:
+        """A table whose time is over, for this caller alone until the lease ends; None if there is none."""
+        due = sa.and_(self._mine, BIN.c.keep_until_ms <= now_ms, BIN.c.claimed_until_ms <= now_ms)
+        query = sa.select(*_COLUMNS).where(due).order_by(BIN.c.keep_until_ms, BIN.c.id).limit(1)
+        with self._database.changing() as connection:
+            row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
+            if row is None:
+                return None
+            claim = ClaimedPurge(_table(tuple(row)), now_ms + lease_ms)
+            connection.execute(sa.update(BIN).where(BIN.c.id == row.id).values(claimed_until_ms=claim.until_ms))
+            return claim
+
+    def begin(self, claim: ClaimedPurge) -> bool:
+        """Mark the purge as begun: the table cannot come back from now on. False if it is no longer claimed."""
+        return self._update(claim, {"purge_begun": True, "problem": None})
+
+    def extend(self, claim: ClaimedPurge, until_ms: int) -> ClaimedPurge:
+        """Claim it for longer; ConflictError if another purges it by now."""
+        if not self._update(claim, {"claimed_until_ms": until_ms}):
+            raise ConflictError(f"table `{claim.table.name}` is purged by another server")
+        return msgspec.structs.replace(claim, until_ms=until_ms)
+
+    def put_off(self, claim: ClaimedPurge, until_ms: int, problem: str, *, begun: bool) -> None:
+        """Try again later; a purge that has deleted nothing lets the table come back meanwhile."""
+        values = {"keep_until_ms": until_ms, "claimed_until_ms": _FREE, "problem": problem, "purge_begun": begun}
+        self._update(claim, values)
+
+    def forget(self, claim: ClaimedPurge) -> None:
+        """Remove a table that was purged, or whose files are to stay."""
+        with self._database.changing() as connection:
+            connection.execute(sa.delete(BIN).where(self._claimed(claim)))
+
+    def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
+        with self._database.changing() as connection:
+            return bool(connection.execute(sa.update(BIN).where(self._claimed(claim)).values(values)).rowcount == 1)
+
+    def _claimed(self, claim: ClaimedPurge) -> sa.ColumnElement[bool]:
+        return sa.and_(self._mine, BIN.c.id == claim.table.bin_id, BIN.c.claimed_until_ms == claim.until_ms)
+
+
+def _table(row: Sequence[Any]) -> DroppedTable:
+    namespace, name, *others = row
+    return DroppedTable(TableName(tuple(namespace.split(".")), name), *others)

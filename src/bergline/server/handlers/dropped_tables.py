@@ -1,0 +1,75 @@
+"""Drop tables: for good, or into the bin, and how they come back from there."""
+
+import time
+
+import sqlalchemy as sa
+
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.bodies import DroppedTableBody, ListDroppedTablesResponse, UndropTableRequest
+from bergline.errors import ConflictError
+from bergline.server.handlers.context import ServerContext
+from bergline.server.handlers.credentials import with_credentials
+from bergline.server.handlers.new_tables import new_name
+from bergline.server.handlers.tables import table_response
+from bergline.server.http.request import Request
+from bergline.server.http.response import NO_CONTENT, Response, json_response
+from bergline.table.orphans.purge import check_purge, purge_table
+
+_TRIES = 100
+
+
+def drop_table(context: ServerContext, request: Request) -> Response:
+    """Drop a table, and delete its files if requested: at once, or when it has been in the bin for long enough."""
+    if context.settings.drop_retention_s:
+        _drop_into_bin(context, request)
+    elif request.flag("purgeRequested"):
+        purge_table(context.catalog, request.table)
+    else:
+        context.catalog.drop_table(request.table)
+    return NO_CONTENT
+
+
+def list_dropped_tables(context: ServerContext, request: Request) -> Response:
+    """The tables in the bin."""
+    del request
+    fields = DroppedTableBody.__struct_fields__
+    found = context.catalog.dropped_tables()
+    return json_response(
+        ListDroppedTablesResponse(tuple(DroppedTableBody(*(getattr(d, field) for field in fields)) for d in found))
+    )
+
+
+def undrop_table(context: ServerContext, request: Request) -> Response:
+    """Take a table out of the bin, with all its refs."""
+    body: UndropTableRequest = request.read()
+    to = None if body.destination is None else new_name(body.destination.namespace, body.destination.name)
+    restored = context.catalog.undrop_table(request.table, to)
+    return with_credentials(context, request, restored.name, table_response(context, restored), restored.metadata)
+
+
+def keep_dropped(
+    context: ServerContext, request: Request, connection: sa.Connection, name: TableName, pointer: str | None
+) -> None:
+    """Put a table into the bin, in the transaction that drops it."""
+    if pointer is None:
+        raise ConflictError(f"table `{name}` was dropped as it was not read")
+    now = time.time_ns() // 1_000_000
+    until = now + 1000 * context.settings.drop_retention_s
+    dropped = DroppedTable(name, pointer, now, until, request.principal, request.flag("purgeRequested"))
+    context.store.bin.add(connection, dropped)
+
+
+def _drop_into_bin(context: ServerContext, request: Request) -> None:
+    """Drop a table as it was read; the transaction that drops it keeps its pointer in the bin."""
+    name, purge = request.table, request.flag("purgeRequested")
+    for _ in range(_TRIES):
+        pointer = context.catalog.pointer(name)
+        if purge:
+            check_purge(context.catalog.load_table(name))
+        try:
+            context.catalog.drop_table(name, pointer)
+        except ConflictError:  # a commit came first
+            continue
+        return
+    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be dropped")
