@@ -11,12 +11,14 @@ from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
+from bergline.table.references.dropped_refs import find_dropped
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeRequest
 from bergline.table.references.new_ref import NewRef
 from bergline.table.references.ref_changes import (
     Retention,
     check_cleared,
+    create_ref,
     drop_ref,
     fast_forward,
     head_of,
@@ -124,6 +126,16 @@ class Refs:
     def drop_tag(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a tag."""
         self._drop(name, _TAG, if_exists=if_exists)
+
+    def restore(self, name: str) -> None:
+        """Bring back a dropped branch or tag, as the table's earlier metadata has it, while its snapshot is there."""
+
+        def restored(base: TableMetadata) -> Change:
+            ref = find_dropped(self._io, base, name)
+            retention = Retention(ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms)
+            return create_ref(base, name, ref.snapshot_ref_type, ref.snapshot_id, retention, or_replace=False)
+
+        self._run(MetadataOperation(restored))
 
     def set_retention(
         self,

@@ -19,7 +19,7 @@ from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
-NOW = [1, 2, 3]  # the versions that a layout has gone through today
+NOW = [1, 2, 3, 4]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -104,7 +104,7 @@ def set_migrations(monkeypatch: pytest.MonkeyPatch, *more: Migration) -> None:
 
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     database.open_store()
-    ours = {"bergline_layout", "bergline_requests", "bergline_audit", "bergline_tokens"}
+    ours = {"bergline_layout", "bergline_requests", "bergline_audit", "bergline_tokens", "bergline_bin"}
     assert database.tables() == {"iceberg_tables", "iceberg_namespace_properties", *ours}
     assert database.versions() == NOW
 

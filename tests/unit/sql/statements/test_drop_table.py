@@ -1,12 +1,15 @@
-"""DROP TABLE; REFRESH and UNCACHE TABLE."""
+"""DROP TABLE and UNDROP TABLE; REFRESH and UNCACHE TABLE."""
 
 import pytest
 from rows import order_rows
 from sql_statements import Session, check_unreadable, meaning, rows_of
 
 from bergline import Lake, Table
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import NotFoundError
-from bergline.sql.statements.drop_table import DropTable, ForgetCached
+from bergline.sql.statements.drop_table import DropTable, ForgetCached, UndropTable
 
 T = ("db", "t")
 
@@ -16,6 +19,8 @@ T = ("db", "t")
     [
         ("DROP TABLE IF EXISTS db.t", DropTable(T, if_exists=True)),
         ("DROP TABLE db.t PURGE", DropTable(T, purge=True)),
+        ("UNDROP TABLE db.t", UndropTable(T)),
+        ("UNDROP TABLE db.t TO db.old", UndropTable(T, ("db", "old"))),
     ],
 )
 def test_statements_mean(text: str, expected: object) -> None:
@@ -25,6 +30,7 @@ def test_statements_mean(text: str, expected: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("UNDROP TABLE db.t AS db.u", "expected `TO`, the end of the statement, found `AS`"),
         ("DROP TABLE db.t NOW", "expected `PURGE`, the end of the statement, found `NOW`"),
     ],
 )
@@ -54,3 +60,32 @@ def test_nothing_of_a_lakes_table_is_cached(run: Session, orders: Table) -> None
     assert run("REFRESH TABLE elsewhere.orders") is None
     with pytest.raises(NotFoundError, match=r"no table `db\.nope`"):
         run("REFRESH TABLE db.nope")
+
+
+def dropped(lake: Lake, orders: Table) -> None:
+    """Drop a table into the bin, as a server does."""
+    store = sql_store_of(lake.catalog)
+    kept = DroppedTable(TableName(("db",), "orders"), orders.metadata_location, 1, 2, "ann", purges_files=True)
+    lake.drop_table("db.orders")
+    with store.database.changing() as connection:
+        store.bin.add(connection, kept)
+
+
+def test_undrop_brings_a_table_back(run: Session, orders: Table, lake: Lake) -> None:
+    orders.append(order_rows(1))
+    dropped(lake, orders)
+    run("UNDROP TABLE db.orders")
+    assert lake.load_table("db.orders").scan().to_arrow().num_rows == 1
+
+
+def test_undrop_gives_another_name(run: Session, orders: Table, lake: Lake) -> None:
+    dropped(lake, orders)
+    run("UNDROP TABLE db.orders TO old_orders")
+    assert lake.list_tables() == ["db.old_orders"]
+
+
+def test_undrop_of_a_table_that_was_not_dropped_names_those_that_were(run: Session, orders: Table, lake: Lake) -> None:
+    dropped(lake, orders)
+    with pytest.raises(NotFoundError, match=r"no dropped table `db\.order`") as caught:
+        run("UNDROP TABLE db.order")
+    assert "db.orders" in caught.value.near

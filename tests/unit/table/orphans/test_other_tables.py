@@ -4,6 +4,7 @@ import pytest
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.identifiers import parse_table_name
 from bergline.errors import RefusedError
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.other_tables import DirectorySet, OtherTables
@@ -24,7 +25,9 @@ def test_directories_overlap_inside_and_around() -> None:
 
 def others(lake: Lake, table: Table, *, read_all: bool = False) -> OtherTables:
     directories = DirectorySet(RULES, [table.location])
-    return OtherTables(lake.catalog, table.name, directories, "purge it", read_all=read_all)
+    return OtherTables(
+        lake.catalog, lake.catalog.load_table(parse_table_name(table.name)), directories, "purge it", read_all=read_all
+    )
 
 
 def test_other_tables_and_views_are_listed_without_the_table_itself(lake: Lake, orders: Table) -> None:
