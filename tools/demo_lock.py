@@ -33,9 +33,9 @@ def closure(wanted: list[Requirement]) -> set[str]:
             continue
         done.add(str(one))
         done.add(canonicalize_name(one.name))
-        for need in map(Requirement, requires(one.name) or ()):
-            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *one.extras)):
-                wanted.append(need)
+        extras = ("", *one.extras)
+        needs = map(Requirement, requires(one.name) or ())
+        wanted += [n for n in needs if n.marker is None or any(n.marker.evaluate({"extra": e}) for e in extras)]
     return done
 
 
