@@ -150,7 +150,7 @@ bench: java $(INSTALLED) $(REST_SERVER) $(TPCDS)
 	@$(BIN)/python bench/report.py $(if $(QUICK),--quick)
 
 docs: $(INSTALLED)
-	@$(BIN)/python -m mkdocs build --quiet --strict && echo "the pages are in site/index.html" >&2
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict && echo "the pages are in site/index.html" >&2
 
 pictures: $(INSTALLED)
 	@$(BIN)/python tools/pictures.py

@@ -99,7 +99,8 @@ def _labelled(dot: _Dot, left: int, refs: str) -> str:
         for sign, key in (("+", "added-records"), ("−", "deleted-records"))  # noqa: RUF001  (the sign, not a hyphen)
         if key in snapshot.summary
     ]
-    said = " ".join([snapshot.operation, *counts, "·", readable_ms(snapshot.timestamp_ms), f"· {snapshot.snapshot_id}"])
+    moment = f"{readable_ms(snapshot.timestamp_ms).partition('.')[0]} UTC"
+    said = " ".join([snapshot.operation, *counts, "·", moment, f"· {snapshot.snapshot_id}"])
     named = f'<tspan font-weight="bold" fill="{dot.color}">{escaped(refs)}</tspan> ' if refs else ""
     return (
         f'<circle cx="{dot.x}" cy="{dot.y}" r="{_RADIUS}" fill="{dot.color}"/>'

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from bergline.arguments import check_list, shown
+from bergline.arguments import check_list, counted, shown
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
@@ -71,8 +71,12 @@ class Refs:
             (name, ref.snapshot_ref_type, ref.snapshot_id, *(getattr(ref, setting) for setting in settings))
             for name, ref in metadata.refs.items()
         ]
-        says = f"{len(self.branches)} branches, {len(self.tags)} tags"
-        return html_block("Refs", says, html_table(("name", "type", "snapshot", *settings), rows), ref_graph(metadata))
+        return html_block(
+            "Refs",
+            counted(len(self), "ref"),
+            html_table(("name", "type", "snapshot", *settings), rows),
+            ref_graph(metadata),
+        )
 
     @property
     def branches(self) -> dict[str, SnapshotRef]:
