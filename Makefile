@@ -34,7 +34,7 @@ help:
 	@echo "make trino   Trino on bergline serve (gets 820 MB; with Java 24 or newer beside the usual one, or in JAVA_HOME)"
 	@echo "make flink   Flink on bergline serve (gets 600 MB)"
 	@echo "make dbt     a dbt project on a lake (gets dbt, into an environment of its own)"
-	@echo "make bench   bergline next to its peers: a report in bench/report.md and its plot; QUICK=1 takes about a minute"
+	@echo "make bench   bergline next to its peers: a report in bench/report.md and its plot; QUICK=1 runs the short ones"
 	@echo "make docs    the documentation as a site, in ./site"
 	@echo "make pictures  the pictures of the console in the documentation (with chromium)"
 
