@@ -52,7 +52,13 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.globals["link"] = link
-        self._environment.filters |= {"size": size, "number": number, "moment": moment, "age": age}
+        self._environment.filters |= {
+            "size": size,
+            "number": number,
+            "moment": moment,
+            "age": age,
+            "tojson_text": json_text,
+        }
 
     def html(self, page: Page, frame: Frame) -> str:
         """A page as a whole document."""
@@ -92,6 +98,11 @@ def age(milliseconds: int | None, now_ms: int) -> str:
             count = seconds // unit
             return f"{count} {name}{'' if count == 1 else 's'} ago"
     return "just now"
+
+
+def json_text(value: Any) -> str:
+    """A nested value as text, which is escaped like any other."""
+    return msgspec.json.encode(value).decode()
 
 
 def json_bytes(values: Any) -> bytes:
