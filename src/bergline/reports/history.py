@@ -89,6 +89,14 @@ class TableHistory(msgspec.Struct, frozen=True):
     lanes: int
     """How many lanes there are."""
 
+    def part(self, first: int, count: int) -> "TableHistory":
+        """Some entries, with the edges that are seen beside them; rows and lanes stay what they are."""
+        entries = self.entries[first : first + count]
+        last = first + len(entries)
+        edges = tuple(e for e in self.edges if e.child_row < last and e.parent_row >= first)
+        lanes = [e.lane for e in entries] + [max(e.child_lane, e.parent_lane) for e in edges]
+        return TableHistory(entries, edges, max(lanes, default=-1) + 1)
+
     def passing(self) -> Iterator[tuple[int, ...]]:
         """For each entry, the lanes other than its own that a line passes or reaches it on, in order."""
         starting: Mapping[int, list[HistoryEdge]] = _grouped(self.edges)
