@@ -1,10 +1,10 @@
 """What may be done to a table."""
 
 from bergline.console.actions.registry import ACTIONS
-from bergline.console.page import Page, Query, Source, asked_table
+from bergline.console.page import Page, PageQuery, Source, asked_table
 
 
-def actions_page(source: Source, query: Query) -> Page:
+def actions_page(source: Source, query: PageQuery) -> Page:
     """A link to the form of every action."""
     name = asked_table(query)
     actions = [{"key": action.key, "title": action.title} for action in ACTIONS.values()]

@@ -4,13 +4,13 @@ from typing import Any
 
 from bergline.console.actions.form import Answers, age_text
 from bergline.console.actions.review import Action, Review
-from bergline.console.page import Page, Query
+from bergline.console.page import Page, PageQuery
 from bergline.errors import BerglineError
 from bergline.format.metadata.refs import MAIN
 from bergline.table.table import Table
 
 
-def form_page(table: Table, action: Action, given: Query, problem: BerglineError | None = None) -> Page:
+def form_page(table: Table, action: Action, given: PageQuery, problem: BerglineError | None = None) -> Page:
     """The questions of an action, with the answers given so far."""
     refs = table.metadata.refs
     names = sorted(refs, key=lambda name: (name != MAIN, name))
@@ -82,7 +82,7 @@ def done_page(table: Table, action: Action, review: Review, result: str) -> Page
     )
 
 
-def _known(table: Table, action: Action, given: Query) -> dict[str, str]:
+def _known(table: Table, action: Action, given: PageQuery) -> dict[str, str]:
     """What the form of a retention begins with: the settings that the ref has."""
     ref = table.metadata.refs.get(given.get("ref", ""))
     if action.key != "set-retention" or ref is None:

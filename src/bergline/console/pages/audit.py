@@ -7,14 +7,14 @@ from bergline.arguments import shown
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
 from bergline.console.links import name_text, parse_name
-from bergline.console.page import Page, Query, Source
+from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.lake.lake import Lake
 
 DEFAULT_ENTRIES, MOST_ENTRIES = 100, 1000
 
 
-def audit_page(source: Source, query: Query) -> Page:
+def audit_page(source: Source, query: PageQuery) -> Page:
     """Changes made through a server, newest first: all, of one table or of one principal."""
     name = parse_name(query["name"]) if query.get("name") else None
     who = query.get("who", "").strip() or None

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bergline.arguments import shown
-from bergline.console.page import Page, Query, Source, asked_table
+from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
 from bergline.table.scans.scan import TableScan
@@ -21,7 +21,7 @@ _LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 100, 8
 _SAFE = 2**53
 
 
-def rows_page(source: Source, query: Query) -> Page:
+def rows_page(source: Source, query: PageQuery) -> Page:
     """Some rows; what is wrong with the filter stands beside it, what cannot be read in place of the rows."""
     table = source.lake.load_table(asked_table(query))
     values: dict[str, Any] = {

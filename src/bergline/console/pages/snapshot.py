@@ -3,11 +3,11 @@
 import re
 
 from bergline.arguments import shown
-from bergline.console.page import Page, Query, Source, asked_table
+from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import InvalidInputError
 
 
-def snapshot_page(source: Source, query: Query) -> Page:
+def snapshot_page(source: Source, query: PageQuery) -> Page:
     """A snapshot by its id; NotFoundError if the table has none with it."""
     table = source.lake.load_table(asked_table(query))
     text = query.get("id", "")
