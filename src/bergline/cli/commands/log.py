@@ -16,7 +16,7 @@ from bergline.cli.output.graph import draw_graph
 from bergline.cli.output.rows import AsJson, notice, print_json, print_texts
 from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
-from bergline.reports.history import TableHistory, HistoryEntry, HistoryRef, table_history
+from bergline.reports.history import HistoryEntry, HistoryRef, TableHistory, table_history
 from bergline.reports.units import render_age
 from bergline.table.table import Table
 
