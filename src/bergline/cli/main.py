@@ -38,6 +38,7 @@ COMMANDS = {
     "explain-expiry": ListedCommand("explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN),
     "maintain": ListedCommand("maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
+    "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
     "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
 }

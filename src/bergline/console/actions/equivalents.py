@@ -26,16 +26,25 @@ def call(procedure: str, table: TableName, **named: str | int | bool | dt.dateti
     return f"CALL system.{procedure}({', '.join(parts)})"
 
 
-def command(*words: str, **options: object) -> str:
-    """A command, with options that are None or False left out; a flag is True."""
-    line = ["bergline", *words]
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            line.append(option)
-        elif value is not None and value is not False:
-            line += [option, str(value)]
+def command(verbs: str, *names: str, **options: object) -> str:
+    """A command for some names; options that are None or False are left out, True is a flag, a list is repeated."""
+    line = ["bergline", *verbs.split()]
+    is_option_like = any(name.startswith("-") for name in names)
+    given = [word for key, value in options.items() for word in _option(key, value)]
+    line += [*given, "--", *names] if is_option_like else [*names, *given]
     return shlex.join(line)
+
+
+def _option(key: str, value: object) -> list[str]:
+    option = f"--{key.replace('_', '-')}"
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    if isinstance(value, list):
+        return [word for one in value for word in _option(key, one)]
+    text = str(value)
+    return [f"{option}={text}"] if text.startswith("-") else [option, text]
 
 
 def _literal(value: object) -> str:

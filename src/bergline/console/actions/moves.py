@@ -24,7 +24,7 @@ def _review_fast_forward(table: Table, answers: Answers, _now_ms: int) -> Review
         Equivalents(
             python_call(table.name, "refs.fast_forward", branch, to=to),
             call("fast_forward", table.name, branch=branch, to=to),
-            command("branch", "fast-forward", str(table.name), branch, to),
+            command("branch fast-forward", str(table.name), branch, to=to),
         ),
     )
 
@@ -53,7 +53,7 @@ def _review_merge(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, "refs.merge", branch, into=into, squash=squash or None),
             call("merge", table.name, branch=branch, into=into, squash=squash or None),
-            command("branch", "merge", str(table.name), branch, into=into, squash=squash),
+            command("branch merge", str(table.name), branch, into=into, squash=squash),
         ),
     )
 
@@ -79,7 +79,7 @@ def _review_rollback(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, "refs.rollback", branch, to=to),
             call("rollback_to_snapshot", table.name, snapshot_id=target) if is_main else None,
-            command("branch", "rollback", str(table.name), branch, str(to), yes=True),
+            command("branch rollback", str(table.name), branch, to=to, yes=True),
         ),
     )
 

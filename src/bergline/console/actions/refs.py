@@ -39,7 +39,7 @@ def _review_create_branch(table: Table, answers: Answers, _now_ms: int) -> Revie
         Equivalents(
             python_call(table.name, "refs.create_branch", name, at=at, **settings),
             _sql(table, "CREATE BRANCH", name, at, settings),
-            command("branch", "create", str(table.name), name, at=at, **_options(settings)),
+            _command("branch create", table, name, settings, at=at),
         ),
     )
 
@@ -56,7 +56,7 @@ def _review_create_tag(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, "refs.create_tag", name, at=at, **settings),
             _sql(table, "CREATE TAG", name, at, settings),
-            command("tag", "create", str(table.name), name, at=at, **_options(settings)),
+            _command("tag create", table, name, settings, at=at),
         ),
     )
 
@@ -72,7 +72,7 @@ def _review_rename(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, f"refs.rename_{kind}", name, to=to),
             None,
-            command(kind, "rename", str(table.name), name, to),
+            command(f"{kind} rename", str(table.name), name, to),
         ),
     )
 
@@ -95,7 +95,7 @@ def _review_drop(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, f"refs.drop_{kind}", name),
             alter(table.name, f"DROP {kind.upper()} {quoted_name(name)}"),
-            command(kind, "drop", str(table.name), name, yes=True),
+            command(f"{kind} drop", str(table.name), name, yes=True),
         ),
     )
 
@@ -125,7 +125,7 @@ def _review_retention(table: Table, answers: Answers, _now_ms: int) -> Review:
         Equivalents(
             python_call(table.name, "refs.set_retention", name, **settings, clear=cleared or None),
             None if cleared else _sql(table, f"REPLACE {kind.upper()}", name, ref.snapshot_id, settings),
-            command(kind, "retention", str(table.name), name, **_options(settings)),
+            _command(f"{kind} retention", table, name, settings, clear=_cleared_options(cleared)),
         ),
     )
 
@@ -213,22 +213,20 @@ def _sql_age(milliseconds: int | None) -> str | None:
     return next((f"{milliseconds // unit} {name}" for unit, name in _UNITS if milliseconds % unit == 0), None)
 
 
-def _options(settings: dict[str, int | None]) -> dict[str, object]:
-    """The settings as options of the command line."""
-    names = {
-        "min_snapshots_to_keep": "keep_snapshots",
-        "max_snapshot_age_ms": "max_snapshot_age",
-        "max_ref_age_ms": "max_ref_age",
-    }
-    return {
-        names[key]: value if value is None or key == "min_snapshots_to_keep" else _command_age(value)
-        for key, value in settings.items()
-    }
+def _command(verb: str, table: Table, name: str, settings: dict[str, int | None], **more: object) -> str | None:
+    """The command; None where the command line cannot say it, because it counts whole minutes."""
+    options: dict[str, object] = {"min_snapshots_to_keep": settings.get("min_snapshots_to_keep")}
+    for key in ("max_snapshot_age_ms", "max_ref_age_ms"):
+        age = _sql_age(settings.get(key))
+        if age is None:
+            return None
+        number, _, unit = age.partition(" ")
+        options[key.removesuffix("_ms")] = f"{number}{unit[0].lower()}" if age else None
+    return command(verb, str(table.name), name, **more, **options)
 
 
-def _command_age(milliseconds: int) -> str:
-    units = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms"))
-    return next(f"{milliseconds // unit}{name}" for unit, name in units if milliseconds % unit == 0)
+def _cleared_options(cleared: list[str]) -> list[str]:
+    return [key.removesuffix("_ms").replace("_", "-") for key in cleared]
 
 
 CREATE_BRANCH = Action(

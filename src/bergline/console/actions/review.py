@@ -23,11 +23,11 @@ RefCall = Callable[[Refs], MergeResult | None]
 
 
 class Equivalents(msgspec.Struct, frozen=True):
-    """The same action elsewhere; None where there is no statement for it."""
+    """The same action elsewhere; None where there is no statement or command for it."""
 
     python: str
     sql: str | None
-    command: str
+    command: str | None
 
 
 class Section(msgspec.Struct, frozen=True):

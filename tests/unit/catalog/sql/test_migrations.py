@@ -13,8 +13,8 @@ from disks import mounted, remount_read_only
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import database as sql_database
 from bergline.catalog.sql.migrations import MIGRATIONS, Migration
-from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
@@ -155,7 +155,8 @@ def test_older_audit_log_gets_a_column_for_conflicts_and_keeps_its_rows(database
     database.use()
     database.run("ALTER TABLE bergline_audit DROP COLUMN conflict", "DELETE FROM bergline_layout WHERE version = 4")
     database.run(
-        "INSERT INTO bergline_audit (catalog_name, at_ms, principal, operation, resource) VALUES ('lake', 1, 'a', 'b', 'c')"
+        "INSERT INTO bergline_audit (catalog_name, at_ms, principal, operation, resource) "
+        "VALUES ('lake', 1, 'a', 'b', 'c')"
     )
     store = database.open_store()
     assert not store.database.has_audit_log()
