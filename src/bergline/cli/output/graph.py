@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from bergline.reports.history import History
+from bergline.reports.history import TableHistory
 
 
-def draw_graph(history: History) -> Iterator[tuple[str, int | None]]:
+def draw_graph(history: TableHistory) -> Iterator[tuple[str, int | None]]:
     """The lines of a graph, newest first: each with the row of the snapshot that it shows, or None between two."""
     reached = defaultdict(set)  # by row, the lanes of the lines that end there
     for edge in history.edges:

@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 import msgspec
 
+from bergline.console.graph import graph_markup
 from bergline.console.links import link
 from bergline.console.page import Page
 from bergline.table.expiry.plan import size_text
@@ -51,7 +52,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals["link"] = link
+        self._environment.globals |= {"link": link, "graph": graph_markup}
         self._environment.filters |= {
             "size": size,
             "number": number,
