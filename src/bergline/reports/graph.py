@@ -103,7 +103,7 @@ class _Drawing:
             parts.append(label)
             at += width + _LETTER
         text = " ".join([entry.operation[:_LONGEST_TEXT], *_changes(entry)])
-        rest = " · ".join([_moment(entry.timestamp_ms), *_short(_who(entry)), *_marks(entry)])
+        rest = " · ".join([_moment(entry.timestamp_ms), *_short(_who(entry)), *_marks(entry), str(entry.snapshot_id)])
         parts.append(
             f'<text x="{at:.0f}" y="{y + 4}" {_TEXT} unicode-bidi="plaintext">{_escaped(text)}'
             f'<tspan class="muted" dx="8" fill-opacity="0.75">{_escaped(rest)}</tspan></text>'

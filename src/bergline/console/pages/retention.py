@@ -14,14 +14,20 @@ from bergline.table.expiry.reasons import duration_text
 
 _SNAPSHOTS = 200
 _MOST = 10**8
+_MOST_WORKED_OUT = 1000
+"""Each snapshot is a file to read."""
 
 
 def retention_page(source: Source, query: PageQuery) -> Page:
-    """What expiry would do now; `only=removed` leaves out the snapshots that stay."""
+    """What expiry would do now; `only=removed` leaves out the snapshots that stay.
+
+    The files of very many snapshots are worked out only with `files=1`.
+    """
     found = found_table(source, query)
     if found.table is None:
         return broken_page(found)
-    report = retention_report(found.table, source.now_ms)
+    files = query.get("files") == "1" or len(found.table.metadata.snapshots) <= _MOST_WORKED_OUT
+    report = retention_report(found.table, source.now_ms, files=files)
     only_removed = query.get("only") == "removed"
     snapshots = [s for s in report.snapshots if not (only_removed and s.kept)]
     offset = asked_number(query, "offset", 0, _MOST)
@@ -36,6 +42,8 @@ def retention_page(source: Source, query: PageQuery) -> Page:
         "shown_count": len(snapshots),
         "removed_snapshots": report.removed_snapshots,
         "removed_refs": report.removed_refs,
+        "files": query.get("files", ""),
+        "files_read": files,
         "deleted": plain(report.deleted),
         "deleted_by_kind": [{"kind": str(kind), **plain(amount)} for kind, amount in report.deleted_by_kind],
         **pages_around(offset, _SNAPSHOTS, len(snapshots)),
