@@ -18,7 +18,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.markup import html_block, html_table
+from bergline.notebook import drawn
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.retry import Timing
@@ -30,7 +30,6 @@ from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintenance import TableMaintenance
 from bergline.table.merges import TableMerges
 from bergline.table.metadata_updates import TableMetadataUpdates
-from bergline.table.ref_graph import ref_graph
 from bergline.table.references.changed_rows import Changelog, changes_between
 from bergline.table.references.refs import Refs
 from bergline.table.scans.append_scan import AppendScan
@@ -63,17 +62,7 @@ class Table:
         return f"Table({str(self.name)!r}, {self.metadata_location!r}{inside})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: columns, partitions, and the graph of branches and tags."""
-        metadata, partitioned = self.metadata, {f.source_id: f"{f.transform}" for f in self.spec.fields}
-        columns = [
-            (f.id, f.name, f.type, "required" if f.required else None, partitioned.get(f.id), f.doc)
-            for f in self.schema.fields
-        ]
-        totals = {} if self.current_snapshot is None else self.current_snapshot.summary
-        rows = f", {totals['total-records']} rows in main" if "total-records" in totals else ""
-        says = f"format version {metadata.format_version}, {len(metadata.snapshots):,} snapshots{rows}, {self.location}"
-        names = ("id", "column", "type", "", "partitioned by", "comment")
-        return html_block(f"Table {self.name}", says, html_table(names, columns), ref_graph(metadata))
+        return drawn("table_html", self)
 
     @property
     def name(self) -> TableName:

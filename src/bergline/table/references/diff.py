@@ -12,7 +12,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import render_type
 from bergline.io.fileio import FileIO
-from bergline.markup import html_block, html_table
+from bergline.notebook import drawn
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
 from bergline.table.scans.version import resolve_version
@@ -76,18 +76,7 @@ class RefDiff(msgspec.Struct, frozen=True):
         return "\n  ".join([*lines, *self.schema_changes])
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first line of the text, partitions and columns as tables."""
-        counts = PartitionDiff.__struct_fields__[2:]
-        partitions = [
-            (p.partition or "all rows", *(getattr(p, name) or None for name in counts)) for p in self.partitions
-        ]
-        names = ("partition", *(name.replace("_", " ") for name in counts))
-        return html_block(
-            "Difference",
-            str(self).partition("\n")[0],
-            html_table(names, partitions) if partitions else "",
-            html_table(("columns",), [(change,) for change in self.schema_changes]) if self.schema_changes else "",
-        )
+        return drawn("diff_html", self)
 
     def to_arrow(self) -> pa.Table:
         """The partitions as rows."""

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from bergline.arguments import check_list, counted, shown
+from bergline.arguments import check_list, shown
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.markup import html_block, html_table
+from bergline.notebook import drawn
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
-from bergline.table.ref_graph import ref_graph
 from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
 from bergline.table.references.merge import Merge, MergeResult
@@ -64,19 +63,7 @@ class Refs:
         return f"Refs({', '.join(f'{r.snapshot_ref_type} {n!r}' for n, r in self._metadata().refs.items())})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: every ref with its retention, and the graph."""
-        metadata = self._metadata()
-        settings = ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
-        rows = [
-            (name, ref.snapshot_ref_type, ref.snapshot_id, *(getattr(ref, setting) for setting in settings))
-            for name, ref in metadata.refs.items()
-        ]
-        return html_block(
-            "Refs",
-            counted(len(self), "ref"),
-            html_table(("name", "type", "snapshot", *settings), rows),
-            ref_graph(metadata),
-        )
+        return drawn("refs_html", self._metadata())
 
     @property
     def branches(self) -> dict[str, SnapshotRef]:

@@ -15,7 +15,7 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.markup import html_block, html_table
+from bergline.notebook import drawn
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.read.reader import read_batches, read_plan
 from bergline.parquet.write.input_rows import bytes_inside
@@ -55,13 +55,7 @@ class TableScan:
             self._columns = select_columns(metadata, version.schema, names)
 
     def _repr_html_(self) -> str:
-        """For notebooks: what is read, from metadata alone; rows are read when they are asked for."""
-        version = self.version
-        snapshot = "no snapshot" if version.snapshot_id is None else f"snapshot {version.snapshot_id}"
-        where = "" if self._filter == ALWAYS_TRUE else f", where {self._filter}"
-        says = f"{snapshot}{f' of branch `{version.branch}`' if version.branch else ''}{where}"
-        columns = html_table(("column", "type"), [(field.name, field.type) for field in self._columns.fields])
-        return html_block("Scan", says, columns)
+        return drawn("scan_html", self)
 
     @property
     def metadata(self) -> TableMetadata:
