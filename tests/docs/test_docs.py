@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from doc_examples import output_of, output_of_example, page
 from pyspark.sql import SparkSession
 from rows import order_rows
 from support_path import ROOT
@@ -16,7 +17,7 @@ import bergline.errors
 from bergline import Lake, Table
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
-from bergline.cli.main import app
+from bergline.cli.main import COMMANDS
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.spark.streaming.options import STREAM_OPTIONS
@@ -27,25 +28,6 @@ from bergline.table.inspection.metadata_tables import METADATA_TABLES
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
-
-
-def page(name: str) -> str:
-    return (ROOT / "docs" / name).read_text()
-
-
-def output_of_example(name: str, directory: Path) -> str:
-    """What the one example of a page prints, run in a process of its own."""
-    (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
-    return output_of(example, directory)
-
-
-def output_of(example: str, directory: Path) -> str:
-    """What Python prints, run in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=directory, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -340,7 +322,7 @@ def test_every_statement_is_documented(head: str) -> None:
     assert any(words <= line for line in lines)
 
 
-@pytest.mark.parametrize("name", [c.name or c.callback.__name__ for c in app.registered_commands if c.callback])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_documented(name: str) -> None:
     assert f"| `bergline {name}" in page("reference/cli.md")
 

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
-from bergline.catalog.sql.records_layout import AUDIT_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
 from bergline.errors import UnsupportedError
 
 _OWN = sa.MetaData()
@@ -91,6 +91,14 @@ def _create_bin(connection: sa.Connection) -> None:
     BIN_LAYOUT.create_all(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit, _create_bin)
+def _add_conflicts(connection: sa.Connection) -> None:
+    """Add the column for conflicts to audit logs that lack it."""
+    if all(column["name"] != "conflict" for column in sa.inspect(connection).get_columns(AUDIT.name)):
+        connection.execute(sa.text(f"ALTER TABLE {AUDIT.name} ADD COLUMN conflict TEXT"))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit, _create_bin, _add_conflicts)
+AUDIT_VERSION = MIGRATIONS.index(_add_conflicts) + 1
+"""From which on the audit log is as it is now."""
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
 """The version that introduced a server's records."""

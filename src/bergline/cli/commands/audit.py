@@ -1,0 +1,86 @@
+"""`bergline audit`: who changed what through a server."""
+
+import re
+import sys
+import time
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.sql.records import AuditEntry
+from bergline.cli.durations import parse_duration, render_time
+from bergline.cli.opening import LakeOptions, with_lake
+from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.records import open_records
+from bergline.sql.text.timestamps import moment_ms, parse_moment
+
+app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
+
+_AGE = re.compile(r"[0-9]+[mhd]")
+_COLUMNS = pa.schema(
+    [(name, pa.string()) for name in ("at", "who", "operation", "resource", "agent", "metadata_location")]
+)
+
+
+@app.command("list")
+@with_lake
+def list_changes(
+    options: LakeOptions,
+    *,
+    table: Annotated[str | None, typer.Option(help="Only changes of this table or view, e.g. db.orders.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only changes with the token of this name.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List changes, newest first: time, principal, operation, resource, client and metadata location."""
+    since_ms = None if since is None else _since_ms(since)
+    resources = () if table is None else _resources(table)
+    with open_records(options) as records:
+        found = records.newest_audit(limit, resources=resources, principal=who, since_ms=since_ms)
+    print_rows(pa.Table.from_pylist([_row(entry) for entry in found], schema=_COLUMNS), as_json)
+
+
+@app.command()
+@with_lake
+def prune(
+    options: LakeOptions,
+    *,
+    older_than: Annotated[str, typer.Option(help="Age from which rows are deleted, e.g. 90d, 12h or 30m.")],
+) -> None:
+    """Delete old rows for good, and print how many."""
+    before_ms = _now_ms() - 1000 * parse_duration(older_than)
+    with open_records(options) as records:
+        removed = records.prune_audit(before_ms)
+    sys.stdout.write(f"{removed}\n")
+
+
+def _since_ms(text: str) -> int:
+    if _AGE.fullmatch(text):
+        return _now_ms() - 1000 * parse_duration(text)
+    return moment_ms(parse_moment(text), "UTC")
+
+
+def _resources(table: str) -> tuple[str, ...]:
+    """A table or view as the server records it."""
+    name = parse_table_name(table)
+    return tuple(f"{kind}/{'.'.join(name.namespace)}/{name.name}" for kind in ("table", "view"))
+
+
+def _row(entry: AuditEntry) -> dict[str, str | None]:
+    return {
+        "at": render_time(entry.at_ms),
+        "who": entry.principal,
+        "operation": entry.operation,
+        "resource": entry.resource,
+        "agent": entry.agent,
+        "metadata_location": entry.metadata_location,
+    }
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,108 @@
+"""`bergline serve`: a lake for every engine, over the Iceberg REST protocol."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from bergline.cli.durations import parse_duration
+from bergline.cli.opening import LakeOptions, open_or_create, with_lake
+from bergline.errors import UnsupportedError
+from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
+from bergline.server.http.settings import ServerSettings
+
+try:
+    from bergline.server.opening import VendingConfig, open_server
+    from bergline.server.start import serve as serve_lake
+except ModuleNotFoundError as error:
+    if error.name not in {"httptools", "jinja2", "starlette", "uvicorn"}:
+        raise
+    _IS_INSTALLED = False
+else:
+    _IS_INSTALLED = True
+
+
+app = typer.Typer()
+
+
+@app.command()
+@with_lake
+def serve(
+    options: LakeOptions,
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback requires tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8181,
+    allow_location: Annotated[
+        list[str] | None,
+        typer.Option(help="A further location where tables may be, e.g. s3://bucket/old; may be repeated."),
+    ] = None,
+    namespace_separator: Annotated[
+        str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option(help="Accept requests without tokens, from other machines too.")] = False,
+    vend_credentials: Annotated[
+        bool,
+        typer.Option(help="Vend the server's own credentials for the object store to clients that ask for them."),
+    ] = False,
+    assume_role: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARN", help="Vend credentials of this AWS role instead, temporary and for one table each."
+        ),
+    ] = None,
+    credentials_lifetime: Annotated[str, typer.Option(help="Lifetime of the role's credentials, 15m to 12h.")] = "1h",
+    max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
+    body_timeout: Annotated[int, typer.Option(help="Seconds to receive a body.", min=1)] = 30,
+    request_timeout: Annotated[int, typer.Option(help="Seconds to respond.", min=1)] = 120,
+    threads: Annotated[
+        int, typer.Option(help="Requests processed at once: as many reads, and as many changes.", min=1, max=1024)
+    ] = 16,
+    max_waiting_commits: Annotated[
+        int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
+    ] = 100,
+    max_connections: Annotated[int, typer.Option(help="Connections at once.", min=1)] = 1000,
+    max_metadata_mib: Annotated[
+        int, typer.Option(help="The largest metadata file of a table or view, decompressed, in MiB.", min=1, max=1024)
+    ] = 256,
+    files_per_plan: Annotated[
+        int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
+    ] = 5000,
+    drop_retention: Annotated[
+        str | None,
+        typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
+    ] = None,
+) -> None:
+    """Serve a lake to every engine: an Iceberg REST catalog."""
+    if not _IS_INSTALLED:
+        raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
+    settings = options.settings()
+    opening = partial(
+        open_server,
+        settings.catalog or DEFAULT_CATALOG,
+        warehouse=settings.warehouse,
+        name=settings.name or DEFAULT_NAME,
+        properties=settings.properties,
+        places=allow_location or (),
+        separator=namespace_separator,
+        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime))
+        if vend_credentials or assume_role
+        else None,
+        limits=ServerSettings(
+            max_body_bytes=max_body_mib * 1024 * 1024,
+            body_timeout_s=body_timeout,
+            request_timeout_s=request_timeout,
+            threads=threads,
+            max_waiting_commits=max_waiting_commits,
+            max_connections=max_connections,
+            max_metadata_bytes=max_metadata_mib * 1024 * 1024,
+            files_per_plan=files_per_plan,
+            drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
+        ),
+    )
+    serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

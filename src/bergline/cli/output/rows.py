@@ -1,0 +1,73 @@
+"""What a command found, on stdout: a table for people, or JSON."""
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+_PIPE_WIDTH = 100_000
+
+
+def print_rows(rows: pa.Table, as_json: bool) -> None:
+    """Print rows; values are never truncated."""
+    if as_json:
+        print_json([_json_row(row) for row in rows.to_pylist()])
+        return
+    print_table(rows.column_names, [["" if v is None else _text(v) for v in row.values()] for row in rows.to_pylist()])
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document; ids of snapshots, which are above 2^53, must be texts already."""
+    sys.stdout.write(f"{msgspec.json.encode(value).decode()}\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines as they are."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def print_texts(texts: Iterable[Text]) -> None:
+    """Print lines with their colors, which a pipe does not get; long ones are not broken."""
+    console = Console(highlight=False, soft_wrap=True)
+    for text in texts:
+        console.print(text)
+
+
+def notice(text: str) -> None:
+    """Say something on stderr, behind what was printed."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> None:
+    """Print texts in columns, some of them to the right."""
+    shown = RichTable(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(columns):
+        shown.add_column(Text(name), overflow="fold", justify="right" if i in right else "left")
+    for row in rows:
+        shown.add_row(*map(Text, row))
+    # values are never truncated: a terminal folds long ones, a pipe gets whole lines
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
+
+
+def _json_row(row: dict[str, object]) -> dict[str, object]:
+    """A row with snapshot ids as text: browsers round numbers above 2^53."""
+    return {
+        key: str(value)
+        if isinstance(value, int) and key.endswith("_id")
+        else dict(value)
+        if isinstance(value, list)
+        else value
+        for key, value in row.items()
+    }
+
+
+def _text(value: object) -> str:
+    return ", ".join(f"{k}={v}" for k, v in value) if isinstance(value, list) else str(value)
