@@ -10,7 +10,7 @@ from bergline.console.pages.values import (
     table_values,
 )
 from bergline.reports.retention import RefRetention, retention_report
-from bergline.table.expiry.reasons import duration_text
+from bergline.reports.units import render_duration
 
 _SNAPSHOTS = 200
 _MOST = 10**8
@@ -33,7 +33,7 @@ def retention_page(source: Source, query: PageQuery) -> Page:
     offset = asked_number(query, "offset", 0, _MOST)
     values = {
         **table_values(source, found.table, report.problems),
-        "max_snapshot_age": None if report.max_snapshot_age_ms is None else _age(report.max_snapshot_age_ms),
+        "max_snapshot_age": None if report.max_snapshot_age_ms is None else render_duration(report.max_snapshot_age_ms),
         "min_snapshots_to_keep": report.min_snapshots_to_keep,
         "refs": [_ref(line) for line in report.refs],
         "only": "removed" if only_removed else "",
@@ -63,10 +63,6 @@ def _ref(line: RefRetention) -> dict[str, object]:
         "pinned": plain(line.pinned),
         "head_bytes": line.head_bytes,
         "min_snapshots_to_keep": ref.min_snapshots_to_keep,
-        "max_snapshot_age": None if ref.max_snapshot_age_ms is None else _age(ref.max_snapshot_age_ms),
-        "max_ref_age": None if ref.max_ref_age_ms is None else _age(ref.max_ref_age_ms),
+        "max_snapshot_age": None if ref.max_snapshot_age_ms is None else render_duration(ref.max_snapshot_age_ms),
+        "max_ref_age": None if ref.max_ref_age_ms is None else render_duration(ref.max_ref_age_ms),
     }
-
-
-def _age(milliseconds: int) -> str:
-    return duration_text(milliseconds) if milliseconds else "0 ms"
