@@ -67,8 +67,8 @@ def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:
     moment = None if older_than_ms is None else dt.datetime.fromtimestamp(older_than_ms / 1000, dt.UTC)
     return Review(
         (
-            f"{counted(len(removed), 'snapshot')} and {counted(len(planned.decision.removed_refs), 'ref')} are removed",
-            f"{deleted} that only they needed are deleted for good",
+            f"removes {counted(len(removed), 'snapshot')} and {counted(len(planned.decision.removed_refs), 'ref')}",
+            f"deletes for good what only they needed: {deleted}",
         ),
         Equivalents(
             python_call(table.name, "expire", older_than=moment, retain_last=retain_last),

@@ -73,7 +73,7 @@ def _review_rollback(table: Table, answers: Answers, _now_ms: int) -> Review:
         _heads(branch, *([to] if isinstance(to, str) else [])),
         lambda result: (
             _moved(branch, result),
-            f"{counted(len(left), 'snapshot')} are no longer in its history: {undone}" if left else "nothing is undone",
+            f"leaves {counted(len(left), 'snapshot')} out of its history: {undone}" if left else "nothing is undone",
             "no file is deleted before the next expiry",
         ),
         Equivalents(
