@@ -19,7 +19,7 @@ _MOST_WORKED_OUT = 1000
 
 
 def retention_page(source: Source, query: PageQuery) -> Page:
-    """What expiry would do now; `only=removed` leaves out the snapshots that stay.
+    """What expiry would do now; `which=removed` leaves out the snapshots that stay.
 
     The files of very many snapshots are worked out only with `files=1`.
     """
@@ -28,7 +28,7 @@ def retention_page(source: Source, query: PageQuery) -> Page:
         return broken_page(found)
     files = query.get("files") == "1" or len(found.table.metadata.snapshots) <= _MOST_WORKED_OUT
     report = retention_report(found.table, source.now_ms, files=files)
-    only_removed = query.get("only") == "removed"
+    only_removed = query.get("which") == "removed"
     snapshots = [s for s in report.snapshots if not (only_removed and s.kept)]
     offset = asked_number(query, "offset", 0, _MOST)
     values = {
@@ -36,7 +36,7 @@ def retention_page(source: Source, query: PageQuery) -> Page:
         "max_snapshot_age": None if report.max_snapshot_age_ms is None else render_duration(report.max_snapshot_age_ms),
         "min_snapshots_to_keep": report.min_snapshots_to_keep,
         "refs": [_ref(line) for line in report.refs],
-        "only": "removed" if only_removed else "",
+        "which": "removed" if only_removed else "",
         "snapshots": plain(snapshots[offset : offset + _SNAPSHOTS]),
         "snapshot_count": len(report.snapshots),
         "shown_count": len(snapshots),

@@ -34,7 +34,7 @@ def test_what_expiry_would_remove_is_shown_with_reasons(lake: Lake, kept: Table)
 
 
 def test_only_what_is_removed_can_be_shown(lake: Lake, kept: Table) -> None:
-    shown = show(retention_page, lake, QUERY | {"only": "removed"})
+    shown = show(retention_page, lake, QUERY | {"which": "removed"})
     assert [s["kept"] for s in shown.values["snapshots"]] == [False]
     assert shown.values["snapshots"][0]["snapshot_id"] == str(kept.metadata.snapshots[1].snapshot_id)
 
