@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bergline.arguments import shown
+from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
@@ -26,6 +27,7 @@ def rows_page(source: Source, query: PageQuery) -> Page:
     table = source.lake.load_table(asked_table(query))
     values: dict[str, Any] = {
         "table": str(table.name),
+        "key": name_text(table.name),
         "refs": sorted(table.metadata.refs, key=lambda name: (name != MAIN, name)),
         "ref": query.get("ref") or (None if query.get("snapshot") else MAIN),
         "snapshot": query.get("snapshot") or None,
