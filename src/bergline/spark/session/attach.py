@@ -37,7 +37,7 @@ from bergline.spark.session.configured_lakes import (
 )
 from bergline.spark.session.lake_methods import Replacement, lake_methods
 from bergline.spark.session.session import LakeSession
-from bergline.spark.session.write_scopes import note_clone
+from bergline.spark.statements.write_scopes import note_clone
 from bergline.sql.names.resolve import Current
 
 _NEW_SESSION = "newSession"

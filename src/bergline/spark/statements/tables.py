@@ -15,9 +15,9 @@ from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
-from bergline.spark.session.queries import result_frame
-from bergline.spark.session.session_catalog import SparkSessionCatalog
-from bergline.spark.session.write_scopes import find_scope
+from bergline.spark.statements.queries import result_frame
+from bergline.spark.statements.session_catalog import SparkSessionCatalog
+from bergline.spark.statements.write_scopes import find_scope
 from bergline.spark.views.scopes import no_versions
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch

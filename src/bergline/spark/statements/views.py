@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted_path
 from bergline.spark.runtime.backend import RunSql, SparkBackend
-from bergline.spark.session.queries import create_view
-from bergline.spark.session.tables import Relation, SessionTables
+from bergline.spark.statements.queries import create_view
+from bergline.spark.statements.tables import Relation, SessionTables
 from bergline.spark.views.definitions import (
     check_no_variables,
     check_persistent,
@@ -33,11 +33,11 @@ class SessionViews(SessionTables):
 
     def __init__(self, backend: SparkBackend, lakes: Lakes, run_sql: RunSql) -> None:
         super().__init__(backend, lakes)
-        self._run_sql = run_sql
+        self.run_sql = run_sql
         self._view: ViewScope | None = None
 
     @abstractmethod
-    def _run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
+    def run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query."""
 
     def define_view(self, statement: CreateView | AlterViewAs) -> bool:
@@ -49,7 +49,7 @@ class SessionViews(SessionTables):
             return True
         query = self._read(statement.query, f"view `{definition.scope.views[-1]}`")
         query = msgspec.structs.replace(query, within=(statement.sql.text, statement.start))
-        functions = [row[0] for row in self._run_sql("SHOW USER FUNCTIONS").collect()]
+        functions = [row[0] for row in self.run_sql("SHOW USER FUNCTIONS").collect()]
         check_persistent(query, definition, self.lakes, functions)
         rows = self._query_within(definition.scope, self.lakes.name_of(definition.lake), query)
         check_no_variables(self.backend.plan_text(rows), query, definition)
@@ -66,14 +66,14 @@ class SessionViews(SessionTables):
         if not isinstance(query, Query) or not any(self.lakes.place(use.name) for use in query.tables):
             return False
         head = SqlText(f"CREATE OR REPLACE TEMPORARY VIEW {back_quoted_path(view)} AS ")
-        create_view(self._run_query(query, None), head, self._run_sql)
+        create_view(self.run_query(query, None), head, self.run_sql)
         return True
 
     def _relation(self, name: Name) -> Relation | None:
         """The table or view of a lake that a name means; in the query of a view, also a table of Spark's."""
         sparks = None if self._view is None else self._view.absolute(name, self.lakes)
         if sparks is not None:
-            return self._run_sql(f"TABLE {back_quoted_path(sparks)}")
+            return self.run_sql(f"TABLE {back_quoted_path(sparks)}")
         found = self.lakes.resolve_relation(name)
         if found is None and self._view is not None:
             raise self._view.not_found(name)
@@ -98,7 +98,7 @@ class SessionViews(SessionTables):
         """Run a query as this session would in the scope of a view."""
         inner = copy.copy(self)
         inner.lakes, inner._view = scope.lakes(self.lakes, lake), scope  # noqa: SLF001  (this class)
-        return inner._run_query(query, None)  # noqa: SLF001
+        return inner.run_query(query, None)
 
     def _read(self, sql: SqlText, what: str) -> Query:
         query = analyze(sql, self.backend.read_query)
