@@ -10,6 +10,7 @@ from bergline.lake.lake import Lake
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.statements.frame_arguments import run_with_frames, with_named_frames
+from bergline.spark.statements.functions import SessionFunctions
 from bergline.spark.statements.immediate import ImmediateStatement, constant, immediate_statement
 from bergline.spark.statements.inserts import check_replaces, create_as, insert_rows, insert_several
 from bergline.spark.statements.queries import cache_rows, create_view, no_result, result_frame
@@ -42,9 +43,17 @@ class LakeSession(QuerySession):
     """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
 
     def __init__(
-        self, backend: SparkBackend, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
+        self,
+        backend: SparkBackend,
+        lakes: dict[str, Lake],
+        default: str,
+        current: Current,
+        *,
+        functions: SessionFunctions,
+        run_sql: RunSql,
     ) -> None:
         super().__init__(backend, Lakes(lakes, default, current, SparkEngineContext(backend, run_sql)), run_sql)
+        self.functions = functions
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
@@ -60,9 +69,18 @@ class LakeSession(QuerySession):
         """Whether a text is a query that can name no table of a lake: without USE these have names of several parts."""
         words = text[:_LONGEST_START].split(maxsplit=1)
         is_query = bool(words) and words[0].upper() in _QUERIES and self.lakes.current == Current()
-        return is_query and "." not in text and _IDENTIFIER not in text.lower()
+        return is_query and not self.functions and "." not in text and _IDENTIFIER not in text.lower()
 
     def _run(self, sql: SqlText, args: Any) -> DataFrame:
+        self.forget_states()
+        if not self.functions:
+            return self._run_analyzed(sql, args)
+        with self.functions.as_of_now(self, sql):
+            rows = self._run_analyzed(sql, args)
+        self.functions.note_dropped(self, sql)
+        return rows
+
+    def _run_analyzed(self, sql: SqlText, args: Any) -> DataFrame:
         sql, args = with_identifiers(sql, args, self.lakes, functools.partial(constant, run_sql=self.run_sql))
         statement = self.analyze(sql)
         match statement:
@@ -89,18 +107,20 @@ class LakeSession(QuerySession):
             case TruncateTable():
                 target = self.lakes.resolve(statement.table)
                 if target is not None:
-                    truncate(self, target.table, resolve_write_target(self, target, None))
+                    truncate(self, target.table, resolve_write_target(self, target, None), statement.partition)
                     return no_result(self._spark)
             case CreateTable(query=Query() as query):
                 return create_as(self, statement, query, args)
             case OtherStatement(keyword="BEGIN"):
-                rows = run_script(self, sql, args, functools.partial(self._run, args=args))
+                rows = run_script(self, sql, args, functools.partial(self._run_in_script, script=sql, args=args))
                 if rows is not None:
                     return rows
             case OtherStatement(keyword="EXECUTE"):
                 immediate = immediate_statement(sql, args, self.lakes, self.run_sql, self.analyze)
                 if immediate is not None:
                     return self._run_immediate(immediate)
+            case OtherStatement(keyword="CREATE" | "CREATE FUNCTION") if self.functions.create(self, sql):
+                return no_result(self._spark)
             case OtherStatement():
                 check_not_of_lakes(statement, self.lakes)
             case CreateView() | AlterViewAs():
@@ -111,6 +131,12 @@ class LakeSession(QuerySession):
                 if rows is not None:
                     return rows
         return self.run_sql(sql.text, args)
+
+    def _run_in_script(self, text: SqlText, script: SqlText, args: Any) -> None:
+        """Run a statement of a script, whose functions then read what it has changed."""
+        self._run(text, args)
+        self.forget_states()
+        self.functions.refresh(self, script)
 
     def _run_immediate(self, immediate: ImmediateStatement) -> DataFrame:
         rows = self._run(immediate.statement, immediate.args)

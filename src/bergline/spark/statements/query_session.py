@@ -1,13 +1,14 @@
 """A session that runs queries on the tables and views of its lakes."""
 
+import copy
 import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.spark.reads.scan import read
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace
 from bergline.spark.statements.queries import run_query
 from bergline.spark.statements.stream_reads import stream_rows
@@ -110,6 +111,7 @@ class QuerySession(SessionViews):
             run_sql=self.run_sql,
             head=head,
             places=None if query.parsed is None else {names[use]: self.table_place(use) for use in ours},
+            deferred=self._deferred,
         )
         return found.rows, {use: found.scans[name] for use, name in names.items() if name in found.scans}
 
@@ -136,6 +138,7 @@ class QuerySession(SessionViews):
             head=head,
             parsed=query.parsed,
             places=places,
+            deferred=self._deferred,
         )
         return found.rows, {
             use: found.scans[name] for name, some in uses.items() for use in some if name in found.scans
@@ -153,7 +156,10 @@ class QuerySession(SessionViews):
         check_no_partition_functions(query.sql, self.lakes)
         ours: dict[TableUse, Relation] = {}
         names = {use.name for use in query.tables if use.name[0] not in self.frames}
-        targets = {name: (known or {}).get(name) or self._relation(name) for name in names}
+        known = known or {}
+        for changed in known.values():
+            self._read_as(changed.table)
+        targets = {name: known.get(name) or self._relation(name) for name in names}
         for use in query.tables:
             target = targets.get(use.name)
             if isinstance(target, ViewTarget):
@@ -175,13 +181,9 @@ class QuerySession(SessionViews):
             return {}
         return ours | {use: self.frames[use.name[0]] for use in query.tables if use.name[0] in self.frames}
 
-    def relation_rows(self, query: Query, args: Any) -> dict[TableUse, DataFrame]:
-        """The rows of each lake table of a query, all of them."""
-        sources = {use: self._source(found) for use, found in self.lake_tables(query, args).items()}
-        return {
-            use: read(source, self._spark) if isinstance(source, TableScan) else source
-            for use, source in sources.items()
-        }
+    def table_rows(self, query: Query, use: TableUse, args: Any = None) -> DataFrame:
+        """All rows of a lake table that stands in a query."""
+        return self.rows_of(self.lake_tables(msgspec.structs.replace(query, tables=(use,)), args)[use])
 
     def analyze(self, sql: SqlText) -> Statement:
         """What a statement means, by the parser of the session."""
@@ -204,7 +206,9 @@ class QuerySession(SessionViews):
         known = args if isinstance(args, dict) else None
         text = SqlText(f"SELECT unix_millis(CAST(({expression.text}) AS TIMESTAMP))")
         query = self.analyze(text)
-        rows = self.run_query(query, known) if isinstance(query, Query) else self.run_sql(text.text, known)
+        session = copy.copy(self)
+        session._deferred = None  # noqa: SLF001  (this class)
+        rows = session.run_query(query, known) if isinstance(query, Query) else self.run_sql(text.text, known)
         moment = rows.collect()[0][0]
         if moment is None:
             raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression.text}`")

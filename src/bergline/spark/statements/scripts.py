@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.errors import NotFoundError
@@ -37,6 +36,7 @@ def run_script(session: QuerySession, sql: SqlText, args: Any, run: Callable[[Sq
         return not isinstance(statement, Query) and is_about(statement, text, session.lakes)
 
     def rows(query: Query) -> dict[TableUse, DataFrame | None]:
+        session.forget_states()
         ours = [use for use in query.tables if session.lakes.place(use.name) is not None]
         return {use: _rows(session, query, use, args) for use in ours}
 
@@ -46,7 +46,7 @@ def run_script(session: QuerySession, sql: SqlText, args: Any, run: Callable[[Sq
 def _rows(session: QuerySession, query: Query, use: TableUse, args: Any) -> DataFrame | None:
     """The rows of a table in a script; None for one that does not exist, which the script may create."""
     try:
-        return session.relation_rows(msgspec.structs.replace(query, tables=(use,)), args)[use]
+        return session.table_rows(query, use, args)
     except NotFoundError:
         return None
 

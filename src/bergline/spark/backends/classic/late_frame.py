@@ -17,7 +17,8 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from bergline.catalog.identifiers import TableName
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of
-from bergline.spark.backends.classic.pushed_filters import placeholder, pushed_filters
+from bergline.spark.backends.classic.parsed import analyzed, counting_as, frame_of
+from bergline.spark.backends.classic.pushed_filters import placeholder, placeholder_numbers, pushed_filters
 from bergline.spark.runtime.backend import Read
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.runtime.late_frames import LateMethods, LateRows
@@ -44,8 +45,9 @@ class ClassicLateRows(LateRows, frozen=True):
         scan = self.scan.with_columns(self.extra)
         if not self.conditions:
             return scan
-        (row_filter,) = pushed_filters(self.probe, [scan.table_schema])
-        return scan.where(row_filter)
+        probe = self.probe
+        (number,) = placeholder_numbers(probe)
+        return scan.where(pushed_filters(probe, {number: scan.table_schema})[number])
 
     def with_last(self, condition: Column | None) -> Self:
         """The same with another last condition, if there is one."""
@@ -57,7 +59,7 @@ class ClassicLateRows(LateRows, frozen=True):
         if not self.extra:
             return self.model  # type: ignore[no-any-return]
         columns = read_schema(self.scan.with_columns(self.extra).schema)
-        return with_columns_of(placeholder(self.model.sparkSession, columns), self.model).alias(self.name)
+        return with_columns_of(placeholder(self.model.sparkSession, columns).rows, self.model).alias(self.name)
 
     def _filtered(self, frame: DataFrame) -> DataFrame:
         for condition in self.conditions:
@@ -69,7 +71,7 @@ def classic_late_frame(
     scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str], read: Read
 ) -> DataFrame:
     """The frame of a table before any filter."""
-    model = placeholder(spark, read_schema(scan.schema)).alias(table.name)
+    model = placeholder(spark, read_schema(scan.schema)).rows.alias(table.name)
     return LateFrame(ClassicLateRows(scan, model, table.name, str(table), hidden, read))
 
 
@@ -121,24 +123,9 @@ class LateFrame(LateMethods, ClassicDataFrame):
         return F.col(name) if name in self._late.hidden else getattr(self._late.model, name)
 
 
-def with_columns_of(frame: DataFrame, model: DataFrame) -> ClassicDataFrame:
+def with_columns_of(frame: DataFrame, model: DataFrame) -> DataFrame:
     """The same rows, with columns that count as those of the model; columns after these stay as they are."""
-    spark = frame.sparkSession
-    jvm = spark.sparkContext._jvm  # noqa: SLF001  (what a column counts as cannot be said in public words)
-    catalyst = jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
-    plan, wanted = (f._jdf.queryExecution().analyzed() for f in (frame, model))  # noqa: SLF001
-    sequence, nothing = jvm.PythonUtils.toSeq, jvm.scala.Option.empty()  # type: ignore[union-attr]
-    found, same = plan.output(), wanted.output()
-    columns = []
-    for i in range(found.size()):
-        column = found.apply(i)
-        if i < same.size():
-            identity = same.apply(i).exprId()
-            column = catalyst.expressions.Alias(column, column.name(), identity, sequence([]), nothing, sequence([]))
-        columns.append(column)
-    project = catalyst.plans.logical.Project(sequence(columns), plan)
-    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project)  # type: ignore[union-attr]  # noqa: SLF001
-    return ClassicDataFrame(rows, spark)
+    return frame_of(counting_as(analyzed(frame), analyzed(model).output(), frame.sparkSession), frame.sparkSession)
 
 
 def resolved_condition(filtered: DataFrame) -> Column | None:

@@ -26,6 +26,7 @@ from bergline.spark.runtime.backend import (
     TAKES_ALL,
     Aggregate,
     BatchSink,
+    DeferredRows,
     LoadRequest,
     PatchedClasses,
     Read,
@@ -33,6 +34,7 @@ from bergline.spark.runtime.backend import (
     SaveMode,
     SaveRequest,
     Script,
+    SqlFunction,
     StreamRequest,
     TablePlace,
     TableQuery,
@@ -222,6 +224,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
+    def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
+        return None
+
+    def deferred_filters(self, rows: DeferredRows) -> Mapping[int, Predicate]:
+        return {}
+
+    def with_files(self, rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
+        return rows
+
     def sql_formatter(self) -> Formatter:
         formatter: Formatter = connect_classes().formatter(self.spark)
         return formatter
@@ -240,6 +251,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         args: Any,
     ) -> DataFrame:
         raise UnsupportedError("cannot run a script on lake tables over Spark Connect")
+
+    def read_function(self, sql: SqlText) -> SqlFunction | None:
+        return None
 
     @property
     def keeps_relations(self) -> bool:
@@ -261,9 +275,9 @@ class ConnectPushdown:
     def __init__(self, query: TableQuery) -> None:
         self._query = query
 
-    def filters(self) -> Mapping[str, Predicate]:
+    def filters(self) -> Mapping[str | int, Predicate]:
         schemas = {name: scan.table_schema for name, scan in self._query.scans.items()}
-        return known_filters(self._query.query.text, schemas)
+        return dict(known_filters(self._query.query.text, schemas).items())
 
-    def used_columns(self, name: str) -> frozenset[str] | None:
+    def used_columns(self, name: str | int) -> frozenset[str] | None:
         return None
