@@ -19,10 +19,9 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from bergline.catalog.identifiers import TableName
     from bergline.sql.queries.query import OtherStatement, Query
     from bergline.sql.rewrite.tables import RewrittenQuery
-    from bergline.sql.text.tokens import SqlText
+    from bergline.sql.text.tokens import Name, SqlText
     from bergline.table.scans.scan import TableScan
 
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -324,11 +323,15 @@ class SparkBackend(Protocol):
         """Why Spark's own reader cannot open files on S3; None if it can."""
         ...
 
-    def late_frame(self, scan: "TableScan", table: "TableName", hidden: frozenset[str], read: Read) -> DataFrame:
+    def late_frame(self, scan: "TableScan", name: "Name", hidden: frozenset[str], read: Read) -> DataFrame:
         """A frame whose files are looked up, by `read`, after filters have been put on it.
 
         Columns may be qualified by the table's name, and hidden ones are there for who asks.
         """
+        ...
+
+    def qualified(self, rows: DataFrame, name: "Name") -> DataFrame:
+        """A frame whose columns may be qualified by a name, or where that cannot be, by the last part of it."""
         ...
 
     def plan_text(self, frame: DataFrame) -> str:

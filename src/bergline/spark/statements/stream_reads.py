@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.metadata.refs import MAIN
 from bergline.lake.lake import Lake
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.runtime.types import spark_schema
+from bergline.spark.runtime.types import read_schema
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.streaming.options import parse_stream_options
 from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
@@ -38,7 +38,7 @@ def stream_rows(session: SessionTables, name: Name, target: Target, options: Map
         chosen.rules,
         prepare_executors(session.backend, table.metadata.location),
     )
-    columns = spark_schema(table.schema)
+    columns = read_schema(table.schema)
     planner = StreamPlanner(lake, streamed)
     source = stream_source(str(table.name), planner, is_limited=chosen.rules.is_limited)
     session.spark.dataSource.register(source)

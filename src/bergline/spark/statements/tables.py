@@ -62,12 +62,15 @@ class SessionTables:
         if isinstance(target, ViewTarget):
             if options:
                 raise no_versions(target)
-            return self.rows_of(target).alias(target.view.name.name)
+            full = (target.lake, *target.view.name.namespace, target.view.name.name)
+            return self.backend.qualified(self.rows_of(target), full)
         selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
         source = self._source(self.lakes.target(target.table, selector))
         if not isinstance(source, TableScan):
             return self._read(source)
-        return late_frame(source, self._spark, target.table.name, metadata_columns(target))
+        lake, own = (self.lakes.place(name_parts(name)) or (self.lakes.default,))[0], target.table.name
+        full = (self.lakes.name_of(lake), *own.namespace, own.name)
+        return late_frame(source, self._spark, full, metadata_columns(target))
 
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""

@@ -20,7 +20,6 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
@@ -33,6 +32,7 @@ from bergline.spark.backends.classic.parsed import (
     analyzed,
     frame_of,
     headed,
+    qualified,
     read_parsed,
     substituted,
     with_arguments,
@@ -67,7 +67,7 @@ from bergline.spark.runtime.backend import (
 )
 from bergline.spark.runtime.types import read_schema
 from bergline.sql.queries.query import OtherStatement, Query
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
 _CLASSES = PatchedClasses(
@@ -244,8 +244,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def s3a_refusal(self) -> str | None:
         return s3a_refusal(self.spark)
 
-    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
-        return classic_late_frame(scan, self.spark, table, hidden, read)
+    def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
+        return classic_late_frame(scan, self.spark, name, hidden, read)
+
+    def qualified(self, rows: DataFrame, name: Name) -> DataFrame:
+        return qualified(rows, name)
 
     def plan_text(self, frame: DataFrame) -> str:
         return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001

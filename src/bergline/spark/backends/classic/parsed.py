@@ -87,6 +87,15 @@ def substituted(
     return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
 
 
+def qualified(rows: DataFrame, name: Name) -> DataFrame:
+    """A frame whose columns may be qualified by a name of several parts, or by some of these from the end."""
+    spark = rows.sparkSession
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (Spark's own `alias` takes one part)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    alias = catalyst.AliasIdentifier(name[-1], jvm.PythonUtils.toSeq(list(name[:-1])))
+    return frame_of(catalyst.plans.logical.SubqueryAlias(alias, analyzed(rows)), spark)
+
+
 def counting_as(plan: Any, columns: Any, spark: SparkSession) -> Any:
     """A plan whose columns count as these of another; columns after these stay as they are."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (what a column counts as cannot be said in public words)

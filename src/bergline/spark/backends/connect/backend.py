@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.expressions.sql_predicates import null_safe_equal
@@ -42,7 +41,7 @@ from bergline.spark.runtime.backend import (
 from bergline.sql.queries.query import OtherStatement, Query
 from bergline.sql.queries.read import read_query
 from bergline.sql.rewrite.tables import escaped
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
 _SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
@@ -184,8 +183,11 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def s3a_refusal(self) -> str | None:
         return NO_SESSION
 
-    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
-        return connect_late_frame(scan, self.spark, table, hidden, read)
+    def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
+        return connect_late_frame(scan, self.spark, name, hidden, read)
+
+    def qualified(self, rows: DataFrame, name: Name) -> DataFrame:
+        return rows.alias(name[-1])
 
     def plan_text(self, frame: DataFrame) -> str:
         return str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
