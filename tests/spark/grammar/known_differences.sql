@@ -32,36 +32,15 @@ INSERT INTO shop.defaults (a) VALUES (1)
 
 SELECT * FROM shop.defaults
 
---because DESCRIBE ... PARTITION and TRUNCATE ... PARTITION are refused
+--because DESCRIBE ... PARTITION is refused
 DESCRIBE shop.part PARTITION (p = 'a')
 
 DESCRIBE shop.part PARTITION (p = 'nosuch')
 
 DESCRIBE shop.emp PARTITION (dept = 'dev')
 
-TRUNCATE TABLE shop.byp PARTITION (p = 'a')
-
-SELECT p, count(*) FROM shop.byp GROUP BY p ORDER BY p
-
 --because a value that overflows is CAST_OVERFLOW, not CAST_OVERFLOW_IN_TABLE_INSERT
 INSERT INTO shop.t VALUES (3000000000, 'x', 1.5)
-
---because SQL functions are left to Spark, which does not see lake tables
-CREATE TEMPORARY FUNCTION top_salary() RETURNS DECIMAL(8, 2) RETURN (SELECT max(salary) FROM shop.emp)
-
-SELECT top_salary()
-
-CREATE TEMPORARY FUNCTION people(d STRING) RETURNS TABLE (id INT, name STRING) RETURN SELECT id, name FROM shop.emp WHERE dept = d
-
-SELECT * FROM people('dev') ORDER BY id
-
-SELECT d.city, p.name FROM shop.dept d, LATERAL people(d.dept) p ORDER BY 1, 2
-
-CREATE TEMPORARY FUNCTION bad() RETURNS INT RETURN (SELECT nosuch FROM shop.emp)
-
-CREATE TEMPORARY FUNCTION sold(e INT) RETURNS BIGINT RETURN (SELECT count(*) FROM shop.sale WHERE emp_id = e)
-
-SELECT name, sold(id) FROM shop.emp ORDER BY id
 
 --because other condition of the error: INVALID_PARTITION_OPERATION
 SHOW PARTITIONS shop.emp

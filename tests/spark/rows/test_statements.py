@@ -178,7 +178,7 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     "DELETE FROM db.t.tag_v2 WHERE id = 1": (NotFoundError, r"no tag `v2` of `db\.t`"),
     "DELETE FROM db.t.files": (RefusedError, "metadata tables"),
     "DELETE FROM db.t.branch_nope WHERE id = 1": (NotFoundError, "nope"),
-    "TRUNCATE TABLE db.t PARTITION (region = 'eu')": (UnsupportedError, "PARTITION"),
+    "TRUNCATE TABLE db.t PARTITION (region = 'eu')": (InvalidInputError, r"partitioned by as they are \(none\)"),
     "TRUNCATE TABLE db.t.files": (RefusedError, "metadata tables"),
 }
 
@@ -192,6 +192,20 @@ def test_bad_input_is_one_clear_error_and_leaves_nothing(spark: SparkSession, la
             spark.sql(text)
         table.refresh()
         assert (table.metadata_location, [path for path in on_disk(table) if "/data/" in path]) == before, text
+
+
+def test_truncate_of_a_partition_leaves_the_others(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region", "bucket(4, id)"])
+    spark.sql("INSERT INTO db.t VALUES (1, 1.0, 'eu'), (2, 2.0, 'us'), (3, 3.0, NULL), (4, 4.0, 'eu')")
+    spark.sql("TRUNCATE TABLE db.t PARTITION (region = 'eu')")
+    assert sorted(row.id for row in spark.table("db.t").collect()) == [2, 3]
+    spark.sql("TRUNCATE TABLE db.t PARTITION (region = 'nowhere')")
+    with pytest.raises(InvalidInputError, match=r"partitioned by as they are \(`region`\), found `id`"):
+        spark.sql("TRUNCATE TABLE db.t PARTITION (id = 2)")
+    assert sorted(row.id for row in spark.table("db.t").collect()) == [2, 3]
+    spark.sql("TRUNCATE TABLE db.t PARTITION (region = NULL)")
+    assert [row.id for row in spark.table("db.t").collect()] == [2]
+    assert table.refresh().current_snapshot is not None
 
 
 def test_errors_are_shown_where_they_are_in_the_statement(spark: SparkSession, lake: Lake) -> None:

@@ -12,7 +12,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.lake.lake import Lake
 from bergline.parquet.write.input_rows import ArrowRows
-from bergline.spark.session.write_scopes import write_scope
+from bergline.spark.statements.write_scopes import write_scope
 from bergline.spark.writes.scope import PIPELINE_NAME, RUN_ID, STEP, WriteScope
 from bergline.table.references.published_runs import PublishedRun, has_run
 from bergline.table.table import Table

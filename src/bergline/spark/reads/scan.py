@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.catalog.identifiers import TableName
 from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
@@ -27,6 +26,7 @@ from bergline.spark.reads.relations import KEPT, has_few_files, relation_key
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
 from bergline.spark.runtime.types import read_schema, unreadable
+from bergline.sql.text.tokens import Name
 from bergline.table.references.changed_rows import Changelog
 from bergline.table.scans.changelog_scan import ChangelogScan
 from bergline.table.scans.scan import TableScan
@@ -74,12 +74,12 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
     return rows
 
 
-def late_frame(scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str]) -> DataFrame:
+def late_frame(scan: TableScan, spark: SparkSession, name: Name, hidden: frozenset[str]) -> DataFrame:
     """A scan as a DataFrame whose files are looked up late: filters put on it first decide which.
 
-    Columns may be qualified by the table's name, and hidden ones are there for who asks.
+    Columns may be qualified by the table's full name, and hidden ones are there for who asks.
     """
-    return backend_of(spark).late_frame(scan, table, hidden, read)
+    return backend_of(spark).late_frame(scan, name, hidden, read)
 
 
 def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:

@@ -1,6 +1,6 @@
 """DELETE, UPDATE and TRUNCATE TABLE on lake tables: change frames of the rows that a statement's query found."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -14,10 +14,11 @@ from bergline.expressions.predicate import ALWAYS_FALSE
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema import reserved
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
+from bergline.spark.writes.insert import static_values
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget
@@ -124,8 +125,20 @@ def update_changes(rows: DataFrame, fields: Sequence[AssignedField], metadata: T
     )
 
 
-def truncate(session: WritingSession, table: Table, write_target: WriteTarget) -> None:
-    """Remove all files of a branch; a branch without any gets a snapshot all the same, as Spark users know it."""
+def truncate(
+    session: WritingSession,
+    table: Table,
+    write_target: WriteTarget,
+    partition: Iterable[tuple[str, str | None]] = (),
+) -> None:
+    """Remove all files of a branch; a branch without any gets a snapshot all the same, as Spark users know it.
+
+    With values of partition columns, only the rows that have them.
+    """
+    if values := static_values(partition, table):
+        row_filter = exact_equality(session.spark, table.schema, values)
+        delete_matching_rows(session, table, write_target, row_filter)
+        return
     summary = snapshot_summary(session.spark, write_target)
     operation = Overwrite(
         table.io,

@@ -19,10 +19,9 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from bergline.catalog.identifiers import TableName
     from bergline.sql.queries.query import OtherStatement, Query
     from bergline.sql.rewrite.tables import RewrittenQuery
-    from bergline.sql.text.tokens import SqlText
+    from bergline.sql.text.tokens import Name, SqlText
     from bergline.table.scans.scan import TableScan
 
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -93,12 +92,27 @@ class TablePlace(NamedTuple):
     name: tuple[str, ...]
 
 
+class DeferredRows(NamedTuple):
+    """Rows of a view, on placeholders for tables whose files are looked up when the statement around it is known."""
+
+    rows: DataFrame
+    scans: "Mapping[int, LabeledScan]"
+    """The tables, by the numbers of their placeholders."""
+
+
+class LabeledScan(NamedTuple):
+    """A scan, and the name that its table has for people."""
+
+    label: str
+    scan: "TableScan"
+
+
 class TableQuery(NamedTuple):
     """A query in which lake tables stand as `{names}`: each is a scan, or a frame that is taken as it is."""
 
     query: "RewrittenQuery"
     args: Any
-    tables: "Mapping[str, TableScan | DataFrame]"
+    tables: "Mapping[str, TableScan | DataFrame | DeferredRows]"
     labels: Mapping[str, str]
     """The names that the tables have for people."""
     run_sql: RunSql
@@ -114,7 +128,25 @@ class TableQuery(NamedTuple):
     @property
     def scans(self) -> "dict[str, TableScan]":
         """The tables of which files are still to be looked up."""
-        return {name: source for name, source in self.tables.items() if not isinstance(source, DataFrame)}
+        return {n: source for n, source in self.tables.items() if not isinstance(source, DataFrame | DeferredRows)}
+
+    @property
+    def views(self) -> dict[str, DeferredRows]:
+        """The views of which files are still to be looked up."""
+        return {name: source for name, source in self.tables.items() if isinstance(source, DeferredRows)}
+
+    @property
+    def frames(self) -> dict[str, DataFrame]:
+        """What is taken as it is."""
+        return {name: source for name, source in self.tables.items() if isinstance(source, DataFrame)}
+
+    @property
+    def unread(self) -> "dict[str | int, TableScan]":
+        """All scans of which files are still to be looked up: tables by name, those of views by number."""
+        found: dict[str | int, TableScan] = dict(self.scans.items())
+        for view in self.views.values():
+            found |= {number: table.scan for number, table in view.scans.items()}
+        return found
 
 
 class ScriptStatement(NamedTuple):
@@ -133,6 +165,17 @@ class Script(NamedTuple):
     statements: tuple[ScriptStatement, ...]
 
 
+class SqlFunction(NamedTuple):
+    """`CREATE FUNCTION … RETURN …` as the backend parsed it."""
+
+    name: str
+    body: "Query"
+    """The tables that it reads, by where they stand in the statement."""
+    text: "SqlText"
+    """What it returns, as it was written."""
+    is_temporary: bool
+
+
 AggregateFunction = Literal["count", "min", "max"]
 
 
@@ -146,13 +189,13 @@ class Aggregate(NamedTuple):
 
 
 class QueryPushdown(Protocol):
-    """What a query needs of each of its scans."""
+    """What a query needs of each of its scans, which have the keys of `TableQuery.unread`."""
 
-    def filters(self) -> Mapping[str, Predicate]:
+    def filters(self) -> Mapping[str | int, Predicate]:
         """What holds for all rows of a table that the query uses; a table is missing if nothing is known."""
         ...
 
-    def used_columns(self, name: str) -> frozenset[str] | None:
+    def used_columns(self, name: str | int) -> frozenset[str] | None:
         """The columns of a table that the query uses; None if it may use all."""
         ...
 
@@ -280,11 +323,15 @@ class SparkBackend(Protocol):
         """Why Spark's own reader cannot open files on S3; None if it can."""
         ...
 
-    def late_frame(self, scan: "TableScan", table: "TableName", hidden: frozenset[str], read: Read) -> DataFrame:
+    def late_frame(self, scan: "TableScan", name: "Name", hidden: frozenset[str], read: Read) -> DataFrame:
         """A frame whose files are looked up, by `read`, after filters have been put on it.
 
         Columns may be qualified by the table's name, and hidden ones are there for who asks.
         """
+        ...
+
+    def qualified(self, rows: DataFrame, name: "Name") -> DataFrame:
+        """A frame whose columns may be qualified by a name, or where that cannot be, by the last part of it."""
         ...
 
     def plan_text(self, frame: DataFrame) -> str:
@@ -323,6 +370,18 @@ class SparkBackend(Protocol):
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
         ...
 
+    def placeholder(self, scan: "TableScan") -> tuple[int, DataFrame] | None:
+        """A frame of a scan's columns in place of its files, with a number; None if it can only be read."""
+        ...
+
+    def deferred_filters(self, rows: DeferredRows) -> Mapping[int, Predicate]:
+        """What holds for all rows of scans that a view uses, whatever the statement around it asks for."""
+        ...
+
+    def with_files(self, rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
+        """The same rows with frames in place of placeholders, by their numbers."""
+        ...
+
     def sql_formatter(self) -> Formatter:
         """A new formatter of PySpark's own for the `{names}` in a statement."""
         ...
@@ -343,6 +402,10 @@ class SparkBackend(Protocol):
         args: Any,
     ) -> DataFrame:
         """Run a script with views in place of tables, and with calls in place of statements, by their numbers."""
+        ...
+
+    def read_function(self, sql: "SqlText") -> SqlFunction | None:
+        """The SQL function that a statement creates; None if it creates none, or if only Spark can tell."""
         ...
 
     @property

@@ -23,8 +23,8 @@ class LateRows(msgspec.Struct, frozen=True):
     scan: TableScan
     model: Any
     """What all frames of one table share."""
-    name: str
-    """What columns may be qualified by."""
+    name: tuple[str, ...]
+    """What columns may be qualified by: lake, namespace and table, or some of these from the end."""
     label: str
     """The table, in words."""
     hidden: frozenset[str]

@@ -61,11 +61,11 @@ _PRIMITIVES: dict[IcebergType, T.DataType] = {
 
 def spark_schema(schema: Schema) -> T.StructType:
     """A table's columns; UnsupportedError names a column whose type Spark lacks."""
-    return T.StructType([_field(f, f.name) for f in schema.fields])
+    return T.StructType([T.StructField(f.name, spark_type(f.type, f.name), not f.required) for f in schema.fields])
 
 
 def read_schema(schema: Schema) -> T.StructType:
-    """The columns of a read; those that Spark has no type for are `void`."""
+    """The columns of a read, all of which may be null, as in Spark's own tables; what it has no type for is `void`."""
     return T.StructType([_read_field(f) for f in schema.fields])
 
 
@@ -73,11 +73,10 @@ def unreadable(schema: Schema) -> dict[str, str]:
     """The columns that Spark has no type for, and why."""
     found = {}
     for field in schema.fields:
-        if field.type != UNKNOWN:
-            try:
-                _field(field, field.name)
-            except UnsupportedError as error:
-                found[field.name] = str(error)
+        try:
+            spark_type(field.type, field.name)
+        except UnsupportedError as error:
+            found[field.name] = str(error)
     return found
 
 
@@ -89,11 +88,22 @@ def is_cut(type_: IcebergType) -> bool:
 def iceberg_schema(schema: T.StructType) -> Schema:
     """The columns of a table that takes a frame's rows; all may be null, as in tables that Spark makes of queries."""
     ids = count(1)
-    return Schema(fields=_iceberg_fields(schema, ids, ""))
+    return Schema(
+        fields=tuple(
+            NestedField(next(ids), f.name, False, UNKNOWN, f.metadata.get("comment"))
+            if isinstance(f.dataType, T.NullType)
+            else _iceberg_field(f, ids, "")
+            for f in schema.fields
+        )
+    )
 
 
 def spark_type(type_: IcebergType, path: str) -> T.DataType:
     """A column's type."""
+    return T.NullType() if type_ == UNKNOWN else _spark_type(type_, path)
+
+
+def _spark_type(type_: IcebergType, path: str) -> T.DataType:
     match type_:
         case DecimalType(precision, scale):
             return T.DecimalType(precision, scale)
@@ -102,32 +112,44 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
         case StructType(fields):
             return T.StructType([_field(f, f"{path}.{f.name}") for f in fields])
         case ListType(_, element, required):
-            return T.ArrayType(spark_type(element, f"{path}.element"), not required)
+            return T.ArrayType(_spark_type(element, f"{path}.element"), not required)
         case MapType(_, key, _, value, required):
-            return T.MapType(spark_type(key, f"{path}.key"), spark_type(value, f"{path}.value"), not required)
+            return T.MapType(_spark_type(key, f"{path}.key"), _spark_type(value, f"{path}.value"), not required)
     if type_ not in _PRIMITIVES:
         raise UnsupportedError(f"expected a type that Spark has, found `{type_}` in column `{path}`")
     return _PRIMITIVES[type_]
 
 
 def _field(field: NestedField, path: str) -> T.StructField:
-    return T.StructField(field.name, spark_type(field.type, path), not field.required)
+    return T.StructField(field.name, _spark_type(field.type, path), not field.required)
 
 
 def _read_field(field: NestedField) -> T.StructField:
     try:
-        return _field(field, field.name)
+        return T.StructField(field.name, _nullable(spark_type(field.type, field.name)))
     except UnsupportedError:
-        return T.StructField(field.name, T.NullType(), True)
+        return T.StructField(field.name, T.NullType())
+
+
+def _nullable(type_: T.DataType) -> T.DataType:
+    """The type with nulls at every level."""
+    match type_:
+        case T.StructType():
+            return T.StructType([T.StructField(f.name, _nullable(f.dataType)) for f in type_])
+        case T.ArrayType():
+            return T.ArrayType(_nullable(type_.elementType))
+        case T.MapType():
+            return T.MapType(_nullable(type_.keyType), _nullable(type_.valueType))
+    return type_
 
 
 def _iceberg_fields(struct: T.StructType, ids: Iterator[int], path: str) -> tuple[NestedField, ...]:
-    return tuple(
-        NestedField(
-            next(ids), f.name, False, _iceberg_type(f.dataType, ids, f"{path}{f.name}"), f.metadata.get("comment")
-        )
-        for f in struct.fields
-    )
+    return tuple(_iceberg_field(f, ids, path) for f in struct.fields)
+
+
+def _iceberg_field(field: T.StructField, ids: Iterator[int], path: str) -> NestedField:
+    own, comment = next(ids), field.metadata.get("comment")
+    return NestedField(own, field.name, False, _iceberg_type(field.dataType, ids, f"{path}{field.name}"), comment)
 
 
 def _iceberg_type(type_: T.DataType, ids: Iterator[int], path: str) -> IcebergType:

@@ -37,7 +37,8 @@ from bergline.spark.session.configured_lakes import (
 )
 from bergline.spark.session.lake_methods import Replacement, lake_methods
 from bergline.spark.session.session import LakeSession
-from bergline.spark.session.write_scopes import note_clone
+from bergline.spark.statements.functions import SessionFunctions
+from bergline.spark.statements.write_scopes import note_clone
 from bergline.sql.names.resolve import Current
 
 _NEW_SESSION = "newSession"
@@ -54,6 +55,7 @@ class _Attached:
         self.inherited: frozenset[str] = frozenset()
         """The lakes that came from there, whose names are free for lakes of this session's own."""
         self.current: dict[str, Current] = {backend.session_id: Current()}
+        self.functions: dict[str, SessionFunctions] = {backend.session_id: SessionFunctions()}
         self.confs = {key: backend.spark.conf.get(key, None) for key in backend.lasting_settings}
 
 
@@ -121,6 +123,9 @@ def detach(spark: SparkSession) -> None:
     with _LOCK:
         if _find_attached(backend) is None:
             return
+        session = None if backend.is_stopped else _lake_session(backend)
+        if session is not None:
+            session.functions.drop(session)
         key = backend.session_id
         attached = _SESSIONS.get(key)
         gone = [_SESSIONS.pop(session) for session in _with_children(key) if session in _SESSIONS]
@@ -254,6 +259,7 @@ def _first_attached(backend: SparkBackend) -> _Attached:
     if origin is not None:
         attached.lakes, attached.default = dict(origin.lakes), origin.default
         attached.current = {backend.session_id: origin.current[backend.session_id]}
+        attached.functions = {backend.session_id: origin.functions[backend.session_id]}
     return attached
 
 
@@ -272,6 +278,7 @@ def _find_attached(backend: SparkBackend) -> _Attached | None:
             return None
         attached = _SESSIONS[found]
         attached.current.setdefault(key, copy.copy(attached.current[found]))
+        attached.functions.setdefault(key, attached.functions[found].copied())
         note_clone(key, found)
         return attached
 
@@ -283,8 +290,9 @@ def _lake_session(backend: SparkBackend) -> LakeSession | None:
     with spark_errors():
         check_running(backend)
     original = _ORIGINALS[backend.patched_classes.session, "sql"]
-    current = attached.current[backend.session_id]
-    return LakeSession(backend, attached.lakes, attached.default, current, functools.partial(original, backend.spark))
+    current, functions = attached.current[backend.session_id], attached.functions[backend.session_id]
+    run_sql = functools.partial(original, backend.spark)
+    return LakeSession(backend, attached.lakes, attached.default, current, functions=functions, run_sql=run_sql)
 
 
 def _checked_name(name: str) -> str:

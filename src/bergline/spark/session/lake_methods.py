@@ -17,9 +17,10 @@ from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.merge_writer import LakeMergeWriter
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
-from bergline.spark.session.streams import start_stream, stream_table, streamed_with
-from bergline.spark.session.write_scopes import note_clone
+from bergline.spark.session.streams import start_stream, streamed_with
 from bergline.spark.session.writer import LakeWriter
+from bergline.spark.statements.stream_reads import stream_table
+from bergline.spark.statements.write_scopes import note_clone
 
 Replacement = Callable[..., Any]
 _FORMAT = "iceberg"

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.runtime.backend import SaveRequest
-from bergline.spark.session.tables import SessionTables
+from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import overwrite_rows
 from bergline.spark.writes.new_table import NewTableWrite, write_new_table

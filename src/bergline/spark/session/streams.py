@@ -1,7 +1,6 @@
-"""`spark.readStream` and `df.writeStream` for lake tables."""
+"""`df.writeStream` for lake tables."""
 
 import uuid
-from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -10,22 +9,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.metadata.refs import MAIN
-from bergline.lake.lake import Lake
 from bergline.spark.runtime.backend import StreamRequest
-from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.runtime.types import iceberg_schema, spark_schema
+from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.saving import DEFAULT_SOURCES, check_layout
-from bergline.spark.session.tables import SessionTables
-from bergline.spark.session.write_scopes import find_scope
-from bergline.spark.streaming.options import parse_stream_options
-from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
+from bergline.spark.statements.stream_reads import lake_of
+from bergline.spark.statements.tables import SessionTables
+from bergline.spark.statements.write_scopes import find_scope
 from bergline.spark.streaming.sink import OutputMode, StreamSink, StreamTarget
-from bergline.spark.streaming.source import stream_source
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.options import parse_write_options
-from bergline.spark.writes.target import resolve_write_target, session_branch
-from bergline.sql.names.resolve import Target, name_parts
+from bergline.spark.writes.target import resolve_write_target
+from bergline.sql.names.resolve import Target
 from bergline.sql.names.selector import VersionSelector
 from bergline.sql.text.tokens import Name
 from bergline.table.commits.isolation import NO_ISOLATION
@@ -34,33 +28,6 @@ _CHECKPOINT = "checkpointLocation"
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _OUTPUT_MODES = ("append", "complete")
 _SPARKS_OWN = {"path", _CHECKPOINT.lower()}
-
-
-def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) -> DataFrame | None:
-    """The rows that are appended to a table, as a streaming frame; None if it is not ours."""
-    parts = name_parts(name)
-    target = session.lakes.resolve(parts)
-    return None if target is None else stream_rows(session, parts, target, options)
-
-
-def stream_rows(session: SessionTables, name: Name, target: Target, options: Mapping[str, str]) -> DataFrame:
-    """The rows that are appended to a table that was looked up, as a streaming frame."""
-    chosen, table = parse_stream_options(options), target.table
-    branch = _read_branch(session, target, chosen.branch)
-    lake = _lake_of(session, name)
-    streamed = StreamedTable(
-        table.name,
-        table.metadata.table_uuid,
-        branch,
-        table.schema,
-        chosen.rules,
-        prepare_executors(session.backend, table.metadata.location),
-    )
-    columns = spark_schema(table.schema)
-    planner = StreamPlanner(lake, streamed)
-    source = stream_source(str(table.name), planner, is_limited=chosen.rules.is_limited)
-    session.spark.dataSource.register(source)
-    return session.spark.readStream.format(source.name()).schema(columns).load()
 
 
 def streamed_with(
@@ -91,7 +58,7 @@ def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -
         raise InvalidInputError("expected options of appends, found those of an overwrite, for a stream")
     checkpoint = _checkpoint(session, request)
     frame = session.backend.streamed_frame(writer)
-    lake, target = _lake_of(session, name), _existing_or_new(session, frame, name, request)
+    lake, target = lake_of(session, name), _existing_or_new(session, frame, name, request)
     write_target = resolve_write_target(session, target, options.branch)
     if write_target.wap_id is not None:
         raise UnsupportedError(
@@ -110,38 +77,6 @@ def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -
     )
     sink = StreamSink(lake, stream, find_scope)
     return session.backend.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
-
-
-def _lake_of(session: SessionTables, name: Name) -> Lake:
-    placed = session.lakes.place(name)
-    if placed is None:
-        raise NotFoundError(f"no table `{'.'.join(name)}` in the attached lakes", kind="table", name=".".join(name))
-    return placed[0]
-
-
-def _read_branch(session: SessionTables, target: Target, option: str | None) -> str:
-    """The branch that is read: tags, snapshots, moments and metadata tables have nothing to come."""
-    table, selector = target.table, target.selector
-    if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
-        raise UnsupportedError(
-            f"cannot stream `{table.name}` with time travel, nor its metadata tables",
-            hints=["a stream reads a branch; `stream-from-timestamp` says from when on"],
-        )
-    named = selector.branch
-    if option is not None and named is not None and option != named:
-        raise InvalidInputError(
-            f"expected one branch, found `{named}` in the name and `{option}` in the option `branch`"
-        )
-    asked = named if option is None else option
-    if asked is None:
-        wanted = session_branch(session.spark, session.scope, table)
-        return wanted if wanted is not None and wanted in table.refs else MAIN
-    ref = table.metadata.refs.get(asked)
-    if ref is None and asked != MAIN:
-        raise table.metadata.missing_ref(asked, "branch", table.refs)
-    if ref is not None and not ref.is_branch:
-        raise UnsupportedError(f"expected a branch of `{table.name}` to stream, found the tag `{asked}`")
-    return asked
 
 
 def _check_request(request: StreamRequest) -> None:

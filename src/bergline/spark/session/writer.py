@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.errors import spark_errors
-from bergline.spark.session.tables import SessionTables
+from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options

@@ -1,7 +1,7 @@
 """New definitions of views: where they are stored, what their queries may refer to, the columns that they get."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -20,8 +20,8 @@ from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import OtherStatement, Query
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.views import CHANGED_BY, CREATED_BY, QUERY_COLUMNS, AlterViewAs, CreateView
-from bergline.sql.text.names import dotted_names
-from bergline.sql.text.tokens import Name, SqlText, TokenKind
+from bergline.sql.text.names import called_functions, dotted_names
+from bergline.sql.text.tokens import Name
 
 _GLOBAL_VIEWS = "global_temp"
 _VARIABLE = re.compile(r"variablereference\(system\.session\.([^=]+)=")
@@ -107,7 +107,7 @@ def check_persistent(query: Query, definition: ViewDefinition, lakes: Lakes, fun
         if is_global or (len(name) == 1 and lakes.engine.has_temporary_view(name[0])):
             raise _temporary("VIEW", name, definition)
     temporary = {name.casefold() for name in functions if "." not in name}
-    for function in _called(query.sql):
+    for function in called_functions(query.sql):
         if function.casefold() in temporary:
             raise _temporary("FUNCTION", (function,), definition)
 
@@ -126,15 +126,6 @@ def _temporary(kind: str, name: Name, definition: ViewDefinition) -> BerglineErr
         f"{kind.lower()} {back_quoted_path(name)}"
     )
     return analysis_error(error, "INVALID_TEMP_OBJ_REFERENCE")
-
-
-def _called(sql: SqlText) -> Iterator[str]:
-    """The names of functions that are called without a qualifier."""
-    tokens = sql.tokens
-    for place, token in enumerate(tokens[:-1]):
-        is_name = token.kind in {TokenKind.WORD, TokenKind.QUOTED}
-        if is_name and tokens[place + 1].is_symbol("(") and not (place and tokens[place - 1].is_symbol(".")):
-            yield token.value
 
 
 def _new_columns(statement: CreateView | AlterViewAs, rows: DataFrame, view: str) -> Schema:

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
-from bergline.format.types.types import NestedField
+from bergline.format.types.types import UNKNOWN, NestedField
 from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.store_assignment import ansi_cast, find_misfit, stored_value
@@ -42,6 +42,10 @@ def assign(
     numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     chosen: dict[str, Column] = {}
     for field in schema.fields:
+        if field.type == UNKNOWN:  # it has nothing but nulls, which are not written
+            if field.name in sources:
+                _checked(numbered, sources[field.name], field, by_name=by_name)
+            continue
         if field.name in given:
             value = ansi_cast(given[field.name], spark_type(field.type, field.name))
         elif field.name in sources:

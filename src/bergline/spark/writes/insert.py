@@ -1,6 +1,6 @@
 """INSERT on lake tables: writes the query's rows as PARTITION, column list, REPLACE WHERE and options say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,7 +33,7 @@ def run_insert(
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
     write_target = resolve_write_target(session, target, options.branch)
-    statics = _static_values(insert, table)
+    statics = static_values(insert.partition, table)
     write = TableWrite(spark, table, write_target, options)
     condition = insert.replace_where
     row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
@@ -74,13 +74,13 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
     return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
 
 
-def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
+def static_values(partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
     statics: dict[str, Column] = {}
     seen: set[str] = set()
-    for name, value in insert.partition:
+    for name, value in partition:
         field = top_level(table.schema, name, "PARTITIONS_NOT_FOUND")
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"

@@ -92,7 +92,7 @@ def parse_insert_head(sql: SqlText) -> InsertHead | None:
     cursor.accept("TABLE")
     table = cursor.expect_dotted_name("a table name")
     options = _options(cursor) if cursor.token.is_word("WITH") and cursor.following.is_symbol("(") else {}
-    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    partition = parse_partition_values(cursor) if cursor.accept("PARTITION") else ()
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     by_name = cursor.accept("BY", "NAME")
     columns = None
@@ -162,7 +162,8 @@ def _options(cursor: Cursor) -> dict[str, str]:
             return options
 
 
-def _partition(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+def parse_partition_values(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+    """The columns after PARTITION, each with the text of its value or None."""
     cursor.expect_symbol("(")
     values: list[tuple[str, str | None]] = []
     while True:

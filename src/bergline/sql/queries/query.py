@@ -110,9 +110,10 @@ class RowLevel(msgspec.Struct, frozen=True):
 
 
 class TruncateTable(msgspec.Struct, frozen=True):
-    """TRUNCATE TABLE."""
+    """TRUNCATE TABLE, or the partitions of it that have these values, as they are written."""
 
     table: Name
+    partition: tuple[tuple[str, str | None], ...] = ()
 
 
 class QueryWrapper(msgspec.Struct, frozen=True):

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from bergline.errors import BerglineError, SqlSyntaxError, UnsupportedError
+from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.sql.queries.assignments import Assignment, parse_assignments, take_expression
+from bergline.sql.queries.insert import parse_partition_values
 from bergline.sql.queries.query import OtherStatement, QueryReader, RowLevel, TruncateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
@@ -45,12 +46,12 @@ def _walk_to_keyword(cursor: Cursor) -> bool:
 
 def _truncate(cursor: Cursor) -> TruncateTable:
     table = cursor.expect_subject("a table name")
-    if cursor.token.is_word("PARTITION"):
-        raise UnsupportedError(
-            "cannot run TRUNCATE TABLE with PARTITION on lake tables", hints=["DELETE FROM … WHERE deletes partitions"]
-        )
+    partition = parse_partition_values(cursor) if cursor.accept("PARTITION") else ()
+    for column, value in partition:
+        if value is None:
+            raise InvalidInputError(f"expected a value for partition column `{column}` in TRUNCATE TABLE, found none")
     cursor.expect_end()
-    return TruncateTable(table)
+    return TruncateTable(table, partition)
 
 
 def _row_level(cursor: Cursor, read: QueryReader) -> RowLevel | OtherStatement:

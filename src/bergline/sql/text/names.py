@@ -1,6 +1,7 @@
 """Names in SQL text."""
 
 import re
+from collections.abc import Iterator
 
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Name, SqlText, TokenKind
@@ -25,6 +26,15 @@ def dotted_names(sql: SqlText) -> tuple[Name, ...]:
             parts = [token.value] if is_part else []
             expects_part = not is_part
     return tuple(names)
+
+
+def called_functions(sql: SqlText) -> Iterator[str]:
+    """The names of functions that are called without a qualifier."""
+    tokens = sql.tokens
+    for place, token in enumerate(tokens[:-1]):
+        is_name = token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+        if is_name and tokens[place + 1].is_symbol("(") and not (place and tokens[place - 1].is_symbol(".")):
+            yield token.value
 
 
 def loose_names(text: str) -> tuple[Name, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.errors import BerglineError, SqlSyntaxError, UnsupportedError
+from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.queries.query import OtherStatement, Query, RowLevel, TruncateTable
 from bergline.sql.queries.read import read_query
@@ -65,7 +65,8 @@ def test_assignments_are_found_with_their_values() -> None:
         ("UPDATE db.t SET a = ", SqlSyntaxError, "expected a value"),
         ("UPDATE db.t SET a = 1,", SqlSyntaxError, "expected a column"),
         ("UPDATE db.t SET a = 1 WHERE b, c", SqlSyntaxError, "the end of the statement, found `,`"),
-        ("TRUNCATE TABLE db.t PARTITION (a = 1)", UnsupportedError, "PARTITION"),
+        ("TRUNCATE TABLE db.t PARTITION (a)", InvalidInputError, "expected a value for partition column `a`"),
+        ("TRUNCATE TABLE db.t PARTITION ()", SqlSyntaxError, "expected a partition column"),
         ("TRUNCATE TABLE db.t now", SqlSyntaxError, "expected the end of the statement, found `now`"),
     ],
 )
@@ -82,3 +83,5 @@ def test_other_texts_are_left_to_others() -> None:
     assert read_row_level(SqlText("SELECT 1"), read_query) is None
     assert isinstance(analyze(SqlText("WITH q AS (SELECT 1) SELECT * FROM q")), Query)
     assert analyze(SqlText("TRUNCATE TABLE db.t;")) == TruncateTable(("db", "t"))
+    truncated = analyze(SqlText("TRUNCATE TABLE db.t PARTITION (a = 1, b = 'x')"))
+    assert truncated == TruncateTable(("db", "t"), (("a", "1"), ("b", "'x'")))

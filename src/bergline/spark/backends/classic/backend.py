@@ -20,21 +20,23 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
     analyzed,
     frame_of,
     headed,
+    qualified,
     read_parsed,
     substituted,
     with_arguments,
+    with_files,
     with_frames,
 )
 from bergline.spark.backends.classic.pushed_filters import (
@@ -50,6 +52,7 @@ from bergline.spark.runtime.backend import (
     TAKES_ALL,
     Aggregate,
     BatchSink,
+    DeferredRows,
     LoadRequest,
     PatchedClasses,
     Read,
@@ -57,13 +60,14 @@ from bergline.spark.runtime.backend import (
     SaveMode,
     SaveRequest,
     Script,
+    SqlFunction,
     StreamRequest,
     TablePlace,
     TableQuery,
 )
 from bergline.spark.runtime.types import read_schema
 from bergline.sql.queries.query import OtherStatement, Query
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
 _CLASSES = PatchedClasses(
@@ -240,8 +244,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def s3a_refusal(self) -> str | None:
         return s3a_refusal(self.spark)
 
-    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
-        return classic_late_frame(scan, self.spark, table, hidden, read)
+    def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
+        return classic_late_frame(scan, self.spark, name, hidden, read)
+
+    def qualified(self, rows: DataFrame, name: Name) -> DataFrame:
+        return qualified(rows, name)
 
     def plan_text(self, frame: DataFrame) -> str:
         return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001
@@ -294,8 +301,17 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return False
 
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
-        probe = build(placeholder(self.spark, read_schema(scan.schema), 0))
-        return pushed_filters(probe, [scan.table_schema], marked=True)[0]
+        number, rows = placeholder(self.spark, read_schema(scan.schema))
+        return pushed_filters(build(rows), {number: scan.table_schema})[number]
+
+    def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
+        return placeholder(self.spark, read_schema(scan.schema))
+
+    def deferred_filters(self, rows: DeferredRows) -> Mapping[int, Predicate]:
+        return pushed_filters(rows.rows, {n: known.scan.table_schema for n, known in rows.scans.items()})
+
+    def with_files(self, rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
+        return with_files(rows, found)
 
     def sql_formatter(self) -> SQLStringFormatter:
         return SQLStringFormatter(self.spark)
@@ -314,6 +330,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         args: Any,
     ) -> DataFrame:
         return run_script(script, views, change, args, self.spark)
+
+    def read_function(self, sql: SqlText) -> SqlFunction | None:
+        return read_function(sql, self.spark)
 
     @property
     def keeps_relations(self) -> bool:
@@ -354,34 +373,50 @@ class ClassicPushdown:
     def __init__(self, backend: ClassicBackend, query: TableQuery) -> None:
         self._backend = backend
         self._query = query
-        self._scans = query.scans
+        self._scans = query.unread
 
-    def filters(self) -> Mapping[str, Predicate]:
-        query, scans = self._query, self._scans
-        has_conditions = query.query.sql.has_word("WHERE", "ON", "HAVING")
-        if query.writes or not scans or not has_conditions:
+    def filters(self) -> Mapping[str | int, Predicate]:
+        query, views = self._query, self._query.views
+        has_conditions = bool(views) or query.query.sql.has_word("WHERE", "ON", "HAVING")
+        if not self._scans or not has_conditions:
             return {}
+        if query.writes:
+            return self._filters_of_views()
         try:
-            found = pushed_filters(self._probe, [scan.table_schema for scan in scans.values()])
+            probe, numbers = self._probe
+            found = pushed_filters(probe, {number: self._scans[key].table_schema for number, key in numbers.items()})
         except AnalysisException:
             if query.head:  # the statement says what is wrong
-                return {}
+                return self._filters_of_views()
             raise
-        return dict(zip(scans, found, strict=True))
+        return {key: found[number] for number, key in numbers.items()}
 
-    def used_columns(self, name: str) -> frozenset[str] | None:
+    def _filters_of_views(self) -> dict[str | int, Predicate]:
+        """What each view asks of its tables by itself."""
+        found: dict[str | int, Predicate] = {}
+        for view in self._query.views.values():
+            found |= dict(self._backend.deferred_filters(view).items())
+        return found
+
+    def used_columns(self, name: str | int) -> frozenset[str] | None:
         return None if self._query.writes or self._query.head else self._used[name]
 
     @functools.cached_property
-    def _used(self) -> dict[str, frozenset[str] | None]:
-        return dict(zip(self._scans, used_columns(self._probe, len(self._scans)), strict=True))
+    def _used(self) -> dict[str | int, frozenset[str] | None]:
+        probe, numbers = self._probe
+        found = used_columns(probe, numbers)
+        return {key: found[number] for number, key in numbers.items()}
 
     @functools.cached_property
-    def _probe(self) -> DataFrame:
-        spark = self._backend.spark
-        marked = {n: placeholder(spark, read_schema(s.schema), i) for i, (n, s) in enumerate(self._scans.items())}
-        others = {name: rows for name, rows in self._query.tables.items() if isinstance(rows, DataFrame)}
-        return self._backend.run_query(self._query, {**others, **marked})
+    def _probe(self) -> tuple[DataFrame, dict[int, str | int]]:
+        """The query on placeholders, and what each of these stands for."""
+        query, spark = self._query, self._backend.spark
+        own = {name: placeholder(spark, read_schema(scan.schema)) for name, scan in query.scans.items()}
+        views = {name: view.rows for name, view in query.views.items()}
+        numbers: dict[int, str | int] = {number: name for name, (number, _) in own.items()}
+        numbers |= {key: key for key in self._scans if isinstance(key, int)}
+        frames = {**query.frames, **views, **{name: rows for name, (_, rows) in own.items()}}
+        return self._backend.run_query(query, frames), numbers
 
 
 def _option_items(java: Any) -> Iterator[tuple[str, str]]:

@@ -14,14 +14,15 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.catalog.identifiers import TableName
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of
-from bergline.spark.backends.classic.pushed_filters import placeholder, pushed_filters
+from bergline.spark.backends.classic.parsed import analyzed, counting_as, frame_of, qualified
+from bergline.spark.backends.classic.pushed_filters import placeholder, placeholder_numbers, pushed_filters
 from bergline.spark.runtime.backend import Read
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.runtime.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.types import read_schema
+from bergline.sql.text.tokens import Name
 from bergline.table.scans.scan import TableScan
 
 
@@ -37,15 +38,16 @@ class ClassicLateRows(LateRows, frozen=True):
         """The rows: files are looked up now."""
         with spark_errors():
             found = self.read(self.pruned(), self.model.sparkSession)
-        return self._filtered(with_columns_of(found, self._model_with_extra()).alias(self.name))
+        return self._filtered(qualified(with_columns_of(found, self._model_with_extra()), self.name))
 
     def pruned(self) -> TableScan:
         """The scan with what the conditions ask of it."""
         scan = self.scan.with_columns(self.extra)
         if not self.conditions:
             return scan
-        (row_filter,) = pushed_filters(self.probe, [scan.table_schema])
-        return scan.where(row_filter)
+        probe = self.probe
+        (number,) = placeholder_numbers(probe)
+        return scan.where(pushed_filters(probe, {number: scan.table_schema})[number])
 
     def with_last(self, condition: Column | None) -> Self:
         """The same with another last condition, if there is one."""
@@ -57,7 +59,7 @@ class ClassicLateRows(LateRows, frozen=True):
         if not self.extra:
             return self.model  # type: ignore[no-any-return]
         columns = read_schema(self.scan.with_columns(self.extra).schema)
-        return with_columns_of(placeholder(self.model.sparkSession, columns), self.model).alias(self.name)
+        return qualified(with_columns_of(placeholder(self.model.sparkSession, columns).rows, self.model), self.name)
 
     def _filtered(self, frame: DataFrame) -> DataFrame:
         for condition in self.conditions:
@@ -66,11 +68,11 @@ class ClassicLateRows(LateRows, frozen=True):
 
 
 def classic_late_frame(
-    scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str], read: Read
+    scan: TableScan, spark: SparkSession, name: Name, hidden: frozenset[str], read: Read
 ) -> DataFrame:
     """The frame of a table before any filter."""
-    model = placeholder(spark, read_schema(scan.schema)).alias(table.name)
-    return LateFrame(ClassicLateRows(scan, model, table.name, str(table), hidden, read))
+    model = qualified(placeholder(spark, read_schema(scan.schema)).rows, name)
+    return LateFrame(ClassicLateRows(scan, model, name, ".".join(name[1:]), hidden, read))
 
 
 class LateFrame(LateMethods, ClassicDataFrame):
@@ -101,6 +103,8 @@ class LateFrame(LateMethods, ClassicDataFrame):
         """The matching rows; files that can have none are not looked at."""
         late = self._late.with_condition(condition)
         probe = late.probe  # what Spark refuses, it refuses here
+        if probe._jdf.queryExecution().isLazyAnalysis():  # noqa: SLF001  (a subquery: only the query around it tells)
+            return super().filter(condition)
         return LateFrame(late if late.extra else late.with_last(resolved_condition(probe)))
 
     def rows_with(self, hidden: tuple[str, ...]) -> DataFrame:
@@ -121,24 +125,9 @@ class LateFrame(LateMethods, ClassicDataFrame):
         return F.col(name) if name in self._late.hidden else getattr(self._late.model, name)
 
 
-def with_columns_of(frame: DataFrame, model: DataFrame) -> ClassicDataFrame:
+def with_columns_of(frame: DataFrame, model: DataFrame) -> DataFrame:
     """The same rows, with columns that count as those of the model; columns after these stay as they are."""
-    spark = frame.sparkSession
-    jvm = spark.sparkContext._jvm  # noqa: SLF001  (what a column counts as cannot be said in public words)
-    catalyst = jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
-    plan, wanted = (f._jdf.queryExecution().analyzed() for f in (frame, model))  # noqa: SLF001
-    sequence, nothing = jvm.PythonUtils.toSeq, jvm.scala.Option.empty()  # type: ignore[union-attr]
-    found, same = plan.output(), wanted.output()
-    columns = []
-    for i in range(found.size()):
-        column = found.apply(i)
-        if i < same.size():
-            identity = same.apply(i).exprId()
-            column = catalyst.expressions.Alias(column, column.name(), identity, sequence([]), nothing, sequence([]))
-        columns.append(column)
-    project = catalyst.plans.logical.Project(sequence(columns), plan)
-    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project)  # type: ignore[union-attr]  # noqa: SLF001
-    return ClassicDataFrame(rows, spark)
+    return frame_of(counting_as(analyzed(frame), analyzed(model).output(), frame.sparkSession), frame.sparkSession)
 
 
 def resolved_condition(filtered: DataFrame) -> Column | None:

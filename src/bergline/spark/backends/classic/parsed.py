@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.spark.backends.classic.catalyst import scala_items
+from bergline.spark.backends.classic.pushed_filters import placeholder_number
 from bergline.spark.runtime.backend import TablePlace
 from bergline.sql.queries.query import AsOf, OtherStatement, Query, TableUse
 from bergline.sql.queries.time_travel import time_travel_clauses
@@ -84,6 +85,42 @@ def substituted(
         for number in numbers:
             replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows[source]))
     return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
+
+
+def qualified(rows: DataFrame, name: Name) -> DataFrame:
+    """A frame whose columns may be qualified by a name of several parts, or by some of these from the end."""
+    spark = rows.sparkSession
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (Spark's own `alias` takes one part)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    alias = catalyst.AliasIdentifier(name[-1], jvm.PythonUtils.toSeq(list(name[:-1])))
+    return frame_of(catalyst.plans.logical.SubqueryAlias(alias, analyzed(rows)), spark)
+
+
+def counting_as(plan: Any, columns: Any, spark: SparkSession) -> Any:
+    """A plan whose columns count as these of another; columns after these stay as they are."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (what a column counts as cannot be said in public words)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    sequence, nothing = jvm.PythonUtils.toSeq, jvm.scala.Option.empty()
+    found, same = list(scala_items(plan.output())), list(scala_items(columns))
+    named = [
+        catalyst.expressions.Alias(column, column.name(), other.exprId(), sequence([]), nothing, sequence([]))
+        for column, other in zip(found, same, strict=False)
+    ]
+    return catalyst.plans.logical.Project(sequence([*named, *found[len(same) :]]), plan)
+
+
+def with_files(rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
+    """The same rows with other frames in place of placeholders, by their numbers."""
+    spark, plan = rows.sparkSession, analyzed(rows)
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    plans = {number: analyzed(frame) for number, frame in found.items()}
+    replaced = jvm.java.util.HashMap()
+    for part in (plan, *scala_items(plan.subqueriesAll())):
+        for leaf in scala_items(part.collectLeaves()):
+            number = placeholder_number(leaf)
+            if number in plans:
+                replaced.put(leaf, counting_as(plans[number], leaf.output(), spark))
+    return frame_of(plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced)), spark)
 
 
 def with_arguments(plan: Any, args: Any, spark: SparkSession) -> Any:

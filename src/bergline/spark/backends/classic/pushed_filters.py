@@ -5,9 +5,8 @@ a placeholder is all that the query needs of that table, through CTEs, joins and
 """
 
 import contextlib
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,53 +19,66 @@ from bergline.format.schema.schema import Schema
 from bergline.spark.backends.classic.catalyst import class_of, exact_predicate, known_part, scala_items
 from bergline.spark.runtime.types import spark_type
 
-_MARK = "bergline.placeholder"
 _PLACEHOLDER = "LogicalRDD"
 
 
-def placeholder(spark: SparkSession, columns: T.StructType, mark: int | None = None) -> ClassicDataFrame:
-    """A relation of these columns that is never run; the mark says which it is in an optimized plan."""
-    metadata = {} if mark is None else {_MARK: mark}
-    fields = [T.StructField(f.name, f.dataType, True, metadata) for f in columns]
-    session = spark._jsparkSession  # noqa: SLF001  (a relation that is not optimized away cannot be made otherwise)
-    relation = session.createDataFrame(
-        spark.sparkContext._jsc.emptyRDD(),  # noqa: SLF001
-        session.parseDataType(T.StructType(fields).json()),
-    )
-    return ClassicDataFrame(relation, spark)
+class Placeholder(NamedTuple):
+    """A relation that is never run; its number is found again in every plan that it stands in."""
+
+    number: int
+    rows: ClassicDataFrame
 
 
-def pushed_filters(frame: DataFrame, schemas: Sequence[Schema], *, marked: bool = False) -> list[Predicate]:
-    """For each placeholder, by its mark, what holds for the rows that the frame can use.
+def placeholder(spark: SparkSession, columns: T.StructType) -> Placeholder:
+    """A relation of these columns."""
+    fields = [T.StructField(f.name, f.dataType) for f in columns]
+    session: Any = spark._jsparkSession  # noqa: SLF001  (one that is not optimized away cannot be made otherwise)
+    rows = spark.sparkContext._jsc.emptyRDD().rdd()  # noqa: SLF001
+    relation = session.internalCreateDataFrame(rows, session.parseDataType(T.StructType(fields).json()), False)
+    return Placeholder(int(rows.id()), ClassicDataFrame(relation, spark))
 
-    One alone needs no mark, unless the frame reads other rows too.
-    """
+
+def pushed_filters(frame: DataFrame, schemas: Mapping[int, Schema]) -> dict[int, Predicate]:
+    """For each placeholder, by its number, what holds for the rows that the frame can use."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (only the optimizer knows)
     plan, clock = execution.optimizedPlan(), _looks_at_the_clock(execution.analyzed(), frame.sparkSession)
-    found: list[list[Predicate]] = [[] for _ in schemas]
+    found: dict[int, list[Predicate]] = {number: [] for number in schemas}
     for leaf in _leaves(plan):
-        mark = 0 if len(schemas) == 1 and not marked and class_of(leaf.node) == _PLACEHOLDER else _mark(leaf.node)
-        if mark is not None:
-            condition, schema = leaf.condition, schemas[mark]
-            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schema, clock=clock))
+        number = placeholder_number(leaf.node)
+        if number in found:
+            condition, schema = leaf.condition, schemas[number]
+            found[number].append(ALWAYS_TRUE if condition is None else known_part(condition, schema, clock=clock))
     # a table that stands in several places is read once for all of them
-    return [ALWAYS_TRUE if not parts or ALWAYS_TRUE in parts else any_of(parts) for parts in found]
+    return {
+        number: ALWAYS_TRUE if not parts or ALWAYS_TRUE in parts else any_of(parts) for number, parts in found.items()
+    }
 
 
-def used_columns(frame: DataFrame, number: int) -> list[frozenset[str] | None]:
-    """For each of so many placeholders, by its mark, the columns that the frame uses; None if it may use all."""
+def used_columns(frame: DataFrame, numbers: Collection[int]) -> dict[int, frozenset[str] | None]:
+    """For each placeholder, by its number, the columns that the frame uses; None if it may use all."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001
     if _looks_at_the_clock(execution.analyzed(), frame.sparkSession):
-        return [None] * number  # the frame may run later, and take another branch
-    found: list[list[frozenset[str] | None]] = [[] for _ in range(number)]
+        return dict.fromkeys(numbers)  # the frame may run later, and take another branch
+    found: dict[int, list[frozenset[str] | None]] = {number: [] for number in numbers}
     for leaf in _leaves(execution.optimizedPlan()):
-        mark = _mark(leaf.node)
-        if mark is not None:
-            found[mark].append(leaf.column_names())
-    return [
-        None if not parts or None in parts else frozenset().union(*(part for part in parts if part is not None))
-        for parts in found
-    ]
+        number = placeholder_number(leaf.node)
+        if number in found:
+            found[number].append(leaf.column_names())
+    return {
+        number: None if not parts or None in parts else frozenset().union(*(part for part in parts if part is not None))
+        for number, parts in found.items()
+    }
+
+
+def placeholder_numbers(frame: DataFrame) -> list[int]:
+    """The placeholders in a frame, without those of its subqueries."""
+    leaves = scala_items(frame._jdf.queryExecution().analyzed().collectLeaves())  # noqa: SLF001
+    return [number for number in map(placeholder_number, leaves) if number is not None]
+
+
+def placeholder_number(leaf: Any) -> int | None:
+    """The number of a placeholder; None for other leaves of a plan."""
+    return int(leaf.rdd().id()) if class_of(leaf) == _PLACEHOLDER else None
 
 
 def optimized_condition(
@@ -77,7 +89,7 @@ def optimized_condition(
     for field in schema.fields:
         with contextlib.suppress(UnsupportedError):  # no condition can be about columns that Spark has no type for
             columns.add(field.name, spark_type(field.type, field.name))
-    table = placeholder(spark, columns)
+    table = placeholder(spark, columns).rows
     frame = (table if alias is None else table.alias(alias)).where(condition)
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
     match class_of(plan):
@@ -135,10 +147,3 @@ def _leaves(plan: Any) -> Iterator[_Leaf]:
 
 def _column_ids(node: Any) -> frozenset[int]:
     return frozenset(int(column.exprId().id()) for column in scala_items(node.references()))
-
-
-def _mark(leaf: Any) -> int | None:
-    for attribute in scala_items(leaf.output()):
-        mark = json.loads(attribute.metadata().json()).get(_MARK)
-        return None if mark is None else int(mark)
-    return None

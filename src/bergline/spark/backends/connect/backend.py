@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.expressions.sql_predicates import null_safe_equal
@@ -26,6 +25,7 @@ from bergline.spark.runtime.backend import (
     TAKES_ALL,
     Aggregate,
     BatchSink,
+    DeferredRows,
     LoadRequest,
     PatchedClasses,
     Read,
@@ -33,6 +33,7 @@ from bergline.spark.runtime.backend import (
     SaveMode,
     SaveRequest,
     Script,
+    SqlFunction,
     StreamRequest,
     TablePlace,
     TableQuery,
@@ -40,7 +41,7 @@ from bergline.spark.runtime.backend import (
 from bergline.sql.queries.query import OtherStatement, Query
 from bergline.sql.queries.read import read_query
 from bergline.sql.rewrite.tables import escaped
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
 _SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
@@ -182,8 +183,11 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def s3a_refusal(self) -> str | None:
         return NO_SESSION
 
-    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
-        return connect_late_frame(scan, self.spark, table, hidden, read)
+    def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
+        return connect_late_frame(scan, self.spark, name, hidden, read)
+
+    def qualified(self, rows: DataFrame, name: Name) -> DataFrame:
+        return rows.alias(name[-1])
 
     def plan_text(self, frame: DataFrame) -> str:
         return str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
@@ -222,6 +226,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
+    def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
+        return None
+
+    def deferred_filters(self, rows: DeferredRows) -> Mapping[int, Predicate]:
+        return {}
+
+    def with_files(self, rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
+        return rows
+
     def sql_formatter(self) -> Formatter:
         formatter: Formatter = connect_classes().formatter(self.spark)
         return formatter
@@ -240,6 +253,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         args: Any,
     ) -> DataFrame:
         raise UnsupportedError("cannot run a script on lake tables over Spark Connect")
+
+    def read_function(self, sql: SqlText) -> SqlFunction | None:
+        return None
 
     @property
     def keeps_relations(self) -> bool:
@@ -261,9 +277,9 @@ class ConnectPushdown:
     def __init__(self, query: TableQuery) -> None:
         self._query = query
 
-    def filters(self) -> Mapping[str, Predicate]:
+    def filters(self) -> Mapping[str | int, Predicate]:
         schemas = {name: scan.table_schema for name, scan in self._query.scans.items()}
-        return known_filters(self._query.query.text, schemas)
+        return dict(known_filters(self._query.query.text, schemas).items())
 
-    def used_columns(self, name: str) -> frozenset[str] | None:
+    def used_columns(self, name: str | int) -> frozenset[str] | None:
         return None

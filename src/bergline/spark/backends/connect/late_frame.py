@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import all_of
 from bergline.quoting import back_quoted
 from bergline.spark.backends.connect.classes import connect_classes
@@ -21,6 +20,7 @@ from bergline.spark.runtime.backend import Read
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.runtime.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.types import read_schema
+from bergline.sql.text.tokens import Name
 from bergline.table.scans.scan import TableScan
 
 
@@ -30,19 +30,19 @@ class ConnectLateRows(LateRows, frozen=True):
     def rows(self) -> DataFrame:
         """The rows of the files that may match, all of them: files are looked up now."""
         with spark_errors():
-            return self.read(self.pruned(), self.model).alias(self.name)
+            return self.read(self.pruned(), self.model).alias(self.name[-1])
 
     def pruned(self) -> TableScan:
         """The scan with what the conditions ask of it, as far as we understand them."""
         scan = self.scan.with_columns(self.extra)
-        found = [known_part(c, scan.table_schema, self.name, self.model.client) for c in self.conditions]
+        found = [known_part(c, scan.table_schema, self.name[-1], self.model.client) for c in self.conditions]
         known = [part for part in found if part is not None]
         return scan.where(all_of(known)) if known else scan
 
 
-def connect_late_frame(scan: TableScan, spark: Any, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
+def connect_late_frame(scan: TableScan, spark: Any, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
     """The frame of a table before any filter."""
-    late = ConnectLateRows(scan, spark, table.name, str(table), hidden, read)
+    late = ConnectLateRows(scan, spark, name, ".".join(name[1:]), hidden, read)
     leaf, _ = _late_classes()
     return _frame(late, leaf(late))
 

@@ -21,7 +21,7 @@ def frame(orders: Table) -> Any:
     def read(*_: object) -> Any:
         raise AssertionError("no file is looked up before the plan is sent")
 
-    return connect_late_frame(orders.scan(), SimpleNamespace(client=None), orders.name, HIDDEN, read)
+    return connect_late_frame(orders.scan(), SimpleNamespace(client=None), ("lake", "db", "orders"), HIDDEN, read)
 
 
 def files(frame: Any) -> int:

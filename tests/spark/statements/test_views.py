@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -11,6 +13,7 @@ import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.views.scopes import can_up_cast
+from bergline.sql.names.resolve import Lakes
 
 pytestmark = pytest.mark.spark
 
@@ -154,3 +157,89 @@ def test_catalogs_and_dialects_of_other_engines(spark: SparkSession, lake: Lake,
             assert rows(spark, "SELECT * FROM v") == [(2,)]
         finally:
             spark.sql("DROP TABLE spark_catalog.default.known")
+
+
+@pytest.fixture
+def days(lake: Lake, tmp_path: Path) -> Path:
+    """`db.days`: 40 files of 5 rows, by day; and the same rows as one Parquet file."""
+    parts = [
+        pa.table(
+            {
+                "day": pa.array([day] * 5, pa.int32()),
+                "id": pa.array(range(day * 5, day * 5 + 5)),
+                "amount": [day + i / 10 for i in range(5)],
+            }
+        )
+        for day in range(40)
+    ]
+    lake.create_namespace("db", if_not_exists=True)
+    table = lake.create_table("db.days", parts[0].schema)
+    with table.transaction() as writing:
+        for part in parts:
+            writing.append(part)
+    pq.write_table(pa.concat_tables(parts), tmp_path / "days.parquet")
+    return tmp_path / "days.parquet"
+
+
+VIEWS = {
+    "early": "SELECT id, day, amount FROM db.days WHERE day < 10",
+    "late": "SELECT id, day AS d, amount FROM db.days WHERE day >= 35",
+    "everything": "SELECT * FROM db.days",
+    "pairs": "SELECT a.id AS first, b.id AS second, b.day FROM db.days a JOIN db.days b ON a.id = b.id - 1",
+    "around": "WITH q AS (SELECT day, count(*) AS n, sum(id) AS ids FROM db.everything GROUP BY day) SELECT * FROM q",
+    "largest": "SELECT * FROM db.everything WHERE amount = (SELECT max(amount) FROM db.early)",
+}
+QUERIES = [
+    # two views on one table, each with a filter of its own: the filter of one must not count for the other
+    ("SELECT e.id, l.id FROM db.early e JOIN db.late l ON e.id % 5 = l.id % 5 WHERE e.day = 3 AND l.d = 36", 2),
+    ("SELECT id FROM db.early WHERE id < 12 UNION ALL SELECT id FROM db.late WHERE id > 196", 4),
+    ("SELECT e.id FROM db.everything e LEFT JOIN db.late l ON e.id = l.id WHERE e.day = 2", None),
+    ("SELECT a.id, b.id FROM db.everything a JOIN db.everything b ON a.id = b.id + 100 WHERE a.day = 21", None),
+    ("SELECT id, (SELECT max(id) FROM db.early) FROM db.days WHERE day = 38", 1),
+    ("SELECT id FROM db.early WHERE day IN (SELECT day - 35 FROM db.days WHERE day > 37)", None),
+    ("SELECT id, day FROM db.days WHERE day = 4 EXCEPT SELECT id, day FROM db.everything WHERE id < 22", None),
+    ("SELECT first, second FROM db.pairs WHERE day = 7", None),
+    ("SELECT p.first, q.second FROM db.pairs p JOIN db.pairs q ON p.second = q.first WHERE p.day = 7", None),
+    ("SELECT n, ids FROM db.around WHERE day = 11", 1),
+    ("SELECT id FROM db.largest", None),
+    ("WITH v AS (SELECT * FROM db.late) SELECT v.id, w.id FROM v JOIN v w ON v.id = w.id WHERE w.d = 39", None),
+]
+
+
+def test_conditions_on_views_choose_the_files_of_their_tables(spark: SparkSession, lake: Lake, days: Path) -> None:
+    plain = spark.newSession()
+    bergline.spark.detach(plain)
+    plain.read.parquet(str(days)).createOrReplaceTempView("days")
+    for name, query in VIEWS.items():
+        spark.sql(f"CREATE VIEW db.{name} AS {query}")
+        plain.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {query.replace('db.', '')}")
+    for query, files in QUERIES:
+        frame = spark.sql(query)
+        assert sorted(frame.collect()) == sorted(plain.sql(query.replace("db.", "")).collect()), query
+        assert files is None or len(frame.inputFiles()) == files, query
+    for name in VIEWS:
+        plain.catalog.dropTempView(name)
+    assert len(spark.table("db.early").inputFiles()) == 10
+    assert "db.days: 1 file of" in bergline.spark.explain_read(spark.sql("SELECT * FROM db.everything WHERE day = 5"))
+    spark.sql("CREATE TABLE db.copied AS SELECT id FROM db.early WHERE day = 9")
+    spark.sql(
+        "DELETE FROM db.copied WHERE id IN (SELECT id + 1 FROM db.pairs JOIN db.early ON second = id AND id = 46)"
+    )
+    assert sorted(rows(spark, "SELECT * FROM db.copied")) == [(45,), (46,), (48,), (49,)]
+
+
+def test_a_table_has_one_state_in_views_and_outside(spark: SparkSession, lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1, 2))
+    spark.sql("CREATE VIEW db.ids AS SELECT id FROM db.orders")
+    resolve = Lakes.resolve
+
+    def append_and_resolve(lakes: Lakes, name: tuple[str, ...]) -> object:
+        orders.refresh().append(order_rows(9))
+        return resolve(lakes, name)
+
+    counts = ", ".join(f"(SELECT count(*) FROM {name})" for name in ("db.orders", "db.ids", "lake.db.orders"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lakes, "resolve", append_and_resolve)
+        (found,) = rows(spark, f"SELECT {counts}")
+    assert len(set(found)) == 1
+    assert rows(spark, "SELECT count(*) FROM db.ids")[0] > (max(found) + 1,)

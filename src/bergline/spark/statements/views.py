@@ -2,7 +2,7 @@
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import msgspec
@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted_path
-from bergline.spark.runtime.backend import RunSql, SparkBackend
-from bergline.spark.session.queries import create_view
-from bergline.spark.session.tables import Relation, SessionTables
+from bergline.spark.runtime.backend import DeferredRows, LabeledScan, RunSql, SparkBackend
+from bergline.spark.statements.queries import create_view
+from bergline.spark.statements.tables import Relation, SessionTables
 from bergline.spark.views.definitions import (
     check_no_variables,
     check_persistent,
@@ -21,11 +21,12 @@ from bergline.spark.views.definitions import (
 )
 from bergline.spark.views.scopes import ViewScope, commented_frame, view_columns, view_errors, view_scope
 from bergline.sql.analyze import analyze
-from bergline.sql.names.resolve import Lakes, ViewTarget
+from bergline.sql.names.resolve import Lakes, Target, ViewTarget
 from bergline.sql.queries.query import OtherStatement, Query
 from bergline.sql.statements.views import AlterViewAs, CreateView, spark_query
 from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
+from bergline.table.table import Table
 
 
 class SessionViews(SessionTables):
@@ -33,11 +34,14 @@ class SessionViews(SessionTables):
 
     def __init__(self, backend: SparkBackend, lakes: Lakes, run_sql: RunSql) -> None:
         super().__init__(backend, lakes)
-        self._run_sql = run_sql
+        self.run_sql = run_sql
         self._view: ViewScope | None = None
+        self._deferred: dict[int, LabeledScan] | None = None
+        """The tables of a view whose files are not looked up yet; None where rows are wanted."""
+        self._states: dict[Hashable, Table] = {}
 
     @abstractmethod
-    def _run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
+    def run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query."""
 
     def define_view(self, statement: CreateView | AlterViewAs) -> bool:
@@ -47,9 +51,9 @@ class SessionViews(SessionTables):
             return self._define_sparks_view(statement)
         if isinstance(statement, CreateView) and statement.if_not_exists and definition.exists:
             return True
-        query = self._read(statement.query, f"view `{definition.scope.views[-1]}`")
+        query = self._read_query(statement.query, f"view `{definition.scope.views[-1]}`")
         query = msgspec.structs.replace(query, within=(statement.sql.text, statement.start))
-        functions = [row[0] for row in self._run_sql("SHOW USER FUNCTIONS").collect()]
+        functions = [row[0] for row in self.run_sql("SHOW USER FUNCTIONS").collect()]
         check_persistent(query, definition, self.lakes, functions)
         rows = self._query_within(definition.scope, self.lakes.name_of(definition.lake), query)
         check_no_variables(self.backend.plan_text(rows), query, definition)
@@ -66,43 +70,66 @@ class SessionViews(SessionTables):
         if not isinstance(query, Query) or not any(self.lakes.place(use.name) for use in query.tables):
             return False
         head = SqlText(f"CREATE OR REPLACE TEMPORARY VIEW {back_quoted_path(view)} AS ")
-        create_view(self._run_query(query, None), head, self._run_sql)
+        create_view(self.run_query(query, None), head, self.run_sql)
         return True
 
     def _relation(self, name: Name) -> Relation | None:
         """The table or view of a lake that a name means; in the query of a view, also a table of Spark's."""
         sparks = None if self._view is None else self._view.absolute(name, self.lakes)
         if sparks is not None:
-            return self._run_sql(f"TABLE {back_quoted_path(sparks)}")
+            return self.run_sql(f"TABLE {back_quoted_path(sparks)}")
         found = self.lakes.resolve_relation(name)
         if found is None and self._view is not None:
             raise self._view.not_found(name)
-        return found
+        return self._in_one_state(found) if isinstance(found, Target) else found
 
-    def _source(self, target: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
+    def _in_one_state(self, target: Target) -> Target:
+        """The table as the statement has read it already, by another name or in a view."""
+        table = self._states.setdefault(_identity(target.table), target.table)
+        return target if table is target.table else self.lakes.target(table, target.selector)
+
+    def _read_as(self, table: Table) -> None:
+        """Read a table in this state from here on."""
+        self._states[_identity(table)] = table
+
+    def forget_states(self) -> None:
+        """Begin another statement: tables are read as they are now."""
+        self._states.clear()
+
+    def _source(self, target: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame | DeferredRows:
         """A read of what a name means: of a view, its query in its own scope."""
         if isinstance(target, ViewTarget):
             return self._view_rows(target)
         source = super()._source(target, more_columns)
-        if self._view is not None and self._view.checks and not isinstance(source, DataFrame):
+        if self._view is not None and self._view.checks and isinstance(source, TableScan):
             return commented_frame(self._spark, source.schema)
         return source
 
-    def _view_rows(self, target: ViewTarget) -> DataFrame:
+    def _view_rows(self, target: ViewTarget) -> DataFrame | DeferredRows:
         scope = view_scope(target, self._view)
-        query = self._read(SqlText(spark_query(target)), f"view `{target.name}`")
+        query = self._read_query(SqlText(spark_query(target)), f"view `{target.name}`")
+        deferred: dict[int, LabeledScan] = {}
         with view_errors(target, query):
-            return view_columns(self._query_within(scope, target.lake, query), target, query)
+            found = self._query_within(scope, target.lake, query, deferred)
+            rows = view_columns(found, target, query)
+        return DeferredRows(rows, deferred) if deferred else rows
 
-    def _query_within(self, scope: ViewScope, lake: str, query: Query) -> DataFrame:
+    def _query_within(
+        self, scope: ViewScope, lake: str, query: Query, deferred: dict[int, LabeledScan] | None = None
+    ) -> DataFrame:
         """Run a query as this session would in the scope of a view."""
         inner = copy.copy(self)
-        inner.lakes, inner._view = scope.lakes(self.lakes, lake), scope  # noqa: SLF001  (this class)
-        return inner._run_query(query, None)  # noqa: SLF001
+        inner.lakes, inner._view, inner._deferred = scope.lakes(self.lakes, lake), scope, deferred  # noqa: SLF001  (this class)
+        return inner.run_query(query, None)
 
-    def _read(self, sql: SqlText, what: str) -> Query:
+    def _read_query(self, sql: SqlText, what: str) -> Query:
         query = analyze(sql, self.backend.read_query)
         if isinstance(query, Query):
             return query
         error = query.error if isinstance(query, OtherStatement) else None
         raise UnsupportedError(f"expected a query for {what}, found one that cannot be read: {error or sql.text}")
+
+
+def _identity(table: Table) -> Hashable:
+    """What a table is in the session: the same name in another lake has other files."""
+    return id(table.io), table.name

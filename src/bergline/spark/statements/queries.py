@@ -22,7 +22,14 @@ from bergline.spark.reads.explain import remember_reads
 from bergline.spark.reads.metadata_aggregates import known_aggregates
 from bergline.spark.reads.scan import all_columns, read, whole_relation
 from bergline.spark.runtime.arrow_rows import arrow_frame
-from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace, TableQuery
+from bergline.spark.runtime.backend import (
+    DeferredRows,
+    LabeledScan,
+    RunSql,
+    SparkBackend,
+    TablePlace,
+    TableQuery,
+)
 from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
 from bergline.sql.rewrite.tables import RewrittenQuery
 from bergline.sql.text.tokens import SqlText
@@ -42,7 +49,7 @@ class QueryRows(NamedTuple):
 def run_query(
     query: RewrittenQuery,
     args: Any,
-    tables: Mapping[str, TableScan | DataFrame],
+    tables: Mapping[str, TableScan | DataFrame | DeferredRows],
     *,
     labels: Mapping[str, str],
     writes: bool,
@@ -51,26 +58,61 @@ def run_query(
     head: str = "",
     parsed: Any = None,
     places: Mapping[str, TablePlace] | None = None,
+    deferred: dict[int, LabeledScan] | None = None,
 ) -> QueryRows:
     """Run a query in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
     `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
-    writes is run once only. What the backend parsed itself counts in place of the text.
+    writes is run once only. What the backend parsed itself counts in place of the text. With `deferred`, no files are
+    looked up where that can be: placeholders stand for them, whose scans are noted there.
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     whole = {} if parsed is None else {name: whole_relation(scan, backend) for name, scan in scans.items()}
-    frames = {name: rows for name, rows in {**tables, **whole}.items() if isinstance(rows, DataFrame)}
-    asked = TableQuery(query, args, {**tables, **frames}, labels, run_sql, head, writes, parsed, places or {})
+    known = {name: rows for name, rows in whole.items() if rows is not None}
+    asked = TableQuery(query, args, {**tables, **known}, labels, run_sql, head, writes, parsed, places or {})
+    if deferred is not None and (frames := _placeholders(asked, backend, deferred)) is not None:
+        return QueryRows(backend.run_query(asked, frames, head), scans)
     pushdown = backend.query_pushdown(asked)
     filters = pushdown.filters()
-    pruned = {name: scan.where(filters.get(name, ALWAYS_TRUE)) for name, scan in asked.scans.items()}
-    used = {name: functools.partial(pushdown.used_columns, name) for name in pruned}
-    frames |= {name: read(scan, backend.spark, used[name]) for name, scan in pruned.items()}
+    pruned = {key: scan.where(filters.get(key, ALWAYS_TRUE)) for key, scan in asked.unread.items()}
+    used = {key: functools.partial(pushdown.used_columns, key) for key in pruned}
+    found = {key: read(scan, backend.spark, used[key]) for key, scan in pruned.items()}
+    views = {name: _with_files(view, found, backend) for name, view in asked.views.items()}
+    frames = {**asked.frames, **views, **{name: found[name] for name in asked.scans}}
     reads = [(labels[name], pruned.get(name, scan), used.get(name, all_columns)) for name, scan in scans.items()]
+    of_views = {number: table.label for view in asked.views.values() for number, table in view.scans.items()}
+    reads += [(label, pruned[number], used[number]) for number, label in of_views.items()]
     rows = backend.run_query(asked, frames, head)
     if parsed is not None and not head and not writes and len(scans) == 1 and _may_aggregate(query.sql):
         rows = _from_metadata(rows, next(iter(scans.values())), backend, run_sql)
-    return QueryRows(remember_reads(rows, reads), {**scans, **pruned})
+    return QueryRows(remember_reads(rows, reads), {name: pruned.get(name, scan) for name, scan in scans.items()})
+
+
+def read_deferred(view: DeferredRows, backend: SparkBackend) -> DataFrame:
+    """All rows of a view: its own conditions choose the files."""
+    filters = backend.deferred_filters(view)
+    scans = {number: table.scan.where(filters.get(number, ALWAYS_TRUE)) for number, table in view.scans.items()}
+    return backend.with_files(view.rows, {number: read(scan, backend.spark) for number, scan in scans.items()})
+
+
+def _with_files(view: DeferredRows, found: Mapping[str | int, DataFrame], backend: SparkBackend) -> DataFrame:
+    return backend.with_files(view.rows, {number: found[number] for number in view.scans})
+
+
+def _placeholders(
+    asked: TableQuery, backend: SparkBackend, deferred: dict[int, LabeledScan]
+) -> dict[str, DataFrame] | None:
+    """Frames without files for a query, whose scans are noted; None if files must be looked up."""
+    frames = {**asked.frames, **{name: view.rows for name, view in asked.views.items()}}
+    for name, scan in asked.scans.items():
+        found = backend.placeholder(scan)
+        if found is None:
+            return None
+        number, frames[name] = found
+        deferred[number] = LabeledScan(asked.labels[name], scan)
+    for view in asked.views.values():
+        deferred.update(view.scans)
+    return frames
 
 
 def _may_aggregate(sql: SqlText) -> bool:

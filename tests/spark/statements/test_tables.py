@@ -5,7 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -15,8 +17,13 @@ from bergline.errors import (
     InvalidInputError,
     UnsupportedError,
 )
+from bergline.spark.reads.scan import read
 
 pytestmark = pytest.mark.spark
+
+
+def found_ids(frame: DataFrame) -> list[int]:
+    return sorted(row.id for row in frame.collect())
 
 
 def query(spark: SparkSession, text: str) -> list[tuple]:
@@ -118,3 +125,43 @@ def test_versions_out_of_range_are_our_errors(spark: SparkSession, orders: Table
     orders.append(order_rows(1))
     with pytest.raises(BerglineError):
         spark.sql(f"SELECT * FROM db.orders {text}")
+
+
+def test_frames_are_qualified_by_lake_and_namespace(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1, 2))
+    spark.sql("CREATE VIEW db.ids AS SELECT id FROM db.orders")
+    for name in ("id", "orders.id", "db.orders.id", "lake.db.orders.id"):
+        frame = spark.table("db.orders")
+        assert found_ids(frame.filter(f"{name} > 1").select(name)) == [2], name
+        assert found_ids(frame.where(F.col(name) < 2).select(F.col(name))) == [1], name
+    assert sorted(row.id for row in spark.table("db.ids").select("lake.db.ids.id").collect()) == [1, 2]
+
+
+def test_frames_are_correlated_subqueries(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1, 2, 3))
+    outer, inner = spark.table("db.orders").alias("o"), spark.table("db.orders")
+    later = inner.where(F.col("orders.id") > F.col("o.id").outer())
+    assert found_ids(outer.where(later.exists())) == [1, 2]
+    largest = later.select(F.max("orders.id")).scalar()
+    assert sorted(tuple(row) for row in outer.select("id", largest.alias("m")).collect()) == [(1, 3), (2, 3), (3, None)]
+    assert outer.lateralJoin(later.select(F.col("orders.id").alias("other"))).count() == 3
+
+
+def test_required_columns_may_be_null_in_every_read(spark: SparkSession, lake: Lake) -> None:
+    inner = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    columns = [pa.field("id", pa.int64(), nullable=False), pa.field("s", inner, nullable=False)]
+    table = lake.create_table("db.t", pa.schema(columns))
+    expected = T.StructType().add("id", T.LongType()).add("s", T.StructType().add("a", T.IntegerType()))
+    for rows in ([], [{"id": 1, "s": {"a": 1}}]):
+        table.append(pa.Table.from_pylist(rows, schema=pa.schema(columns)))
+        frame = spark.table("db.t")
+        reads = [
+            frame,
+            frame.filter("id > 0"),
+            frame.select("*"),
+            spark.sql("SELECT * FROM db.t"),
+            read(table.scan(), spark),
+        ]
+        reads += [spark.readStream.table("db.t"), spark.sql("SELECT id, s FROM db.t.changes")]
+        assert [found.schema for found in reads] == [expected] * len(reads)
+    assert [column.nullable for column in spark.catalog.listColumns("db.t")] == [False, False]

@@ -1,7 +1,7 @@
 """What table names mean in an attached session: which table of which lake, in what state, and where a new one goes."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +14,10 @@ from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.merge_engine import row_engine
-from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
-from bergline.spark.session.queries import result_frame
-from bergline.spark.session.session_catalog import SparkSessionCatalog
-from bergline.spark.session.write_scopes import find_scope
+from bergline.spark.runtime.backend import DeferredRows, RunSql, SparkBackend, check_running
+from bergline.spark.statements.queries import read_deferred, result_frame
+from bergline.spark.statements.session_catalog import SparkSessionCatalog
+from bergline.spark.statements.write_scopes import find_scope
 from bergline.spark.views.scopes import no_versions
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
@@ -62,12 +62,15 @@ class SessionTables:
         if isinstance(target, ViewTarget):
             if options:
                 raise no_versions(target)
-            return cast("DataFrame", self._source(target)).alias(target.view.name.name)
+            full = (target.lake, *target.view.name.namespace, target.view.name.name)
+            return self.backend.qualified(self.rows_of(target), full)
         selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
         source = self._source(self.lakes.target(target.table, selector))
         if not isinstance(source, TableScan):
-            return source
-        return late_frame(source, self._spark, target.table.name, metadata_columns(target))
+            return self._read(source)
+        lake, own = (self.lakes.place(name_parts(name)) or (self.lakes.default,))[0], target.table.name
+        full = (self.lakes.name_of(lake), *own.namespace, own.name)
+        return late_frame(source, self._spark, full, metadata_columns(target))
 
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""
@@ -98,7 +101,16 @@ class SessionTables:
             raise InvalidInputError(f"expected a table, found a metadata table of `{target.table.name}`")
         return source
 
-    def _source(self, target: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
+    def rows_of(self, target: Relation) -> DataFrame:
+        """All rows of what a name means."""
+        return self._read(self._source(target))
+
+    def _read(self, source: TableScan | DataFrame | DeferredRows) -> DataFrame:
+        if isinstance(source, DeferredRows):
+            return read_deferred(source, self.backend)
+        return read(source, self._spark) if isinstance(source, TableScan) else source
+
+    def _source(self, target: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame | DeferredRows:
         """A read of the state that a name means; metadata tables are read at once."""
         if isinstance(target, DataFrame):
             return target

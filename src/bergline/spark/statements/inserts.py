@@ -1,0 +1,89 @@
+"""Rows of a query that go into a table: INSERT, several of them from one source, and CREATE TABLE … AS."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.statements.queries import no_result
+from bergline.spark.statements.query_session import QuerySession
+from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.insert import run_insert
+from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.target import check_replaceable, resolve_write_target
+from bergline.sql.names.resolve import Target
+from bergline.sql.names.selector import VersionSelector
+from bergline.sql.queries.query import Insert, MultiInsert, Query
+from bergline.sql.rewrite.insert_defaults import source_with_defaults
+from bergline.sql.statements.create_table import CreateTable, check_exists, place_new_table, staged
+from bergline.table.commits.isolation import NO_ISOLATION
+
+
+def insert_rows(session: QuerySession, insert: Insert, args: Any) -> DataFrame:
+    """Run an INSERT."""
+    target = session.lakes.resolve(insert.table)
+    if target is None:
+        return session.run_query(insert.whole, args)
+    rows = _inserted_rows(session, insert, target, args)
+    run_insert(session, insert, target, rows, engine=SparkRowEngine(session.spark))
+    return no_result(session.spark)
+
+
+def insert_several(session: QuerySession, statement: MultiInsert, args: Any) -> DataFrame:
+    """Run several inserts from one source, each a commit of its own; all read what was there before the first."""
+    targets = [session.lakes.resolve(insert.table) for insert in statement.inserts]
+    if not any(targets):
+        return session.run_query(statement.whole, args)
+    runs = [
+        _sparks_insert(session, insert, args) if target is None else _lakes_insert(session, insert, target, args)
+        for insert, target in zip(statement.inserts, targets, strict=True)
+    ]
+    for run in runs:
+        run()
+    return no_result(session.spark)
+
+
+def _lakes_insert(session: QuerySession, insert: Insert, target: Target, args: Any) -> Callable[[], object]:
+    rows = _inserted_rows(session, insert, target, args)
+    return lambda: run_insert(session, insert, target, rows, engine=SparkRowEngine(session.spark))
+
+
+def _sparks_insert(session: QuerySession, insert: Insert, args: Any) -> Callable[[], object]:
+    query = session.parsed(insert.whole)
+    ours = session.lake_tables(query, args)
+    return lambda: session.query_rows(query, args, ours) if ours else session.run_sql(query.text, args)
+
+
+def _inserted_rows(session: QuerySession, insert: Insert, target: Target, args: Any) -> DataFrame:
+    query = session.analyzed_again(insert.source, source_with_defaults(insert, target.table.schema))
+    return session.run_query(query, args)
+
+
+def create_as(session: QuerySession, statement: CreateTable, query: Query, args: Any) -> DataFrame:
+    """A table with the columns and rows of a query: both are there when it is, or nothing is."""
+    placed = place_new_table(statement, session.lakes)
+    if placed is None:
+        return session.run_query(statement.whole or query, args)
+    if check_exists(statement, *placed) and statement.if_not_exists:
+        return no_result(session.spark)
+    check_replaces(session, statement)
+    rows = session.run_query(query, args)
+    reads = branch_reads(rows) if statement.replaces else ()
+    with staged(statement, session.lakes, placed, iceberg_schema(rows.schema), reads) as table:
+        write_target = resolve_write_target(session, Target(table, VersionSelector()), None)
+        # what was read of the old table is validated where it is replaced
+        writing = TableWrite(session.spark, table, write_target, WriteOptions(isolation=NO_ISOLATION))
+        write = writing.overwrite if statement.replaces else writing.append
+        write(assign(rows, table.schema, by_name=False))
+    return no_result(session.spark)
+
+
+def check_replaces(session: QuerySession, statement: CreateTable) -> None:
+    """Refuse a statement that would replace a table that must stay."""
+    placed = place_new_table(statement, session.lakes) if statement.replaces else None
+    if placed is not None:
+        check_replaceable(session, *placed)
