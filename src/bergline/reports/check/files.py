@@ -21,7 +21,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.file.footer import read_footer
 from bergline.parquet.formats.data_input import open_data_file
 from bergline.reports.check.findings import RESTORE, Findings
-from bergline.reports.check.manifests import READERS, Progress
+from bergline.reports.check.manifests import READERS, PhaseProgress
 from bergline.table.expiry.path_rules import PathRules
 
 _AT_ONCE = 256
@@ -69,7 +69,7 @@ def files_beside(metadata: TableMetadata) -> list[NamedFile]:
 
 
 def check_files(
-    io: FileIO, metadata: TableMetadata, files: Sequence[NamedFile], findings: Findings, progress: Progress
+    io: FileIO, metadata: TableMetadata, files: Sequence[NamedFile], findings: Findings, progress: PhaseProgress
 ) -> None:
     """Compare files with those that are there."""
     rules = PathRules({}, {})
@@ -104,7 +104,7 @@ def check_statistics(io: FileIO, metadata: TableMetadata, findings: Findings) ->
 
 
 def check_contents(
-    io: FileIO, entries: pl.DataFrame, needed: Sequence[set[int]], findings: Findings, progress: Progress
+    io: FileIO, entries: pl.DataFrame, needed: Sequence[set[int]], findings: Findings, progress: PhaseProgress
 ) -> None:
     """Open every data and delete file once, and compare its rows with the record count of its entry."""
     deletes = DeleteFiles(io, cache_bytes=0)
@@ -208,7 +208,7 @@ def _check_puffin(io: FileIO, stated: StatisticsFile) -> None:
 
 
 def _in_threads(
-    check: Callable[[_Item], None], items: Iterable[_Item], progress: Progress, what: str, total: int
+    check: Callable[[_Item], None], items: Iterable[_Item], progress: PhaseProgress, what: str, total: int
 ) -> None:
     left = iter(items)
     done = 0

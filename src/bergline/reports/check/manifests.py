@@ -45,7 +45,7 @@ _COLUMNS = {
     "encrypted": pl.Boolean,
     "manifest": pl.UInt32,
 }
-Progress = Callable[[str, int, int], object]
+PhaseProgress = Callable[[str, int, int], object]
 """Called with what is looked at, how many are done, and how many there are."""
 
 
@@ -65,7 +65,7 @@ class ListedManifests(NamedTuple):
 
 
 def check_manifest_lists(
-    io: FileIO, metadata: TableMetadata, findings: Findings, progress: Progress
+    io: FileIO, metadata: TableMetadata, findings: Findings, progress: PhaseProgress
 ) -> ListedManifests:
     """Read the manifest lists of all snapshots; those that cannot be read are findings."""
     fresh = FreshReads()
@@ -99,7 +99,7 @@ def check_manifest_lists(
 
 
 def check_manifests(
-    io: FileIO, metadata: TableMetadata, listed: ListedManifests, findings: Findings, progress: Progress
+    io: FileIO, metadata: TableMetadata, listed: ListedManifests, findings: Findings, progress: PhaseProgress
 ) -> pl.DataFrame:
     """Read every manifest once; the live entries of those that can be read, with their numbers inherited."""
     needed = listed.snapshots_of()
