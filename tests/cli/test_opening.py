@@ -9,19 +9,20 @@ from bergline import Table
 
 
 @pytest.mark.parametrize(
-    "command", ["tables", "refs db.t", "snapshots db.t", "history db.t", "explain-expiry db.t", "audit list"]
+    "command", ["table list", "refs db.t", "table inspect db.t history", "explain-expiry db.t", "audit list"]
 )
 def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: str) -> None:
     done = run(*command.split(), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\nhint: name one with --catalog\n"
+        "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\n"
+        "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n"
     )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path: Path, orders: Table) -> None:
-    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
+    done = run("table", "list", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"error: no catalog `lak` in {tmp_path}/catalog.db, which has `lake`\n"
@@ -32,5 +33,5 @@ def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path:
 @pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
 def test_property_without_a_value_is_refused_and_not_shown(tmp_path: Path, orders: Table, text: str) -> None:
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    done = run("tables", "--catalog", uri, "--property", text, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "error: expected --property key=value, found another text\n")
+    done = run("table", "list", "--catalog", uri, "--property", text, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "error: expected --property key=value, found another text\n")

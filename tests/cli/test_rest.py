@@ -50,13 +50,17 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *a
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["refs", "snapshots", "history", "explain-expiry"])
+@pytest.mark.parametrize(
+    "command", ["refs {}", "table inspect {} snapshots", "table inspect {} history", "explain-expiry {}"]
+)
 def test_every_command_that_looks_works_on_a_server(
     command: str, server: BerglineServer, directory: Path, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BERGLINE_TOKEN", token)
     found = [
-        CliRunner().invoke(app, [command, "db.orders", "--json", *options], catch_exceptions=False).stdout
+        CliRunner()
+        .invoke(app, [*command.format("db.orders").split(), "--json", *options], catch_exceptions=False)
+        .stdout
         for options in (["--catalog", server.uri], ["--catalog", f"sqlite:///{directory}/catalog.db", "--name", NAME])
     ]
     assert json.loads(found[0]) == json.loads(found[1])
@@ -69,7 +73,7 @@ def test_table_that_the_server_cannot_read_is_listed_beside_the_others(
     (metadata,) = directory.glob("warehouse/db/broken/metadata/*.metadata.json")
     metadata.write_text("{")
     monkeypatch.setenv("BERGLINE_TOKEN", token)
-    done = CliRunner().invoke(app, ["tables", "--json", "--catalog", server.uri])
+    done = CliRunner().invoke(app, ["table", "list", "--json", "--catalog", server.uri])
     assert done.exit_code == 1
     broken, orders = json.loads(done.stdout)
     assert broken == {"table": "db.broken", "pointer": None}
@@ -112,7 +116,7 @@ def test_address_that_leads_nowhere_is_said(
     place: str, told: str, server: BerglineServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = f"{server.uri}{place}" if place else "http://127.0.0.1:9"
-    assert told in said(monkeypatch, capsys, "tables", "--catalog", address)
+    assert told in said(monkeypatch, capsys, "table", "list", "--catalog", address)
 
 
 def test_token_is_taken_as_the_secret_of_a_client(server: BerglineServer, token: str) -> None:

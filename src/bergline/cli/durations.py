@@ -17,6 +17,11 @@ def parse_duration(text: str) -> int:
     return int(match["number"]) * _SECONDS[match["unit"]]
 
 
+def parse_milliseconds(text: str | None) -> int | None:
+    """The milliseconds of a duration, if one is given."""
+    return None if text is None else 1000 * parse_duration(text)
+
+
 def render_time(milliseconds: int | None) -> str | None:
     """A timestamp in UTC, to the second."""
     if milliseconds is None:

@@ -1,138 +1,98 @@
-"""`bergline`: inspect, maintain and serve a lake from the terminal."""
+"""`bergline`: the list of commands. A command's module is imported only when that command runs."""
 
+import importlib
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
-import pyarrow as pa
 import typer
+import typer.core
+import typer.main
 
-from bergline.cli import audit, token
-from bergline.cli.errors import show_error
-from bergline.cli.maintain import maintain
-from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
-from bergline.cli.rows import AsJson, print_rows
-from bergline.cli.serve import serve
-from bergline.cli.sql import sql
+from bergline import __version__
+from bergline.cli.output.errors import exit_code, show_error
 from bergline.errors import BerglineError
-from bergline.lake.lake import DEFAULT_NAME
-from bergline.sql.text.timestamps import in_zone, parse_moment
+
+_START, _LOOK, _CHANGE, _MAINTAIN, _SERVE = "Start", "Look", "Change", "Maintain", "Serve"
+
+
+class ListedCommand(NamedTuple):
+    """A command or group of commands: `app` of a module in `bergline.cli.commands`, with its line in the help."""
+
+    module: str
+    help: str
+    panel: str
+
+
+COMMANDS = {
+    "refs": ListedCommand("refs", "List a table's branches and tags.", _LOOK),
+    "branch": ListedCommand("branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
+    "tag": ListedCommand("tag", "Create, move and drop the tags of a table.", _CHANGE),
+    "table": ListedCommand("table", "List, show, create, register and drop tables.", _CHANGE),
+    "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
+    "explain-expiry": ListedCommand("explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN),
+    "maintain": ListedCommand("maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN),
+    "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
+    "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
+    "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
+}
+
+
+class CommandGroup(typer.core.TyperGroup):
+    """The group of `COMMANDS`: for its help their lines are enough, their modules are imported to run them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, listed in COMMANDS.items():
+            self.add_command(typer.core.TyperCommand(name, help=listed.help, rich_help_panel=listed.panel))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command itself in place of its line."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found if name is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """A command by its name, from its module."""
+    module = importlib.import_module(f"bergline.cli.commands.{COMMANDS[name].module}")
+    command = typer.main.get_command(module.app)
+    command.name = name
+    return command
+
 
 app = typer.Typer(
-    help="Look at the tables, branches and snapshots of a lake, maintain it and serve it.", no_args_is_help=True
+    cls=CommandGroup,
+    help="Look at the tables, branches and snapshots of a lake, change, maintain and serve them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 
-TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"bergline {__version__}\n")
+        raise typer.Exit
 
 
-@app.command()
-def tables(
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """List all tables with their metadata pointers; tables whose metadata cannot be read are named as errors."""
-    errors: dict[str, BerglineError] = {}
-    rows = []
-    with open_lake(catalog, warehouse, properties, name) as lake:
-        for table in (t for namespace in lake.catalog.list_namespaces() for t in lake.catalog.list_tables(namespace)):
-            pointer = None
-            try:
-                pointer = lake.catalog.pointer(table)
-                lake.load_table(table)
-            except BerglineError as error:
-                errors[str(table)] = error
-            rows.append({"table": str(table), "pointer": pointer})
-    print_rows(
-        pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json
-    )
-    for unread, reason in errors.items():
-        show_error(reason, "" if f"`{unread}`" in str(reason) else f"table `{unread}`: ")
-    if errors:
-        raise typer.Exit(1)
-
-
-@app.command()
-def refs(
-    table: TableArgument,
+@app.callback()
+def bergline(
     *,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
-    as_json: AsJson = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
-    """List a table's branches and tags with their retention."""
-    with open_lake(catalog, warehouse, properties, name) as lake:
-        print_rows(lake.load_table(table).inspect("refs"), as_json)
-
-
-@app.command()
-def snapshots(
-    table: TableArgument,
-    *,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """List a table's snapshots."""
-    with open_lake(catalog, warehouse, properties, name) as lake:
-        print_rows(lake.load_table(table).inspect("snapshots"), as_json)
-
-
-@app.command()
-def history(
-    table: TableArgument,
-    *,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show when `main` pointed to which snapshot."""
-    with open_lake(catalog, warehouse, properties, name) as lake:
-        print_rows(lake.load_table(table).inspect("history"), as_json)
-
-
-@app.command("explain-expiry")
-def explain_expiry(
-    table: TableArgument,
-    *,
-    older_than: Annotated[
-        str | None, typer.Option(help="As if expiry were called with this time, e.g. 2026-01-31T12:00Z.")
-    ] = None,
-    retain_last: Annotated[int | None, typer.Option(help="As if expiry were called with this number.")] = None,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what expiry would remove and keep, by which rule, and what only one branch or tag retains."""
-    moment = None if older_than is None else in_zone(parse_moment(older_than), "UTC")
-    with open_lake(catalog, warehouse, properties, name) as lake:
-        plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
-    if as_json:
-        print_rows(plan.to_arrow(), as_json)
-    else:
-        sys.stdout.write(f"{plan}\n")
-
-
-app.command()(maintain)
-app.command()(serve)
-app.command()(sql)
-app.add_typer(token.app, name="token")
-app.add_typer(audit.app, name="audit")
+    """Look at the tables, branches and snapshots of a lake, change, maintain and serve them."""
 
 
 def main() -> None:
-    """Run, and show errors as one line with their hints."""
+    """Run the command line of this process."""
+    run(sys.argv[1:])
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run a command line; errors are shown as one line with their hints, and the process ends with their exit code."""
     try:
-        app()
+        app(arguments, prog_name="bergline")
     except BerglineError as error:
         show_error(error)
-        sys.exit(1)
+        sys.exit(exit_code(error))

@@ -1,67 +1,145 @@
-"""Opening the lake that a command's options name."""
+"""The options that name a lake, which every command takes, and opening it."""
 
+import functools
+import inspect
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Annotated, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
 
+import msgspec
 import typer
 
 from bergline.catalog.pointer.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.cli.settings import ConnectArguments, load_settings
+from bergline.errors import InvalidInputError, NotFoundError, near_names
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
 from bergline.lake.opening import environment_token
 
 CatalogOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="Catalog to open, e.g. sqlite:///lake/catalog.db or http://host:8181 \\[default: ./lake]"),
+    typer.Option(
+        help="Catalog to open, e.g. sqlite:///lake/catalog.db or http://host:8181 \\[default: BERGLINE_CATALOG, "
+        "bergline.toml, ./lake]",
+        rich_help_panel="Lake",
+    ),
 ]
 WarehouseOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="Where the catalog's new tables go, reading needs none; on a REST server the warehouse's name."),
+    typer.Option(
+        help="Where the catalog's new tables go, reading needs none; on a REST server the warehouse's name.",
+        rich_help_panel="Lake",
+    ),
 ]
 NameOption: TypeAlias = Annotated[
-    str, typer.Option("--name", help="The catalog's name in its database, as `bergline serve --name` has it.")
+    str | None,
+    typer.Option(
+        "--name",
+        help="The catalog's name in its database, as `bergline serve --name` has it. \\[default: lake]",
+        rich_help_panel="Lake",
+    ),
 ]
 PropertyOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--property", metavar="KEY=VALUE", help="A setting, e.g. s3.endpoint=http://host; may be repeated."),
+    typer.Option(
+        "--property",
+        metavar="KEY=VALUE",
+        help="A setting, e.g. s3.endpoint=http://host; may be repeated.",
+        rich_help_panel="Lake",
+    ),
 ]
 ANY_CATALOG = frozenset({CATALOG, CATALOG_NAME})
 Opened = TypeVar("Opened")
-_OPTIONS = {CATALOG: "--catalog", CATALOG_NAME: "--name"}
+_OPTIONS = {CATALOG: "--catalog, BERGLINE_CATALOG or in bergline.toml", CATALOG_NAME: "--name"}
+_SQLITE = "sqlite:///"
+_PARAMETERS = {
+    "catalog": CatalogOption,
+    "warehouse": WarehouseOption,
+    "catalog_name": NameOption,
+    "properties": PropertyOption,
+}
 
 
-def open_lake(
-    catalog: str | None,
-    warehouse: str | None,
-    properties: Sequence[str] | None,
-    name: str = DEFAULT_NAME,
+class LakeOptions(msgspec.Struct, frozen=True):
+    """The options that name a lake, as they were typed."""
+
+    catalog: str | None = None
+    warehouse: str | None = None
+    catalog_name: str | None = None
+    properties: Sequence[str] | None = None
+
+    def settings(self) -> ConnectArguments:
+        """What they say, and what they leave open from the environment and `bergline.toml`."""
+        given = ConnectArguments(self.catalog, self.warehouse, self.catalog_name, settings_of(self.properties))
+        return given if given.catalog is not None else given.before(load_settings())
+
+    def open(self, *, create: Collection[str] = ()) -> Lake:
+        """Open the lake, which must exist: inspecting must not create one. `create` as in `open_or_create`."""
+        return open_lake(self.settings(), create=create)
+
+
+def with_lake(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options that name a lake, which it gets as `LakeOptions`, its first argument."""
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in _PARAMETERS.items()
+    ]
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        command(LakeOptions(**{name: arguments.pop(name) for name in _PARAMETERS}), **arguments)
+
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    run.__signature__ = inspect.Signature([*keyword_only, *added])  # type: ignore[attr-defined]
+    return run
+
+
+def open_lake(settings: ConnectArguments, *, create: Collection[str] = ()) -> Lake:
+    """Open a lake; `create` as in `open_or_create`."""
+    uri = settings.catalog or DEFAULT_CATALOG
+    properties = environment_token(uri, settings.properties) | settings.properties
+    name = settings.name or DEFAULT_NAME
+    opening = partial(connect, uri, warehouse=settings.warehouse, name=name, properties=properties)
+    return open_or_create(opening, create, near=lambda: near_catalogs(uri))
+
+
+def open_or_create(
+    opening: Callable[..., Opened],
+    create: Collection[str] = ANY_CATALOG,
     *,
-    create: Collection[str] = (),
-) -> Lake:
-    """Open an existing lake: inspecting must not create one. `create` as in `open_or_create`."""
-    uri = catalog or DEFAULT_CATALOG
-    settings = settings_of(properties)
-    settings = environment_token(uri, settings) | settings
-    opening = partial(connect, uri, warehouse=warehouse, name=name, properties=settings)
-    return open_or_create(opening, create)
-
-
-def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY_CATALOG) -> Opened:
+    near: Callable[[], Sequence[str]] = tuple,
+) -> Opened:
     """Open by `opening(create=…)`; missing catalogs of these kinds are created, with a notice."""
     try:
         return opening(create=False)
     except NotFoundError as error:
         if error.kind not in _OPTIONS:
             raise
-        near = [hint for hint in error.hints if hint != CREATE_HINT]
+        hints = [hint for hint in error.hints if hint != CREATE_HINT]
         if error.kind not in create:
-            hints = [*near, f"name one with {_OPTIONS[error.kind]}"]
+            if error.kind == CATALOG and (found := near()):
+                hints.append(f"did you mean {', '.join(f'`{uri}`' for uri in found)}?")
+            hints.append(f"name one with {_OPTIONS[error.kind]}")
             raise NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints) from error
-        sys.stderr.write("".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in near)]))
+        sys.stderr.write("".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in hints)]))
         sys.stderr.flush()
     return opening(create=True)
+
+
+def near_catalogs(uri: str) -> tuple[str, ...]:
+    """Databases on disk whose paths resemble that of a missing one, as catalogs."""
+    if not uri.startswith(_SQLITE):
+        return ()
+    path = Path(uri.removeprefix(_SQLITE))
+    folder = path.parent
+    try:
+        beside = [file for file in folder.glob("*") if file.is_file() and file.suffix == path.suffix]
+        nearby = [file for file in folder.parent.glob(f"*/{path.name}") if file.is_file()]
+    except (OSError, ValueError):  # a directory that cannot be listed
+        return ()
+    return tuple(f"{_SQLITE}{found}" for found in near_names(str(path), map(str, [*beside, *nearby])))
 
 
 def settings_of(properties: Sequence[str] | None, option: str = "--property") -> dict[str, str]:

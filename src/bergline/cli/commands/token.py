@@ -11,9 +11,9 @@ import typer
 
 from bergline.catalog.pointer.pointer_store import CATALOG
 from bergline.cli.durations import parse_duration, render_time
-from bergline.cli.opening import ANY_CATALOG, CatalogOption, PropertyOption, WarehouseOption
-from bergline.cli.records import ServedNameOption, open_records
-from bergline.cli.rows import AsJson, print_rows
+from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
+from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.records import open_records
 
 app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
 
@@ -22,21 +22,19 @@ _BYTES = 32
 
 
 @app.command()
+@with_lake
 def create(
+    options: LakeOptions,
     name: NameArgument,
     *,
     expires_in: Annotated[str | None, typer.Option(help="How long it is valid, e.g. 90d, 12h or 30m.")] = None,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    catalog_name: ServedNameOption = None,
-    properties: PropertyOption = None,
 ) -> None:
     """Create a token and print it, only this once: just its hash is stored. A missing catalog is created."""
     now_ms = time.time_ns() // 1_000_000
     expires_ms = None if expires_in is None else now_ms + 1000 * parse_duration(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
-    may_create = {CATALOG} if catalog_name is None else ANY_CATALOG
-    with open_records(catalog, warehouse, properties, catalog_name, create=may_create) as records:
+    may_create = {CATALOG} if options.settings().name is None else ANY_CATALOG
+    with open_records(options, create=may_create) as records:
         records.create_token(name, text, now_ms, expires_ms)
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
@@ -44,15 +42,13 @@ def create(
 
 
 @app.command("list")
+@with_lake
 def list_tokens(
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    catalog_name: ServedNameOption = None,
-    properties: PropertyOption = None,
+    options: LakeOptions,
     as_json: AsJson = False,
 ) -> None:
     """List tokens by name, with their creation and expiry."""
-    with open_records(catalog, warehouse, properties, catalog_name) as records:
+    with open_records(options) as records:
         tokens = records.tokens()
     schema = pa.schema([("name", pa.string()), ("created", pa.string()), ("expires", pa.string())])
     rows = [
@@ -62,13 +58,11 @@ def list_tokens(
 
 
 @app.command()
+@with_lake
 def revoke(
+    options: LakeOptions,
     name: NameArgument,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    catalog_name: ServedNameOption = None,
-    properties: PropertyOption = None,
 ) -> None:
     """Revoke a token; servers notice within seconds, and require tokens even after the last one is revoked."""
-    with open_records(catalog, warehouse, properties, catalog_name) as records:
+    with open_records(options) as records:
         records.revoke_token(name)

@@ -1,23 +1,25 @@
 """`bergline maintain`: compaction, manifests, expiry and orphan files of many tables, by their policies."""
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 import typer
 
 from bergline.cli.durations import parse_duration
-from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
-from bergline.cli.rows import AsJson
-from bergline.errors import InvalidInputError
-from bergline.lake.lake import DEFAULT_NAME
+from bergline.cli.opening import LakeOptions, settings_of, with_lake
+from bergline.cli.output.rows import AsJson
 from bergline.lake.maintenance.maintain import maintain as maintain_tables
 from bergline.lake.maintenance.report import MaintenanceStep, TableReport
 from bergline.table.evolution.maintenance_policy import policy_of
 
+app = typer.Typer()
 
+
+@app.command()
+@with_lake
 def maintain(
+    options: LakeOptions,
     tables: Annotated[list[str] | None, typer.Argument(help="Tables, e.g. db.orders \\[default: all]")] = None,
     *,
     namespace: Annotated[str | None, typer.Option(help="Only tables in this namespace and below it.")] = None,
@@ -37,16 +39,12 @@ def maintain(
         str | None, typer.Option(help="Time after which nothing more is begun, e.g. 30m, 12h or 1d.")
     ] = None,
     threads: Annotated[int, typer.Option(help="How many tables are maintained side by side.", min=1)] = 1,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Compact data files, rewrite manifests, expire snapshots and delete orphan files, as tables' properties say."""
-    settings = policy_of(_settings(policy))
+    settings = policy_of(settings_of(policy, "--policy"))
     seconds = None if budget is None else parse_duration(budget)
-    with open_lake(catalog, warehouse, properties, name) as lake:
+    with options.open() as lake:
         report = maintain_tables(
             lake,
             settings,
@@ -68,13 +66,3 @@ def maintain(
 def _show_progress(report: TableReport, done: int, total: int) -> None:
     sys.stderr.write(f"{done} of {total} tables: {report.table}\n")
     sys.stderr.flush()
-
-
-def _settings(policy: Sequence[str] | None) -> dict[str, str]:
-    found = {}
-    for text in policy or ():
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise InvalidInputError(f"expected --policy key=value, found `{text}`")
-        found[key] = value
-    return found

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import typer
 
 import bergline.spark
-from bergline.cli.errors import show_error
-from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake, settings_of
-from bergline.cli.rows import print_table
+from bergline.cli.opening import LakeOptions, open_lake, settings_of, with_lake
+from bergline.cli.output.errors import show_error
+from bergline.cli.output.rows import print_table
+from bergline.cli.settings import ConnectArguments
 from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 from bergline.sql.text.script import split_script
@@ -47,7 +48,13 @@ class OutputFormat(Enum):
     JSON = "json"
 
 
+app = typer.Typer()
+
+
+@app.command()
+@with_lake
 def sql(
+    options: LakeOptions,
     *,
     statements: Annotated[
         list[str] | None, typer.Option("--execute", "-e", help="Statements to run; may be repeated.")
@@ -62,10 +69,6 @@ def sql(
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
     ] = None,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    name: NameOption = DEFAULT_NAME,
-    properties: PropertyOption = None,
 ) -> None:
     """Run SQL on Spark: at a prompt, or statements from options, files or a pipe, until one fails."""
     given = [*(statements or ()), *map(_text_of, files or ())]
@@ -73,7 +76,7 @@ def sql(
     if not given and not is_prompt:
         given = [sys.stdin.read()]
     texts = [text for script in given for text in _all_statements(script)]
-    spark = _start({**_lake_conf(catalog, warehouse, properties, name), **settings_of(conf, "--conf")})
+    spark = _start({**_lake_conf(options.settings()), **settings_of(conf, "--conf")})
     shell = _Shell(spark, output, limit)
     if is_prompt:
         _prompt(shell)
@@ -205,19 +208,18 @@ def _start(conf: dict[str, str]) -> Any:
             os.close(stderr)
 
 
-def _lake_conf(
-    catalog: str | None, warehouse: str | None, properties: Sequence[str] | None, name: str
-) -> dict[str, str]:
-    """The lake that the options name, which must exist; none if they name none: then Spark's configuration does."""
-    if catalog is None and warehouse is None and not properties and name == DEFAULT_NAME:
+def _lake_conf(lake: ConnectArguments) -> dict[str, str]:
+    """The lake that is named, which must exist; none if none is: then Spark's configuration does."""
+    if lake == ConnectArguments():
         return {}
-    open_lake(catalog, warehouse, properties, name).close()  # says what is wrong before Spark starts
+    open_lake(lake).close()  # says what is wrong before Spark starts
+    name = lake.name or DEFAULT_NAME
     prefix = f"spark.bergline.{name.replace('.', '_')}."
-    settings = {f"property.{key}": value for key, value in settings_of(properties).items()}
-    settings |= {"uri": catalog or DEFAULT_CATALOG, "name": name, "default": "true"}
-    if warehouse is not None:
-        settings["warehouse"] = warehouse
-    return {prefix + key: value for key, value in settings.items()}
+    conf = {f"property.{key}": value for key, value in lake.properties.items()}
+    conf |= {"uri": lake.catalog or DEFAULT_CATALOG, "name": name, "default": "true"}
+    if lake.warehouse is not None:
+        conf["warehouse"] = lake.warehouse
+    return {prefix + key: value for key, value in conf.items()}
 
 
 def _all_statements(text: str) -> tuple[str, ...]:

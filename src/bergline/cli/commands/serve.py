@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from bergline.cli.durations import parse_duration
-from bergline.cli.opening import PropertyOption, WarehouseOption, open_or_create, settings_of
+from bergline.cli.opening import LakeOptions, open_or_create, with_lake
 from bergline.errors import UnsupportedError
-from bergline.lake.lake import DEFAULT_CATALOG
+from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 from bergline.server.http.settings import ServerSettings
 
 try:
@@ -23,13 +23,14 @@ else:
     _IS_INSTALLED = True
 
 
+app = typer.Typer()
+
+
+@app.command()
+@with_lake
 def serve(
+    options: LakeOptions,
     *,
-    catalog: Annotated[
-        str, typer.Option(help="Catalog to serve: sqlite:///path/catalog.db or postgresql://…")
-    ] = DEFAULT_CATALOG,
-    warehouse: WarehouseOption = None,
-    name: Annotated[str, typer.Option(help="The catalog's name in its database, and of the warehouse.")] = "lake",
     host: Annotated[str, typer.Option(help="Address to listen on; any but loopback requires tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8181,
     allow_location: Annotated[
@@ -67,17 +68,17 @@ def serve(
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
-    properties: PropertyOption = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
         raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
+    settings = options.settings()
     opening = partial(
         open_server,
-        catalog,
-        warehouse=warehouse,
-        name=name,
-        properties=settings_of(properties),
+        settings.catalog or DEFAULT_CATALOG,
+        warehouse=settings.warehouse,
+        name=settings.name or DEFAULT_NAME,
+        properties=settings.properties,
         places=allow_location or (),
         separator=namespace_separator,
         vend=VendingConfig(assume_role, parse_duration(credentials_lifetime))

@@ -11,9 +11,9 @@ import typer
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.sql.records import AuditEntry
 from bergline.cli.durations import parse_duration, render_time
-from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption
-from bergline.cli.records import ServedNameOption, open_records
-from bergline.cli.rows import AsJson, print_rows
+from bergline.cli.opening import LakeOptions, with_lake
+from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.records import open_records
 from bergline.sql.text.timestamps import moment_ms, parse_moment
 
 app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
@@ -25,7 +25,9 @@ _COLUMNS = pa.schema(
 
 
 @app.command("list")
+@with_lake
 def list_changes(
+    options: LakeOptions,
     *,
     table: Annotated[str | None, typer.Option(help="Only changes of this table or view, e.g. db.orders.")] = None,
     who: Annotated[str | None, typer.Option(help="Only changes with the token of this name.")] = None,
@@ -33,32 +35,26 @@ def list_changes(
         str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 100,
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    catalog_name: ServedNameOption = None,
-    properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List changes, newest first: time, principal, operation, resource, client and metadata location."""
     since_ms = None if since is None else _since_ms(since)
     resources = () if table is None else _resources(table)
-    with open_records(catalog, warehouse, properties, catalog_name) as records:
+    with open_records(options) as records:
         found = records.newest_audit(limit, resources=resources, principal=who, since_ms=since_ms)
     print_rows(pa.Table.from_pylist([_row(entry) for entry in found], schema=_COLUMNS), as_json)
 
 
 @app.command()
+@with_lake
 def prune(
+    options: LakeOptions,
     *,
     older_than: Annotated[str, typer.Option(help="Age from which rows are deleted, e.g. 90d, 12h or 30m.")],
-    catalog: CatalogOption = None,
-    warehouse: WarehouseOption = None,
-    catalog_name: ServedNameOption = None,
-    properties: PropertyOption = None,
 ) -> None:
     """Delete old rows for good, and print how many."""
     before_ms = _now_ms() - 1000 * parse_duration(older_than)
-    with open_records(catalog, warehouse, properties, catalog_name) as records:
+    with open_records(options) as records:
         removed = records.prune_audit(before_ms)
     sys.stdout.write(f"{removed}\n")
 

@@ -1,8 +1,8 @@
-"""Rows on stdout: a table for people, or JSON."""
+"""What a command found, on stdout: a table for people, or JSON."""
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -18,9 +18,19 @@ _PIPE_WIDTH = 100_000
 def print_rows(rows: pa.Table, as_json: bool) -> None:
     """Print rows; values are never truncated."""
     if as_json:
-        sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
+        print_json([_json_row(row) for row in rows.to_pylist()])
         return
     print_table(rows.column_names, [["" if v is None else _text(v) for v in row.values()] for row in rows.to_pylist()])
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document; ids of snapshots, which are above 2^53, must be texts already."""
+    sys.stdout.write(f"{msgspec.json.encode(value).decode()}\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines as they are."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> None:

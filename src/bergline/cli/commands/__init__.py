@@ -1,0 +1,1 @@
+"""The commands, a module for each command or group of commands; `main` imports only that of the command that runs."""

@@ -1,0 +1,316 @@
+"""`bergline branch`: create, move, merge and compare the branches of a table."""
+
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
+from bergline.cli.commands.refs import plan_drop, print_refs
+from bergline.cli.durations import parse_milliseconds
+from bergline.cli.opening import LakeOptions, with_lake
+from bergline.cli.output.plans import Yes, confirm
+from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.table.references.diff import RefDiff
+from bergline.table.references.merge import MergeResult
+from bergline.table.table import Table
+
+app = typer.Typer(help="The branches of a table.", no_args_is_help=True)
+
+BranchArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="Name of the branch", metavar="BRANCH", autocompletion=complete_ref)
+]
+MinSnapshots: TypeAlias = Annotated[
+    int | None, typer.Option("--min-snapshots-to-keep", help="Snapshots that expiry leaves on the branch.", min=1)
+]
+SnapshotAge: TypeAlias = Annotated[
+    str | None, typer.Option("--max-snapshot-age", help="Age up to which expiry leaves its snapshots, e.g. 7d or 12h.")
+]
+RefAge: TypeAlias = Annotated[
+    str | None, typer.Option("--max-ref-age", help="Age from which expiry removes the ref itself, e.g. 90d.")
+]
+Cleared: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--clear", help="A setting to be the table's again, e.g. max-ref-age; may be repeated."),
+]
+Squash: TypeAlias = Annotated[
+    bool, typer.Option("--squash", help="Take the difference as one snapshot, where history has expired too.")
+]
+
+
+@app.command("list")
+@with_lake
+def list_branches(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
+    """List branches with the age of their heads and their retention."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        print_refs(loaded, loaded.refs.branches, as_json=as_json)
+
+
+@app.command()
+@with_lake
+def create(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    at: AtOption = None,
+    min_snapshots_to_keep: MinSnapshots = None,
+    max_snapshot_age: SnapshotAge = None,
+    max_ref_age: RefAge = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Leave an existing branch as it is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a branch."""
+    snapshot_age, ref_age = parse_milliseconds(max_snapshot_age), parse_milliseconds(max_ref_age)
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        loaded.refs.create_branch(
+            branch,
+            at=None if at is None else parse_state(loaded, at),
+            min_snapshots_to_keep=min_snapshots_to_keep,
+            max_snapshot_age_ms=snapshot_age,
+            max_ref_age_ms=ref_age,
+            if_not_exists=if_not_exists,
+        )
+        print_changed_ref(loaded, branch, "branch `{}` is at snapshot {}", as_json=as_json)
+
+
+@app.command()
+@with_lake
+def drop(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="A branch that is missing is no error.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop a branch; its snapshots stay until expiry."""
+    with options.open() as lake:
+        drop_ref(lake.load_table(table), branch, "branch", if_exists=if_exists, yes=yes, as_json=as_json)
+
+
+@app.command()
+@with_lake
+def rename(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    new: Annotated[str, typer.Argument(help="Its new name", metavar="NEW")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a branch."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        loaded.refs.rename_branch(branch, to=new)
+        print_changed_ref(loaded, new, "branch `{}` is at snapshot {}", as_json=as_json)
+
+
+@app.command()
+@with_lake
+def retention(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    min_snapshots_to_keep: MinSnapshots = None,
+    max_snapshot_age: SnapshotAge = None,
+    max_ref_age: RefAge = None,
+    clear: Cleared = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set what expiry leaves of a branch; without options, show it."""
+    set_retention(
+        options,
+        (table, branch),
+        {
+            "min_snapshots_to_keep": min_snapshots_to_keep,
+            "max_snapshot_age_ms": parse_milliseconds(max_snapshot_age),
+            "max_ref_age_ms": parse_milliseconds(max_ref_age),
+        },
+        clear,
+        as_json=as_json,
+    )
+
+
+@app.command("fast-forward")
+@with_lake
+def fast_forward(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    to: Annotated[str, typer.Option(help="A branch or tag that descends from it.", autocompletion=complete_ref)],
+    as_json: AsJson = False,
+) -> None:
+    """Move a branch forward to a ref that descends from it."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        print_move(loaded, branch, loaded.refs.fast_forward(branch, to=to), as_json=as_json)
+
+
+@app.command()
+@with_lake
+def merge(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    into: Annotated[str, typer.Option(help="The branch that gets its snapshots.", autocompletion=complete_ref)] = MAIN,
+    squash: Squash = False,
+    as_json: AsJson = False,
+) -> None:
+    """Merge a branch into another: move it forward, or replay the snapshots on top of it. Conflicts end with code 3."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        print_move(loaded, into, loaded.refs.merge(branch, into=into, squash=squash), as_json=as_json)
+
+
+@app.command()
+@with_lake
+def rebase(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument,
+    *,
+    onto: Annotated[str, typer.Option(help="The ref to build on.", autocompletion=complete_ref)] = MAIN,
+    squash: Squash = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move a branch on top of another ref: its own snapshots are replayed there."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        print_move(loaded, branch, loaded.refs.rebase(branch, onto=onto, squash=squash), as_json=as_json)
+
+
+@app.command()
+@with_lake
+def rollback(
+    options: LakeOptions,
+    table: TableArgument,
+    branch: BranchArgument = MAIN,
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="STATE", help="A ref, a snapshot id or a time of its history.", autocompletion=complete_ref
+        ),
+    ],
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move a branch back to a snapshot of its history."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        state = parse_state(loaded, to)
+        now = loaded.metadata.ref(branch).snapshot_id
+        confirm(f"move branch `{branch}` of `{loaded.name}` back from snapshot {now} to {to}", yes)
+        print_move(loaded, branch, loaded.refs.rollback(branch, to=state), as_json=as_json)
+
+
+@app.command()
+@with_lake
+def diff(
+    options: LakeOptions,
+    table: TableArgument,
+    from_ref: Annotated[str, typer.Argument(metavar="FROM", help="A branch or tag", autocompletion=complete_ref)],
+    to_ref: Annotated[str, typer.Argument(metavar="TO", help="Another one", autocompletion=complete_ref)],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a branch or tag differs from another, from metadata: snapshots, rows by partition, columns."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        found = loaded.refs.diff(from_ref, to_ref)
+    if as_json:
+        print_json(_json_diff(found))
+    else:
+        print_lines([str(found)])
+
+
+def drop_ref(table: Table, name: str, kind: str, *, if_exists: bool, yes: bool, as_json: bool) -> None:
+    """Show what dropping a branch or tag means, ask, and drop it."""
+    drop_it = table.refs.drop_branch if kind == "branch" else table.refs.drop_tag
+    is_there = name in table.refs
+    if is_there and name != MAIN and table.refs[name].snapshot_ref_type == kind:
+        confirm(plan_drop(table, name), yes)
+    drop_it(name, if_exists=if_exists)
+    if as_json:
+        print_json({"table": str(table.name), "name": name, "dropped": is_there})
+    elif is_there:
+        print_lines([f"dropped {kind} `{name}`"])
+
+
+def set_retention(
+    options: LakeOptions,
+    place: tuple[str, str],
+    wanted: dict[str, int | None],
+    clear: list[str] | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Set what is wanted of a ref's retention, and print the ref."""
+    table, name = place
+    cleared = [_setting_name(text) for text in clear or ()]
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        if cleared or any(value is not None for value in wanted.values()):
+            loaded.refs.set_retention(name, **wanted, clear=cleared)
+        print_refs(loaded, {name: loaded.refs[name]}, as_json=as_json)
+
+
+def print_changed_ref(table: Table, name: str, text: str, *, as_json: bool) -> None:
+    """Print where a ref is."""
+    ref = table.refs[name]
+    if as_json:
+        print_refs(table, {name: ref}, as_json=True)
+    else:
+        print_lines([text.format(name, ref.snapshot_id)])
+
+
+def print_move(table: Table, ref: str, result: MergeResult, *, as_json: bool) -> None:
+    """Print where a ref was and is."""
+    if not as_json:
+        print_lines([f"`{ref}` of `{table.name}`: {result}"])
+        return
+    print_json(
+        {
+            "table": str(table.name),
+            "name": ref,
+            "previous_snapshot_id": None if result.previous is None else str(result.previous),
+            "snapshot_id": str(result.head),
+            "replayed": {str(old): str(new) for old, new in result.replayed.items()},
+        }
+    )
+
+
+def _json_diff(found: RefDiff) -> dict[str, Any]:
+    return {
+        "from": found.from_ref,
+        "to": found.to_ref,
+        "common_ancestor_id": None if found.ancestor is None else str(found.ancestor.snapshot_id),
+        "only_from": [_json_snapshot(s) for s in found.only_from],
+        "only_to": [_json_snapshot(s) for s in found.only_to],
+        "already_merged": sorted(str(i) for i in found.already_merged),
+        "partitions": list(found.partitions),
+        "schema_changes": list(found.schema_changes),
+    }
+
+
+def _json_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "snapshot_id": str(snapshot.snapshot_id),
+        "timestamp_ms": snapshot.timestamp_ms,
+        "operation": snapshot.operation,
+        "summary": snapshot.summary,
+    }
+
+
+def _setting_name(text: str) -> str:
+    """A setting by the name of its option."""
+    name = text.replace("-", "_")
+    return f"{name}_ms" if name.endswith("_age") else name

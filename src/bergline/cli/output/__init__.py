@@ -1,0 +1,1 @@
+"""What commands print: rows, plans, graphs and errors."""

@@ -1,0 +1,26 @@
+"""What destroys shows its plan and asks."""
+
+import sys
+from typing import Annotated, TypeAlias
+
+import typer
+
+from bergline.cli.output.errors import FAILED
+from bergline.errors import InvalidInputError
+
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+
+
+def confirm(plan: str, yes: bool) -> None:
+    """Show a plan and ask whether to carry it out; ends the command if not, or if there is nobody to ask."""
+    sys.stderr.write(f"{plan}\n")
+    sys.stderr.flush()
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInputError(
+            "nothing was done: there is no terminal to ask at", hints=["--yes does what is shown without asking"]
+        )
+    if not typer.confirm("Go ahead?", err=True):
+        sys.stderr.write("nothing was done\n")
+        raise typer.Exit(FAILED)

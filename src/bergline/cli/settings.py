@@ -1,0 +1,135 @@
+"""Which lake the commands open: by their options, the environment, or `bergline.toml`.
+
+A source that names a catalog names the whole lake: warehouse, name and properties of the sources behind it, which may
+be secrets, are not given to that catalog.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bergline.errors import InvalidInputError, near_names
+
+FILE_NAME = "bergline.toml"
+ENVIRONMENT = {"catalog": "BERGLINE_CATALOG", "warehouse": "BERGLINE_WAREHOUSE", "name": "BERGLINE_NAME"}
+_TEXTS = tuple(ENVIRONMENT)
+_KEYS = (*_TEXTS, "properties")
+_SQLITE = "sqlite:///"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_POSITION = re.compile(r"\s*\(at (?P<place>[^)]*)\)\Z")
+
+
+class ConnectArguments(msgspec.Struct, frozen=True):
+    """The arguments of `connect`, as far as they are given."""
+
+    catalog: str | None = None
+    warehouse: str | None = None
+    name: str | None = None
+    properties: dict[str, str] = {}
+
+    def before(self, behind: "ConnectArguments") -> "ConnectArguments":
+        """These settings, and what they leave open from another source."""
+        if self.catalog is not None:
+            return self
+        return ConnectArguments(
+            behind.catalog,
+            behind.warehouse if self.warehouse is None else self.warehouse,
+            behind.name if self.name is None else self.name,
+            behind.properties | self.properties,
+        )
+
+
+def load_settings(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> ConnectArguments:
+    """What the environment says, and behind it the settings file of a directory, by default the current one."""
+    catalog, warehouse, name = (environment.get(variable) or None for variable in ENVIRONMENT.values())
+    given = ConnectArguments(catalog, warehouse, name)
+    if given.catalog is not None:
+        return given
+    file = find_settings_file(Path.cwd() if directory is None else directory)
+    return given if file is None else given.before(read_settings_file(file))
+
+
+def find_settings_file(directory: Path) -> Path | None:
+    """`bergline.toml` in a directory or the nearest one above it."""
+    places = (place / FILE_NAME for place in (directory, *directory.parents))
+    return next((file for file in places if file.is_file()), None)
+
+
+def read_settings_file(file: Path) -> ConnectArguments:
+    """The settings of a file; relative paths in it begin at its directory."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _broken_syntax(file, str(error)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InvalidInputError(f"cannot read `{file}`: {reason}") from error
+    for key, value in found.items():
+        _check(file, text, key, value)
+    properties = dict(_properties(file, text, found.pop("properties", {})))
+    settings = ConnectArguments(**found)
+    return msgspec.structs.replace(
+        settings,
+        properties=properties,
+        catalog=None if settings.catalog is None else _catalog_from(file.parent, settings.catalog),
+        warehouse=None
+        if settings.warehouse is None
+        else _place_from(file.parent, settings.warehouse, settings.catalog),
+    )
+
+
+def _broken_syntax(file: Path, reason: str) -> InvalidInputError:
+    position = _POSITION.search(reason)
+    place = f", {position['place']}" if position else ""
+    what = _POSITION.sub("", reason)
+    return InvalidInputError(f"expected TOML, found {what[:1].lower()}{what[1:]} in `{file}`{place}")
+
+
+def _check(file: Path, text: str, key: str, value: Any) -> None:
+    place = f"in `{file}`, line {_line_of(text, key)}"
+    if key not in _KEYS:
+        known = ", ".join(f"`{k}`" for k in _KEYS)
+        hints = [f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if (near := near_names(key, _KEYS)) else []
+        raise InvalidInputError(f"expected one of {known}, found `{key}` {place}", hints=hints)
+    if key in _TEXTS and (not isinstance(value, str) or not value):
+        raise InvalidInputError(f"expected text for `{key}` {place}")
+    if key == "properties" and not isinstance(value, dict):
+        raise InvalidInputError(f"expected a table `[properties]` {place}")
+
+
+def _properties(file: Path, text: str, table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Settings by whole names: dots need no quotes in `s3.endpoint = "…"`."""
+    for key, value in table.items():
+        match value:
+            case str():
+                yield f"{prefix}{key}", value
+            case dict():
+                yield from _properties(file, text, value, f"{prefix}{key}.")
+            case _:  # which may be a secret
+                place = f"in `{file}`, line {_line_of(text, key)}"
+                raise InvalidInputError(f"expected text for the property `{prefix}{key}` {place}")
+
+
+def _line_of(text: str, key: str) -> int:
+    """The line that has a key; 1 if it is written in some other way."""
+    written = re.compile(rf"""\s*\[*\s*(?:[^=]*\.)?["']?{re.escape(key)}["']?\s*[=\].]""")
+    return next((i for i, line in enumerate(text.splitlines(), 1) if written.match(line)), 1)
+
+
+def _catalog_from(directory: Path, catalog: str) -> str:
+    if not catalog.startswith(_SQLITE):
+        return catalog
+    return f"{_SQLITE}{directory / catalog.removeprefix(_SQLITE)}"
+
+
+def _place_from(directory: Path, warehouse: str, catalog: str | None) -> str:
+    """A directory as the warehouse; that of a REST server is a name."""
+    if _SCHEME.match(warehouse) or (catalog or "").startswith(("http:", "https:")):
+        return warehouse
+    return str(directory / warehouse)

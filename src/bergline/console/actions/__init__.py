@@ -1,0 +1,1 @@
+"""What may be done in the console: each is reviewed first, then done as reviewed or refused."""

@@ -1,0 +1,1 @@
+"""The console on the web: routing, sign-in, headers and rendering."""

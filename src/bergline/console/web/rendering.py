@@ -1,0 +1,99 @@
+"""Pages as HTML: Jinja2 with everything escaped, and the names that all templates have."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import msgspec
+
+from bergline.console.links import link
+from bergline.console.page import Page
+from bergline.table.expiry.plan import size_text
+
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MINUTE, _HOUR, _DAY, _MONTH, _YEAR = 60, 3600, 86_400, 30 * 86_400, 365 * 86_400
+_UNITS = ((_YEAR, "year"), (_MONTH, "month"), (_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"))
+
+
+class Tab(msgspec.Struct, frozen=True):
+    """A link to another page of the same table."""
+
+    label: str
+    link: str
+    current: bool
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """What stands around a page: the template's `console`."""
+
+    lake: str
+    path: str = ""
+    caller: str = ""
+    signed_in: bool = False
+    may_change: bool = False
+    csrf: str = ""
+    tabs: tuple[Tab, ...] = ()
+    twin: str | None = None
+    """The address of the `.json` twin."""
+    now_ms: int = 0
+
+
+class Renderer:
+    """Renders pages; templates are compiled once."""
+
+    def __init__(self) -> None:
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_TEMPLATES),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals["link"] = link
+        self._environment.filters |= {"size": size, "number": number, "moment": moment, "age": age}
+
+    def html(self, page: Page, frame: Frame) -> str:
+        """A page as a whole document."""
+        template = self._environment.get_template(page.template)
+        return template.render({**page.values, "title": page.title, "console": frame})
+
+
+def size(value: int | None) -> str:
+    """A number of bytes for people."""
+    return "" if value is None else size_text(value)
+
+
+def number(value: int | None) -> str:
+    """A count with separators."""
+    return "" if value is None else f"{value:,}"
+
+
+def moment(milliseconds: int | None) -> str:
+    """A time in UTC, to the second."""
+    if milliseconds is None:
+        return ""
+    try:
+        return (_EPOCH + dt.timedelta(milliseconds=milliseconds)).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except OverflowError:
+        return f"{milliseconds} ms"
+
+
+def age(milliseconds: int | None, now_ms: int) -> str:
+    """How long ago a time was, in its largest unit."""
+    if milliseconds is None:
+        return ""
+    seconds = (now_ms - milliseconds) // 1000
+    if seconds < 0:
+        return "in the future"
+    for unit, name in _UNITS:
+        if seconds >= unit:
+            count = seconds // unit
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def json_bytes(values: Any) -> bytes:
+    """The `.json` twin of a page."""
+    return msgspec.json.encode(values)

@@ -1,0 +1,31 @@
+"""`bergline explain-expiry`."""
+
+import datetime as dt
+import json
+from pathlib import Path
+
+from command_line import run_here
+from rows import order_rows
+
+from bergline import Table
+
+
+def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    moment = ("--older-than", "2099-01-01 01:00+01:00")
+    done = run_here("explain-expiry", "db.orders", *moment, "--catalog", uri, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    plan = orders.plan_expiry(older_than=dt.datetime(2099, 1, 1, tzinfo=dt.UTC))
+    assert done.stdout == f"{plan}\n"
+    done = run_here(
+        "explain-expiry", "db.orders", *moment, "--retain-last", "2", "--json", "--catalog", uri, cwd=tmp_path
+    )
+    rows = json.loads(done.stdout)
+    assert [(r["snapshot_id"], r["reason"]) for r in rows if r["kind"] == "snapshot"] == [
+        (str(orders.metadata.snapshots[0].snapshot_id), "among the newest 2 of `main`"),
+        (str(orders.metadata.snapshots[1].snapshot_id), "branch `main`"),
+    ]
+    done = run_here("explain-expiry", "db.orders", "--older-than", "soon", "--catalog", uri, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: expected a time like `2026-01-31 12:00:00`, found `soon`\n"
