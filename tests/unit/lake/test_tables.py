@@ -1,4 +1,4 @@
-"""Tables by name: what a lake does with them is in the tests of `lake`; here is that it is found only when asked for."""
+"""Tables by name: methods that a lake finds when it is asked for them; what they do is in the tests of `lake`."""
 
 import inspect
 
