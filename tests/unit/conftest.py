@@ -1,14 +1,26 @@
 """Builders that several unit tests share: a complete v2 metadata document, and the metadata in it."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import bergline
+from bergline import Lake
 from bergline.format.metadata.json import parse_metadata
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.json import parse_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata
+
+
+@pytest.fixture
+def reopened(lake: Lake, tmp_path: Path) -> Iterator[Lake]:
+    """The lake as another process finds it, with nothing cached: damage on disk is seen."""
+    assert lake.list_namespaces() == ["db"]
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+        yield other
 
 
 @pytest.fixture

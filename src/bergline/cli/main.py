@@ -25,9 +25,14 @@ class ListedCommand(NamedTuple):
 
 
 COMMANDS = {
+    "quickstart": ListedCommand("quickstart", "Create a small lake to play with: branches, a merge, a tag.", _START),
+    "log": ListedCommand("log", "Show snapshots as git shows commits, with --graph as lanes.", _LOOK),
     "refs": ListedCommand("refs", "List a table's branches and tags.", _LOOK),
     "branch": ListedCommand("branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
     "tag": ListedCommand("tag", "Create, move and drop the tags of a table.", _CHANGE),
+    "read": ListedCommand("read", "Print rows at any branch, tag, snapshot or time.", _LOOK),
+    "append": ListedCommand("append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
+    "namespace": ListedCommand("namespace", "List, create and drop namespaces.", _CHANGE),
     "table": ListedCommand("table", "List, show, create, register and drop tables.", _CHANGE),
     "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
     "explain-expiry": ListedCommand("explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN),

@@ -33,11 +33,11 @@ class Source(msgspec.Struct, frozen=True):
     """Whether actions are offered."""
 
 
-Query = Mapping[str, str]
-PageHandler = Callable[[Source, Query], Page]
+PageQuery = Mapping[str, str]
+PageHandler = Callable[[Source, PageQuery], Page]
 
 
-def asked_table(query: Query) -> TableName:
+def asked_table(query: PageQuery) -> TableName:
     """The table that a query names; InvalidInputError if it names none."""
     if not query.get("name"):
         raise InvalidInputError("expected the name of a table in the query, found none", hints=["`?name=db.orders`"])

@@ -14,6 +14,7 @@ import msgspec
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.reports.totals import summary_number
 from bergline.table.references.summary import SOURCE, WAP_ID
 
 _AUTHORS = ("author", "user", "owner", "committer")
@@ -79,7 +80,7 @@ class HistoryEdge(msgspec.Struct, frozen=True, gc=False):
     """Whether a ref leads to the child."""
 
 
-class History(msgspec.Struct, frozen=True):
+class TableHistory(msgspec.Struct, frozen=True):
     """The snapshots of a table, newest first and children before parents."""
 
     entries: tuple[HistoryEntry, ...]
@@ -87,6 +88,14 @@ class History(msgspec.Struct, frozen=True):
     """By the row of the child."""
     lanes: int
     """How many lanes there are."""
+
+    def part(self, first: int, count: int) -> "TableHistory":
+        """Some entries, with the edges that are seen beside them; rows and lanes stay what they are."""
+        entries = self.entries[first : first + count]
+        last = first + len(entries)
+        edges = tuple(e for e in self.edges if e.child_row < last and e.parent_row >= first)
+        lanes = [e.lane for e in entries] + [max(e.child_lane, e.parent_lane) for e in edges]
+        return TableHistory(entries, edges, max(lanes, default=-1) + 1)
 
     def passing(self) -> Iterator[tuple[int, ...]]:
         """For each entry, the lanes other than its own that a line passes or reaches it on, in order."""
@@ -100,7 +109,7 @@ class History(msgspec.Struct, frozen=True):
                 open_until[edge.child_lane] = edge.parent_row
 
 
-def table_history(metadata: TableMetadata) -> History:
+def table_history(metadata: TableMetadata) -> TableHistory:
     """The history of a table as it was loaded; no file is read."""
     ordered = _ordered(metadata)
     rows = {s.snapshot_id: row for row, s in enumerate(ordered)}
@@ -124,7 +133,7 @@ def table_history(metadata: TableMetadata) -> History:
         )
         for row, s in enumerate(ordered)
     )
-    return History(entries, edges, max(lanes, default=-1) + 1)
+    return TableHistory(entries, edges, max(lanes, default=-1) + 1)
 
 
 def _ordered(metadata: TableMetadata) -> list[Snapshot]:
@@ -250,10 +259,10 @@ def _entry(
         added_files=_changed(summary, "added-data-files", "added-delete-files"),
         removed_files=_changed(summary, "deleted-data-files", "removed-delete-files"),
         added_bytes=_changed(summary, "added-files-size"),
-        total_rows=_number(summary, "total-records"),
+        total_rows=summary_number(summary, "total-records"),
         refs=refs,
         wap_id=summary.get(WAP_ID),
-        source_id=_number(summary, SOURCE),
+        source_id=summary_number(summary, SOURCE),
         on_ref=on_ref,
         parent_expired=parent_expired,
         forks=forks,
@@ -266,16 +275,8 @@ def _first(summary: Mapping[str, str], keys: Iterable[str]) -> str | None:
 
 def _changed(summary: Mapping[str, str], *keys: str) -> int | None:
     """The sum of some counts: writers leave out those that are 0, but an empty summary says nothing at all."""
-    found = [n for key in keys if (n := _number(summary, key)) is not None]
+    found = [n for key in keys if (n := summary_number(summary, key)) is not None]
     return sum(found) if found or any(key.startswith("total-") for key in summary) else None
-
-
-def _number(summary: Mapping[str, str], key: str) -> int | None:
-    text = summary.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
-
-
-_LONGEST_NUMBER = 19
 
 
 def _grouped(edges: Iterable[HistoryEdge]) -> dict[int, list[HistoryEdge]]:

@@ -10,7 +10,7 @@ from bergline import Lake, Table
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.reports.history import History, HistoryRef, table_history
+from bergline.reports.history import HistoryRef, TableHistory, table_history
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
@@ -33,12 +33,12 @@ def with_snapshots(
     return msgspec.structs.replace(base, snapshots=snapshots, refs=refs, current_snapshot_id=heads.get("main"))
 
 
-def lanes(history: History) -> dict[int, int]:
+def lanes(history: TableHistory) -> dict[int, int]:
     return {e.snapshot_id: e.lane for e in history.entries}
 
 
 def test_a_table_without_snapshots_has_no_history(orders: Table) -> None:
-    assert table_history(orders.metadata) == History((), (), 0)
+    assert table_history(orders.metadata) == TableHistory((), (), 0)
 
 
 def test_entries_tell_what_commits_did_and_where_refs_are(lake: Lake) -> None:

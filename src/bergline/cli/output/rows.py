@@ -33,6 +33,19 @@ def print_lines(lines: Iterable[str]) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
+def print_texts(texts: Iterable[Text]) -> None:
+    """Print lines with their colors, which a pipe does not get; long ones are not broken."""
+    console = Console(highlight=False, soft_wrap=True)
+    for text in texts:
+        console.print(text)
+
+
+def notice(text: str) -> None:
+    """Say something on stderr, behind what was printed."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> None:
     """Print texts in columns, some of them to the right."""
     shown = RichTable(box=None, pad_edge=False, header_style="bold")

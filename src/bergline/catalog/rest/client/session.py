@@ -31,7 +31,7 @@ _MOST_PAGES = 100_000
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?")
 _NESSIE = "nessie.is-nessie-catalog"
 
-Page = TypeVar("Page", ListTablesResponse, ListNamespacesResponse)
+ListResponse = TypeVar("ListResponse", ListTablesResponse, ListNamespacesResponse)
 
 
 class _Config(msgspec.Struct, rename="kebab"):
@@ -96,12 +96,12 @@ class RestSession:
     def pages(
         self,
         endpoint: Endpoint,
-        as_type: type[Page],
+        as_type: type[ListResponse],
         about: CallSubject,
         *,
         names: Mapping[str, str] | None = None,
         below: Namespace = (),
-    ) -> Iterator[Page]:
+    ) -> Iterator[ListResponse]:
         """All pages of a list."""
         query = {"parent": join_levels(below, self._joint(below))} if below else {}
         if self.settings.text("rest-page-size"):
