@@ -10,8 +10,8 @@ import typer
 
 from bergline.catalog.identifiers import parse_namespace, parse_table_name
 from bergline.cli.arguments import AtOption, TableArgument, complete_namespace, parse_state, scan_arguments
-from bergline.cli.commands.refs import json_ref
-from bergline.cli.commands.table_changes import create, drop, properties, register, rename, undrop
+from bergline.cli.commands.references.refs import json_ref
+from bergline.cli.commands.tables.table_changes import create, drop, properties, register, rename, undrop
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.problems import end_with_problems
 from bergline.cli.output.row_writer import texts

@@ -9,7 +9,7 @@ import typer
 from bergline.arguments import counted
 from bergline.catalog.identifiers import parse_table_name
 from bergline.cli.arguments import TableArgument
-from bergline.cli.commands.append import append_files, print_appended
+from bergline.cli.commands.tables.append import append_files, print_appended
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
