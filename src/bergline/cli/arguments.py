@@ -8,14 +8,14 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.cli.opening import LakeOptions
-from bergline.errors import BerglineError, InvalidInputError
+from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
 from bergline.sql.text.timestamps import in_zone, parse_moment
 from bergline.table.scans.version import SnapshotChoice
 from bergline.table.table import Table
 
 _NUMBER = re.compile(r"[0-9]+")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\b.*")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 _MOST_COMPLETIONS = 200
 
 
@@ -31,7 +31,8 @@ def complete_namespace(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_ref(ctx: typer.Context, incomplete: str) -> list[str]:
     """Branches and tags, of the table that was typed before, whose names begin so."""
-    table = ctx.params.get("table")
+    # before the value of an option, arguments are not parsed yet
+    table = ctx.params.get("table") or next(iter(ctx.args), None)
     return _completions(ctx, incomplete, lambda lake: lake.load_table(table).refs) if table else []
 
 
@@ -75,13 +76,6 @@ def scan_arguments(table: Table, at: str | None) -> dict[str, str | int | dt.dat
             return {"snapshot_id": snapshot_id}
         case moment:
             return {"as_of": moment}
-
-
-def parse_snapshot_id(text: str) -> int:
-    """A snapshot id as it was typed."""
-    if not _NUMBER.fullmatch(text):
-        raise InvalidInputError(f"expected a snapshot id, found `{text}`")
-    return int(text)
 
 
 def _completions(ctx: typer.Context, incomplete: str, find: Callable[[Lake], Iterable[str]]) -> list[str]:

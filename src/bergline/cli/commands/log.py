@@ -16,7 +16,7 @@ from bergline.cli.output.graph import draw_graph
 from bergline.cli.output.rows import AsJson, notice, print_json, print_texts
 from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
-from bergline.reports.history import History, HistoryEntry, HistoryRef, table_history
+from bergline.reports.history import HistoryEntry, HistoryRef, TableHistory, table_history
 from bergline.reports.units import render_age
 from bergline.table.table import Table
 
@@ -65,7 +65,7 @@ def log(
         raise typer.Exit(exit_code_of_several(errors.values()))
 
 
-def _histories(lake: Lake, ref: str | None, errors: dict[str, BerglineError]) -> Iterator[tuple[str, History]]:
+def _histories(lake: Lake, ref: str | None, errors: dict[str, BerglineError]) -> Iterator[tuple[str, TableHistory]]:
     """Of all tables, or those that have the ref; what cannot be read is an error."""
     for name in lake.list_tables():
         try:
@@ -77,7 +77,7 @@ def _histories(lake: Lake, ref: str | None, errors: dict[str, BerglineError]) ->
             yield name, _history(table, ref)
 
 
-def _history(table: Table, ref: str | None) -> History:
+def _history(table: Table, ref: str | None) -> TableHistory:
     if ref is None:
         return table_history(table.metadata)
     kept = {s.snapshot_id for s in table.metadata.ancestors(table.metadata.ref(ref).snapshot_id)}
@@ -91,21 +91,21 @@ def _history(table: Table, ref: str | None) -> History:
     )
 
 
-def _newest(histories: dict[str, History], limit: int) -> list[tuple[str, HistoryEntry]]:
+def _newest(histories: dict[str, TableHistory], limit: int) -> list[tuple[str, HistoryEntry]]:
     found = [(name, entry) for name, history in histories.items() for entry in history.entries]
     if len(histories) > 1:  # the order inside one history is its own
         found.sort(key=lambda item: -item[1].timestamp_ms)
     return found[:limit]
 
 
-def _notice_rest(histories: dict[str, History], limit: int, *, each: bool) -> None:
+def _notice_rest(histories: dict[str, TableHistory], limit: int, *, each: bool) -> None:
     counts = [len(history.entries) for history in histories.values()]
     rest = sum(max(count - limit, 0) for count in counts) if each else max(sum(counts) - limit, 0)
     if rest:
         notice(f"{counted(rest, 'older snapshot')} not shown: --limit takes more")
 
 
-def _graph_lines(history: History, limit: int) -> Iterator[Text]:
+def _graph_lines(history: TableHistory, limit: int) -> Iterator[Text]:
     for line, row in draw_graph(history):
         if row is None:
             yield Text(line)

@@ -16,6 +16,7 @@ import typer
 
 import bergline.spark
 from bergline.cli.opening import LakeOptions, open_lake, settings_of, with_lake
+from bergline.cli.output.csv import csv_line
 from bergline.cli.output.errors import show_error
 from bergline.cli.output.rows import print_table
 from bergline.cli.settings import ConnectArguments
@@ -124,8 +125,8 @@ class _Shell:
             return _write_lines(row[0] for row in self._rows(rows))
         texts = placed.selectExpr(*(_text_value(c, t) for c, t in zip(columns, types, strict=True)))
         if self._output is OutputFormat.CSV:
-            sys.stdout.write(_csv_line(names) + "\n")
-            return _write_lines(_csv_line(row) for row in self._rows(texts))
+            sys.stdout.write(csv_line(names) + "\n")
+            return _write_lines(csv_line(row) for row in self._rows(texts))
         most = _SHOWN_ROWS if self._limit is None else self._limit
         found = texts.limit(most + 1).collect()
         right = [i for i, kind in enumerate(types) if kind.startswith(_NUMBERS)]
@@ -253,15 +254,3 @@ def _json_value(column: str, kind: str) -> str:
 
 def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _csv_line(values: Iterable[str | None]) -> str:
-    return ",".join(map(_csv_value, values))
-
-
-def _csv_value(value: str | None) -> str:
-    """Empty for NULL, quoted where it must be; empty text is quoted, to be told from NULL."""
-    if value is None:
-        return ""
-    quoted = not value or any(character in value for character in ',"\r\n')
-    return '"' + value.replace('"', '""') + '"' if quoted else value
