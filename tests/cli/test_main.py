@@ -50,8 +50,9 @@ def test_command_that_is_not_there_is_a_usage_error_with_near_names(tmp_path: Pa
 
 
 def test_every_module_of_commands_is_listed() -> None:
-    shared = {"__init__"}
-    modules = {path.stem for path in (ROOT / "src/bergline/cli/commands").glob("*.py")} - shared
+    place = ROOT / "src/bergline/cli/commands"
+    files = (path.relative_to(place) for path in place.rglob("*.py") if path.stem != "__init__")
+    modules = {".".join(file.with_suffix("").parts) for file in files}
     listed = {listed.module for listed in COMMANDS.values()}
     assert listed == {
         name for name in modules if hasattr(importlib.import_module(f"bergline.cli.commands.{name}"), "app")

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from bergline.cli.local_sql.engines import LOCAL_ENGINES
+from bergline.cli.sql_shell.local_engines import LOCAL_ENGINES
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.sql.analyze import analyze

@@ -9,7 +9,6 @@ import pytest
 from command_line import run_here
 from damaged_tables import new_table, open_lake, path_of
 
-
 NOW = ("--older-than", "0m", "--allow-recent")
 
 
