@@ -39,12 +39,18 @@ COMMANDS = {
     "namespace": ListedCommand("tables.namespace", "List, create and drop namespaces.", _CHANGE),
     "table": ListedCommand("tables.table", "List, show, create, register and drop tables.", _CHANGE),
     "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
-    "check": ListedCommand("check", "Find damaged tables: what is wrong, and what would mend it.", _MAINTAIN),
-    "compact": ListedCommand("compact", "Rewrite small files, and files with deletes.", _MAINTAIN),
-    "expire": ListedCommand("expire", "Remove old snapshots and the files that only they need.", _MAINTAIN),
-    "orphans": ListedCommand("orphans", "Find files that nothing needs, and delete them.", _MAINTAIN),
-    "explain-expiry": ListedCommand("explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN),
-    "maintain": ListedCommand("maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN),
+    "check": ListedCommand(
+        "maintenance.check", "Find damaged tables: what is wrong, and what would mend it.", _MAINTAIN
+    ),
+    "compact": ListedCommand("maintenance.compact", "Rewrite small files, and files with deletes.", _MAINTAIN),
+    "expire": ListedCommand("maintenance.expire", "Remove old snapshots and the files that only they need.", _MAINTAIN),
+    "orphans": ListedCommand("maintenance.orphans", "Find files that nothing needs, and delete them.", _MAINTAIN),
+    "explain-expiry": ListedCommand(
+        "maintenance.explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN
+    ),
+    "maintain": ListedCommand(
+        "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
+    ),
     "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),

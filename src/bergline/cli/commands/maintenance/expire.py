@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from bergline.arguments import counted
-from bergline.cli.arguments import TableArgument, parse_snapshot_id
+from bergline.cli.arguments import TableArgument
 from bergline.cli.durations import parse_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.progress import progress_line
 from bergline.cli.output.rows import AsJson, print_json
+from bergline.errors import InvalidInputError
 from bergline.reports.units import render_size
 from bergline.table.expiry.expire import ExpiryResult
 
@@ -39,7 +40,7 @@ def expire(
     as_json: AsJson = False,
 ) -> None:
     """Remove snapshots that no branch or tag retains, and delete the files that only they needed."""
-    moment, chosen = parse_time(older_than), [parse_snapshot_id(text) for text in snapshot_ids or ()]
+    moment, chosen = parse_time(older_than), [_snapshot_id(text) for text in snapshot_ids or ()]
     with options.open() as lake:
         loaded = lake.load_table(table)
         planned = loaded.plan_expiry(older_than=moment, retain_last=retain_last, snapshot_ids=chosen)
@@ -65,6 +66,12 @@ def expire(
         sys.stderr.write(f"could not be deleted, and is needed by nothing: {location}\n")
     if done.failed:
         raise typer.Exit(1)
+
+
+def _snapshot_id(text: str) -> int:
+    if not text.isdecimal():
+        raise InvalidInputError(f"expected the id of a snapshot, found `{text}`")
+    return int(text)
 
 
 def _files(done: ExpiryResult) -> int:
