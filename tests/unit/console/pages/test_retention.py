@@ -7,6 +7,7 @@ from console_pages import show
 from rows import order_rows
 
 from bergline import Lake, Table
+from bergline.console.pages import retention
 from bergline.console.pages.retention import retention_page
 
 QUERY = {"name": "db.orders"}
@@ -26,14 +27,14 @@ def test_what_expiry_would_remove_is_shown_with_reasons(lake: Lake, kept: Table)
     assert (shown.values["removed_snapshots"], shown.values["snapshot_count"]) == (1, 3)
     assert "1 snapshot of 3 and 0 refs of 2" in shown.text
     tag = shown.values["refs"][1]
-    assert (tag["name"], tag["max_ref_age"], tag["keeps_snapshots"]) == ("v1", "3650 d", 1)
+    assert (tag["name"], tag["max_ref_age"], tag["keeps_snapshots"]) == ("v1", "3650 days", 1)
     assert tag["pinned"]["bytes"] > 0
     assert "table/actions/expire" not in shown.html
     assert "table/actions/expire" in show(retention_page, lake, QUERY, may_change=True).html
 
 
 def test_only_what_is_removed_can_be_shown(lake: Lake, kept: Table) -> None:
-    shown = show(retention_page, lake, QUERY | {"only": "removed"})
+    shown = show(retention_page, lake, QUERY | {"which": "removed"})
     assert [s["kept"] for s in shown.values["snapshots"]] == [False]
     assert shown.values["snapshots"][0]["snapshot_id"] == str(kept.metadata.snapshots[1].snapshot_id)
 
@@ -45,6 +46,16 @@ def test_decisions_are_shown_though_files_are_gone(reopened: Lake, kept: Table) 
     shown = show(retention_page, reopened, QUERY)
     assert (shown.values["removed_snapshots"], shown.values["deleted"]) == (1, None)
     assert manifest_list in shown.text
+
+
+def test_files_of_very_many_snapshots_are_worked_out_when_asked_for(
+    lake: Lake, kept: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "_MOST_WORKED_OUT", 2)
+    shown = show(retention_page, lake, QUERY)
+    assert (shown.values["deleted"], shown.values["removed_snapshots"], shown.values["problems"]) == (None, 1, [])
+    assert "work out the files of 3 snapshots" in shown.text
+    assert show(retention_page, lake, QUERY | {"files": "1"}).values["deleted"]["files"] > 0
 
 
 def test_an_empty_table_keeps_nothing(lake: Lake, orders: Table) -> None:
