@@ -20,6 +20,7 @@ from bergline.table.table import Table
 DEFAULT_LIMIT, MOST_ROWS = 50, 500
 _LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 100, 8
 _SAFE = 2**53
+_NUMBER = re.compile(r"(?:int|long|float|double|decimal\b.*)$")
 
 
 def rows_page(source: Source, query: PageQuery) -> Page:
@@ -46,7 +47,9 @@ def rows_page(source: Source, query: PageQuery) -> Page:
     except BerglineError as error:
         values["problem"] = _described(error)
         return _page(table, values)
-    values["columns"] = [{"name": f.name, "type": str(f.type)} for f in scan.schema.fields]
+    values["columns"] = [
+        {"name": f.name, "type": str(f.type), "is_number": bool(_NUMBER.match(str(f.type)))} for f in scan.schema.fields
+    ]
     try:
         filtered = scan.where(values["filter"]) if values["filter"] else scan
         plan = filtered.plan()

@@ -46,6 +46,7 @@ def snapshot_page(source: Source, query: PageQuery) -> Page:
             "summary": {key: snapshot.summary[key] for key in sorted(snapshot.summary)},
             "refs": refs,
             "branches": on,
+            "may_roll_back": [name for name in on if base.refs[name].snapshot_id != snapshot.snapshot_id],
             "may_change": source.may_change,
         },
     )
