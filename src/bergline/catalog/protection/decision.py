@@ -137,10 +137,10 @@ def _by_kind_of_move(rule: RefRule, move: RefMove, _: DecidedBy) -> _Found:
     kind = move.kind
     if rule.no_move and kind in _HEAD_CHANGES:
         return "does not move", "create another branch or tag"
-    if rule.only_publish and move.is_branch and kind in _NEW_HEAD and not move.published:
-        return "moves only by publishing or merging another branch", publish
     if rule.fast_forward_only and kind in _HEAD_LEAVES:
         return "moves only forward", forward
+    if rule.only_publish and move.is_branch and kind in _NEW_HEAD and not move.published:
+        return "moves only by publishing or merging another branch", publish
     if rule.no_rollback and kind in {MoveKind.ROLLED_BACK, MoveKind.DIVERGED}:
         return "is not rolled back", forward
     if rule.no_expiry and kind is MoveKind.EXPIRED:

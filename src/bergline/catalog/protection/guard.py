@@ -14,8 +14,8 @@ from bergline.errors import ProtectedRefError
 from bergline.format.metadata.table_metadata import TableMetadata
 
 _LOG = logging.getLogger("bergline.catalog")
-BYPASSED = "bypassRefRule"
-CHANGED = "changeRefRule"
+BYPASSED = "bypass_ref_rule"
+CHANGED = "change_ref_rule"
 
 
 class RefGuard(Protocol):

@@ -87,7 +87,7 @@ class _Comparison:
         if kind is not None:
             published = kind is MoveKind.FORWARD and self._is_published(name)
             yield RefMove(name, kind, before, after, published=published)
-        if msgspec.structs.replace(after, snapshot_id=before.snapshot_id) != before:
+        if _retention(before) != _retention(after):
             yield RefMove(name, MoveKind.RETENTION, before, after)
         if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
             yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
@@ -115,7 +115,8 @@ class _Comparison:
         for snapshot in self._line(self._result.refs[name].snapshot_id):
             if snapshot.snapshot_id in own:
                 break
-            before = self._base.snapshots_by_id.get(snapshot.snapshot_id) or self._source(snapshot)
+            is_known = self._base.snapshots_by_id.get(snapshot.snapshot_id) == snapshot  # not removed and added anew
+            before = snapshot if is_known else self._source(snapshot)
             if before is None or before.snapshot_id in own:
                 return False
             if before.snapshot_id not in elsewhere and not before.summary.get(STAGED_WAP_ID):
@@ -146,3 +147,7 @@ class _Comparison:
             snapshot = self._known[following]
             yield snapshot
             following = snapshot.parent_snapshot_id
+
+
+def _retention(ref: SnapshotRef) -> tuple[int | None, ...]:
+    return ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms
