@@ -10,11 +10,13 @@ import pytest
 from bergline_server import BerglineServer
 from pyspark.sql import SparkSession
 from rows import order_rows
+from sql_statements import run_text
 from support_path import ROOT
 
 import bergline.errors
 from bergline import Lake, Table
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
+from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import app
@@ -211,6 +213,17 @@ def test_guide_to_protected_refs_runs(tmp_path: Path) -> None:
     refused, rules = output_of_example("guides/protected-refs.md", tmp_path).splitlines()
     assert refused.startswith("branch `main` of table `db.orders` is protected by the rule `main`: it moves only by ")
     assert rules == "['main', 'v*']"
+
+
+def test_rule_as_text_in_the_guide_is_one(orders: Table, lake: Lake) -> None:
+    (statements,) = re.findall(r"```sql\n(.*?)```", page("guides/protected-refs.md"), re.DOTALL)
+    protect, unprotect = statements.strip().split(";\n")
+    run_text(lake, protect)
+    (rule,) = orders.refresh().refs.rules()
+    assert (rule.pattern, rule.only_publish, rule.fast_forward_only, rule.bypass) == ("main", True, True, ("ann",))
+    with acting_as("ann"):
+        run_text(lake, unprotect.removesuffix(";"))
+    assert orders.refresh().refs.rules() == ()
 
 
 def test_guide_to_protected_refs_names_every_part_of_a_rule() -> None:

@@ -11,7 +11,7 @@ from rows import ORDERS, order_rows
 from server_on_socket import on_socket
 
 import bergline
-from bergline.errors import ProtectedRefError, RefusedError
+from bergline.errors import InvalidInputError, ProtectedRefError, RefusedError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 
@@ -218,6 +218,8 @@ def test_berglines_client_honours_rules_before_it_asks(uri: str) -> None:
         ):
             with pytest.raises(ProtectedRefError):
                 change()
+        with pytest.raises(InvalidInputError, match="no-dorp"):
+            lake.create_table("db.items", ORDERS, properties={RULE: "no-dorp"})
         table.refs.protect("main", writers=["etl"])
         with pytest.raises(RefusedError, match="only by `etl`, not by `anonymous`"):  # the server knows who asks
             table.append(order_rows(2))

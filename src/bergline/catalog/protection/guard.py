@@ -1,12 +1,13 @@
 """The guard of a catalog: asked before every change of a pointer, it refuses what a rule forbids."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, RuleNote, current_caller
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, Evidence, Refused, decide
 from bergline.catalog.protection.ref_moves import find_ref_moves
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.table_rules import check_changed_rules, property_of, read_rules, rule_texts
@@ -38,11 +39,18 @@ class RefGuard(Protocol):
 class TableRulesGuard:
     """Honours the rules in a table's own properties; those of the base decide, whatever the change makes of them.
 
-    Where a server decides, what depends on the caller's name is left to it.
+    Where a server decides, what depends on the caller's name is left to it. `evidence` is what is on record about a
+    snapshot of a table; by default nothing is.
     """
 
-    def __init__(self, *, server_decides: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        server_decides: bool = False,
+        evidence: Callable[[TableName, int], Evidence] = lambda _table, _snapshot_id: Evidence(),
+    ) -> None:
         self._server_decides = server_decides
+        self._evidence = evidence
 
     def check_change(
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
@@ -56,7 +64,7 @@ class TableRulesGuard:
         changed = {p for p in before.keys() | after.keys() if before.get(p) != after.get(p)} if result else set()
         check_changed_rules(after, changed)
         _check_may_change(table, rules, changed, name)
-        decision = decide(rules, find_ref_moves(base, result), DecidedBy(name))
+        decision = decide(rules, find_ref_moves(base, result), DecidedBy(name, partial(self._evidence, table)))
         match decision:
             case Refused():
                 raise ProtectedRefError(

@@ -3,14 +3,18 @@
 import copy
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from concurrency import run_at_once
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import acting_as
+from bergline.catalog.protection.decision import Evidence
+from bergline.catalog.protection.guard import TableRulesGuard
 from bergline.errors import InvalidInputError, ProtectedRefError
 
 pytestmark = pytest.mark.long
@@ -179,6 +183,18 @@ def test_bypass_is_noted_and_logged(orders: Table, caplog: pytest.LogCaptureFixt
     assert "`ann` bypasses a rule: branch `main` of table `db.orders`" in caplog.text
 
 
+def test_guard_with_records_lets_in_what_has_passed(lake: Lake, protected: Table) -> None:
+    head = protected.refs["dev"].snapshot_id
+    protected.refs.protect("main", checks=["dq"], approvals=1)
+    with pytest.raises(ProtectedRefError, match="on which `dq` passed"):
+        lake.publish("dev")
+    assert isinstance(lake.catalog, PointerCatalog)
+    records = {(NAME, head): Evidence(frozenset({"dq"}), frozenset({"bob"}))}
+    lake.catalog.guard = TableRulesGuard(evidence=lambda table, snapshot_id: records[table, snapshot_id])
+    lake.publish("dev")
+    assert protected.refresh().refs["main"].snapshot_id == head
+
+
 def test_rule_with_bypass_is_changed_only_by_those(orders: Table) -> None:
     orders.refs.protect("main", only_publish=True, bypass=["ann"])
     with acting_as("zoe"):
@@ -198,3 +214,21 @@ def test_drop_is_decided_on_the_pointer_that_is_dropped(lake: Lake, orders: Tabl
         other.load_table("db.orders").refs.protect("main", no_drop=True)
     with pytest.raises(ProtectedRefError):
         lake.drop_table("db.orders")
+
+
+def test_no_writer_slips_in_after_a_rule(lake: Lake, orders: Table) -> None:
+    heads: list[int] = []
+
+    def write_until_refused(number: int) -> None:
+        own = lake.load_table("db.orders")
+        with pytest.raises(ProtectedRefError):
+            for _ in range(10_000):
+                own.append(order_rows(number))
+
+    def protect() -> None:
+        table = orders.append(order_rows(0)).append(order_rows(0))
+        table.refs.protect("main", only_publish=True)
+        heads.append(table.refs["main"].snapshot_id)
+
+    run_at_once(protect, *(partial(write_until_refused, number) for number in (1, 2)))
+    assert [orders.refresh().refs["main"].snapshot_id] == heads
