@@ -222,8 +222,7 @@ def test_no_writer_slips_in_after_a_rule(lake: Lake, orders: Table) -> None:
     def write_until_refused(number: int) -> None:
         own = lake.load_table("db.orders")
         with pytest.raises(ProtectedRefError):
-            for _ in range(10_000):
-                own.append(order_rows(number))
+            list(map(own.append, [order_rows(number)] * 10_000))
 
     def protect() -> None:
         table = orders.append(order_rows(0)).append(order_rows(0))
