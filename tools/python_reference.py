@@ -50,6 +50,7 @@ A method that changes a table is one commit, retried when another writer commits
 _INTERNAL = {
     "Lake": {"catalog"},
     "MaintenancePolicy": {"overridden_by"},
+    "RefRule": {"applies_to", "is_firm"},
     "Table": {"check_branch", "commit"},
     "TableMetadata": {"missing_ref"},
     "TableScan": {"as_branch", "branch_read", "io", "table_identity", "table_schema", "version"},
@@ -58,7 +59,8 @@ _INTERNAL = {
 _ATTRIBUTES = {"Lake.name": "The name of the catalog.", "Table.refs": "Branches and tags: see below."}
 # What methods return from these packages is explained above, or by the Iceberg specification.
 _BEYOND = (
-    "bergline.catalog",
+    "bergline.catalog.catalog",
+    "bergline.catalog.identifiers",
     "bergline.expressions",
     "bergline.format.partition",
     "bergline.format.schema",

@@ -12,6 +12,7 @@ BerglineError
 ├── AuthenticationError     provide valid credentials
 ├── RefusedError            a rule forbids it
 │   ├── NotEmptyError       a namespace that holds something is not dropped
+│   ├── ProtectedRefError   a rule protects the branch or tag
 │   └── TablesRefusedError  some of several tables cannot, so none was changed
 ├── UnavailableError        try later; nothing was changed
 └── StorageError            files or network failed
@@ -134,6 +135,18 @@ class NotEmptyError(RefusedError):
     """A namespace that holds something is not dropped."""
 
     code = "not-empty"
+
+
+class ProtectedRefError(RefusedError):
+    """A rule protects a branch or tag from this change; nothing was changed."""
+
+    code = "protected-ref"
+
+    def __init__(self, message: str, *, table: str, ref: str, rule: str, hints: Sequence[str] = ()) -> None:
+        super().__init__(message, hints=hints)
+        self.table = table
+        self.ref = ref
+        self.rule = rule
 
 
 class TablesRefusedError(RefusedError):

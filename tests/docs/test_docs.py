@@ -11,11 +11,14 @@ from bergline_server import BerglineServer
 from doc_examples import output_of, output_of_example, page
 from pyspark.sql import SparkSession
 from rows import order_rows
+from sql_statements import run_text
 from support_path import ROOT
 
 import bergline.errors
 from bergline import Lake, Table
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
+from bergline.catalog.protection.caller import acting_as
+from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import COMMANDS, load_command
 from bergline.io.store_properties import STORE_PROPERTIES
@@ -195,6 +198,28 @@ def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
 def test_guide_to_refs_runs(tmp_path: Path) -> None:
     output = output_of_example("guides/refs.md", tmp_path)
     assert output == "Refs(branch 'main', tag 'v1', branch 'dev', tag 'nightly')\n"
+
+
+def test_guide_to_protected_refs_runs(tmp_path: Path) -> None:
+    refused, rules = output_of_example("guides/protected-refs.md", tmp_path).splitlines()
+    assert refused.startswith("branch `main` of table `db.orders` is protected by the rule `main`: it moves only by ")
+    assert rules == "['main', 'v*']"
+
+
+def test_rule_as_text_in_the_guide_is_one(orders: Table, lake: Lake) -> None:
+    (statements,) = re.findall(r"```sql\n(.*?)```", page("guides/protected-refs.md"), re.DOTALL)
+    protect, unprotect = statements.strip().split(";\n")
+    run_text(lake, protect)
+    (rule,) = orders.refresh().refs.rules()
+    assert (rule.pattern, rule.only_publish, rule.fast_forward_only, rule.bypass) == ("main", True, True, ("ann",))
+    with acting_as("ann"):
+        run_text(lake, unprotect.removesuffix(";"))
+    assert orders.refresh().refs.rules() == ()
+
+
+def test_guide_to_protected_refs_names_every_part_of_a_rule() -> None:
+    table = page("guides/protected-refs.md").partition("| argument |")[2].partition("\n\n")[0]
+    assert {"pattern", *re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == set(RefRule.__struct_fields__)
 
 
 def test_guide_to_orphan_files_runs(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bergline.errors import (
     ConflictError,
     InvalidInputError,
     NotFoundError,
+    ProtectedRefError,
     SqlSyntaxError,
     TablesRefusedError,
     near_names,
@@ -61,6 +62,7 @@ def test_codes_stay_as_published() -> None:
         "AuthenticationError": "authentication",
         "RefusedError": "refused",
         "NotEmptyError": "not-empty",
+        "ProtectedRefError": "protected-ref",
         "TablesRefusedError": "tables-refused",
         "UnavailableError": "unavailable",
         "StorageError": "storage",
@@ -128,6 +130,7 @@ def test_refusal_of_several_tables_tells_each_reason_and_each_hint_once() -> Non
         AlreadyExistsError("a", kind="table", name="t"),
         SqlSyntaxError("a", line=1, column=2),
         TablesRefusedError("a", reasons={}),
+        ProtectedRefError("a", table="db.orders", ref="main", rule="*", hints=["b"]),
     ],
     ids=lambda e: type(e).__name__,
 )

@@ -10,6 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import acting_as, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
@@ -34,6 +35,7 @@ _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
 _MAX_CONFLICT = 2000
+_MAX_OPERATION_CHARACTERS = 64
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
@@ -52,6 +54,10 @@ class IdempotentChanges:
 
     def run(self, request: Request, act: Callable[[], Response]) -> Response:
         """The response to a change; for a repeated Idempotency-Key, that of the first request."""
+        with acting_as(request.principal):
+            return self._run(request, act)
+
+    def _run(self, request: Request, act: Callable[[], Response]) -> Response:
         record = self._record(request)
         if record is None:
             try:
@@ -145,6 +151,13 @@ class IdempotentChanges:
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
                 self._records.add_audit(connection, entry)
+            locations = dict(changed)
+            for name, notes in current_caller().notes.items():
+                resource = f"{request.kind}/{'.'.join(name.namespace)}/{name.name}"
+                for one in notes:
+                    operation = f"{one.operation}:{one.rule}"[:_MAX_OPERATION_CHARACTERS]
+                    entry = AuditEntry(_now_ms(), request.principal, operation, resource, agent, locations.get(name))
+                    self._records.add_audit(connection, entry)
 
         return note
 

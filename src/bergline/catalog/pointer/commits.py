@@ -45,10 +45,13 @@ class PointerCommit(PointerTables):
         for table in new:
             check_namespace(self.store, table.name.namespace)
             self._named("table").check_free(table.name)
+            self.guard.check_new(table.metadata)
         try:
             applied = [self._apply(change) for change in changes]
         except ConflictError as error:
             return Conflicted(error)
+        for base, after in zip((c.base for c in changes), applied, strict=True):
+            self.guard.check_change(base.name, base.metadata, after)
         bases = [(c.base.name, c.base.metadata_location) for c in changes]
         written: list[LoadedTable] = []
         try:

@@ -86,18 +86,27 @@ class NamedPointers:
                     wait()
             raise self._unknown(name, location, "created") from error
 
-    def rename(self, name: TableName, new: TableName) -> None:
-        """Rename a table or view."""
+    def rename(self, name: TableName, new: TableName, *, check: Callable[[str], None] = lambda _: None) -> None:
+        """Rename a table or view; `check` raises for a pointer that must keep its name."""
         before = self.find(name)
+        check(before)
         if self._rename(name, new, before):
             return
         self.find(name)
         self.check_free(new)
         raise ConflictError(f"{self._kind} `{name}` changed while it was renamed", hints=["try again"])
 
-    def drop(self, name: TableName, expected: str | None = None, *, proven: bool = False) -> str:
+    def drop(
+        self,
+        name: TableName,
+        expected: str | None = None,
+        *,
+        proven: bool = False,
+        check: Callable[[str], None] = lambda _: None,
+    ) -> str:
         """Drop a name and return its pointer; ConflictError if it is not the expected one.
 
+        `check` raises for a pointer that must stay; only one that passed is dropped.
         After a lost response, a missing name counts as dropped; because another client may have renamed it, that is a
         CommitUnknownError if `proven`.
         """
@@ -105,6 +114,7 @@ class NamedPointers:
             pointer = self.find(name)
             if expected is not None and pointer != expected:
                 break
+            check(pointer)
             if self._drop(name, pointer, proven=proven):
                 return pointer
         raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])

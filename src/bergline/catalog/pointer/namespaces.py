@@ -9,6 +9,7 @@ from bergline.arguments import shown
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerStore
+from bergline.catalog.protection.guard import RefGuard, TableRulesGuard
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import (
     AlreadyExistsError,
@@ -51,6 +52,7 @@ class PointerNamespaces:
         self.atomic_tables = store.atomic_tables
         self.metadata_files_stay = False
         self.io = io
+        self.guard: RefGuard = TableRulesGuard()
         self._warehouse = warehouse
         self._own_places = tuple(own_places)
         self.max_metadata_bytes = max_metadata_bytes

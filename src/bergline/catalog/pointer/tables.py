@@ -10,7 +10,14 @@ from bergline.catalog.pointer.named_pointers import check_namespace, create_with
 from bergline.catalog.pointer.namespaces import PointerNamespaces
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
-from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
+from bergline.errors import (
+    CommitUnknownError,
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 
 _TRIES = 100
@@ -39,6 +46,7 @@ class PointerTables(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         names = self._named("table", metadata.properties)
         names.check_free(name)
+        self.guard.check_new(metadata)
         location = self._table_files.write(metadata, None)
         create_with_file(names, name, location, self._is_same(metadata), self._table_files)
         return LoadedTable(name, metadata, location)
@@ -62,20 +70,23 @@ class PointerTables(PointerNamespaces):
             before = self._named("table").pointers.read(name)
             if before is None:
                 return self.register_table(name, metadata_location)
+            if before != metadata_location:
+                self._check_allowed(name, before, metadata, f"the table registered anew at {metadata_location}")
             swap = PointerSwap(name, before, metadata_location)
             if before == metadata_location or self._replace(swap, metadata):
                 return LoadedTable(name, metadata, metadata_location)
         raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
 
     def unregister_table(self, name: TableName) -> str:
-        return self._named("table").drop(name, proven=True)
+        return self._drop_table(name, None, "the table unregistered", proven=True)
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         check_namespace(self.store, new.namespace)
-        self._named("table").rename(name, new)
+        done = f"the table renamed to `{new}`"
+        self._named("table").rename(name, new, check=lambda pointer: self._check_allowed(name, pointer, None, done))
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
-        self._named("table").drop(name, expected, proven=expected is not None)
+        self._drop_table(name, expected, "the table dropped", proven=expected is not None)
 
     def dropped_tables(self) -> list[DroppedTable]:
         return self.store.dropped_tables() if isinstance(self.store, DroppedPointers) else []
@@ -105,6 +116,19 @@ class PointerTables(PointerNamespaces):
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         check_namespace(self.store, namespace)
         return self.store.list_names(namespace)
+
+    def _drop_table(self, name: TableName, expected: str | None, done: str, *, proven: bool) -> str:
+        return self._named("table").drop(
+            name, expected, proven=proven, check=lambda pointer: self._check_allowed(name, pointer, None, done)
+        )
+
+    def _check_allowed(self, name: TableName, pointer: str, result: TableMetadata | None, done: str) -> None:
+        """Ask the guard; a table whose metadata is gone, broken or out of reach has no rules left to keep."""
+        try:
+            base = self._table_files.load(pointer)
+        except (NotFoundError, FormatError, UnsupportedError, RefusedError):
+            return
+        self.guard.check_change(name, base, result, done)
 
     def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
         try:

@@ -3,11 +3,17 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector, partition_key
+
+SOURCE_SNAPSHOT_ID: Final = "source-snapshot-id"
+"""The summary entry that names the snapshot which this one replays, on another line of history."""
+STAGED_WAP_ID: Final = "wap.id"
+"""The summary entry with the id that a snapshot was staged under."""
 
 
 class SnapshotOperation(StrEnum):

@@ -48,6 +48,16 @@ class AmongNewest(msgspec.Struct, frozen=True):
         return f"among the newest {self.count} of `{self.ref}`"
 
 
+class KeptByRule(msgspec.Struct, frozen=True):
+    """A rule keeps the whole history of a branch that the snapshot is on."""
+
+    ref: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"on `{self.ref}`, whose history the rule `{self.rule}` keeps"
+
+
 class YoungWithoutRef(msgspec.Struct, frozen=True):
     """No live ref leads to the snapshot, but it is young: somebody may still publish it."""
 
@@ -94,6 +104,15 @@ class MainStays(msgspec.Struct, frozen=True):
         return "`main` always stays"
 
 
+class ProtectedByRule(msgspec.Struct, frozen=True):
+    """A rule forbids dropping the ref."""
+
+    rule: str
+
+    def __str__(self) -> str:
+        return f"protected by the rule `{self.rule}`"
+
+
 class RefWithoutLimit(msgspec.Struct, frozen=True):
     """No setting limits the ref's age."""
 
@@ -119,9 +138,9 @@ class OldRef(msgspec.Struct, frozen=True):
         return f"its snapshot is older than {duration_text(self.age_ms)}"
 
 
-KeepReason = Head | Young | AmongNewest | YoungWithoutRef
+KeepReason = Head | Young | AmongNewest | KeptByRule | YoungWithoutRef
 RemoveReason = Beyond | OldWithoutRef | NamedByCaller
-RefReason = MainStays | RefWithoutLimit | YoungRef | OldRef
+RefReason = MainStays | ProtectedByRule | RefWithoutLimit | YoungRef | OldRef
 
 
 def duration_text(milliseconds: int) -> str:

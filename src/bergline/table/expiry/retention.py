@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.arguments import shown
+from bergline.catalog.protection.table_rules import rule_against_drop, rule_against_expiry
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.format.metadata.snapshot import Snapshot
@@ -21,10 +22,12 @@ from bergline.table.expiry.reasons import (
     Beyond,
     Head,
     KeepReason,
+    KeptByRule,
     MainStays,
     NamedByCaller,
     OldRef,
     OldWithoutRef,
+    ProtectedByRule,
     RefReason,
     RefWithoutLimit,
     RemoveReason,
@@ -67,7 +70,7 @@ class SnapshotDecision(msgspec.Struct, frozen=True):
     @property
     def kept_by(self) -> frozenset[str]:
         """The refs without which it would be on no branch or tag, or past what they keep."""
-        return frozenset(r.ref for r in self.reasons if isinstance(r, Head | Young | AmongNewest))
+        return frozenset(r.ref for r in self.reasons if isinstance(r, Head | Young | AmongNewest | KeptByRule))
 
 
 class ExpiryDecision(msgspec.Struct, frozen=True):
@@ -136,9 +139,11 @@ def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
 
 
 def _decide_ref(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: int) -> RefDecision:
-    """`main` always stays; another ref while its snapshot is young enough."""
+    """`main` always stays, and what a rule protects; another ref while its snapshot is young enough."""
     if name == MAIN:
         return RefDecision(name, ref, True, MainStays())
+    if (rule := rule_against_drop(metadata.properties, name, is_branch=ref.is_branch)) is not None:
+        return RefDecision(name, ref, True, ProtectedByRule(rule))
     most = ref.max_ref_age_ms or positive_property(metadata, _MAX_REF_AGE, _NEVER)
     kept = now_ms - metadata.snapshots_by_id[ref.snapshot_id].timestamp_ms <= most
     reason = RefWithoutLimit() if most == _NEVER else YoungRef(most) if kept else OldRef(most)
@@ -150,10 +155,15 @@ def _by_ref(
 ) -> Iterator[tuple[int, KeepReason | RemoveReason]]:
     """What a live ref says of its snapshot and, if it is a branch, of all before it.
 
-    A branch keeps its newest snapshots: at least the minimum, and on from there while they are young.
+    A branch keeps its newest snapshots: at least the minimum, and on from there while they are young; or all of them,
+    if a rule says so.
     """
     yield ref.snapshot_id, Head(name, ref.snapshot_ref_type)
     if not ref.is_branch:
+        return
+    if (rule := rule_against_expiry(metadata.properties, name)) is not None:
+        for snapshot in metadata.ancestors(ref.snapshot_id):
+            yield snapshot.snapshot_id, KeptByRule(name, rule)
         return
     young, newest = Young(name, limits.age), AmongNewest(name, limits.least)
     beyond = {is_old: Beyond(name, limits.age, limits.least, is_old) for is_old in (False, True)}

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from bergline.arguments import check_list, shown
+from bergline.catalog.protection.ref_rule import RefRule, make_rule
+from bergline.catalog.protection.table_rules import parse_rules
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
@@ -30,6 +32,7 @@ from bergline.table.references.ref_changes import (
     rollback_target,
     set_retention,
 )
+from bergline.table.references.rule_changes import remove_rule, set_rule
 from bergline.table.references.staged import find_staged
 from bergline.table.scans.version import SnapshotChoice, snapshot_at
 
@@ -198,6 +201,50 @@ class Refs:
     def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
         """Move a branch on top of another ref: its own snapshots are replayed there."""
         return self._merge(MergeRequest(branch, onto, "picked", squash))
+
+    def protect(
+        self,
+        pattern: str,
+        *,
+        kind: str | None = None,
+        writers: Iterable[str] | None = None,
+        only_publish: bool = False,
+        fast_forward_only: bool = False,
+        no_drop: bool = False,
+        no_move: bool = False,
+        no_rollback: bool = False,
+        no_expiry: bool = False,
+        checks: Iterable[str] = (),
+        approvals: int = 0,
+        bypass: Iterable[str] = (),
+    ) -> None:
+        """Protect the refs that a pattern names, such as `main`, `release/*` or `v*`, in place of its earlier rule.
+
+        The rule is a property of the table: bergline honours it in every commit, and `bergline serve` for every client.
+        """
+        rule = make_rule(
+            pattern,
+            kind=kind,
+            writers=writers,
+            only_publish=only_publish,
+            fast_forward_only=fast_forward_only,
+            no_drop=no_drop,
+            no_move=no_move,
+            no_rollback=no_rollback,
+            no_expiry=no_expiry,
+            checks=checks,
+            approvals=approvals,
+            bypass=bypass,
+        )
+        self._run(set_rule(rule))
+
+    def unprotect(self, pattern: str) -> None:
+        """Remove the rule of a pattern; NotFoundError if there is none."""
+        self._run(remove_rule(pattern))
+
+    def rules(self) -> tuple[RefRule, ...]:
+        """The rules that protect refs, by pattern."""
+        return parse_rules(self._metadata().properties)
 
     def diff(self, from_ref: str, to_ref: str) -> RefDiff:
         """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from bergline.arguments import check_text, check_texts
 from bergline.errors import InvalidInputError
-from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.snapshot import SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, Snapshot
 
-SOURCE: Final = "source-snapshot-id"
+SOURCE: Final = SOURCE_SNAPSHOT_ID
 """The snapshot that this one replays, on another line of history."""
 ORIGIN: Final = "origin-snapshot-id"
 """The first of them, where the source was itself a replay."""
@@ -18,7 +18,7 @@ REPLACED: Final = "replace-partitions"
 """Whether the snapshot replaced all rows of the partitions that it wrote to."""
 REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
 """Whether the snapshot replays one that did, where the specification has no entry for it."""
-WAP_ID: Final = "wap.id"
+WAP_ID: Final = STAGED_WAP_ID
 """The id that a snapshot was staged under."""
 PUBLISHED_WAP_ID: Final = "published-wap-id"
 """The id of the staged snapshot that this one replays on a branch."""

@@ -67,7 +67,29 @@ def days(**wanted: int) -> ExpiryRequest:
     return ExpiryRequest(**{k: v * DAY if k == "older_than_ms" else v for k, v in wanted.items()})
 
 
+def ruled(pattern: str, rule: str) -> dict[str, str]:
+    return {f"bergline.ref-rules.{pattern}": rule}
+
+
 EXAMPLES = {
+    "a rule keeps the history of main": (
+        table({"eoy": tag(2, ref_age=3)}, properties=ruled("main", "no-expiry")),
+        days(),
+        {1, 2, 3, 4, 5, 6},
+        set(),
+    ),
+    "a rule keeps a tag past its age": (
+        table({"eoy": tag(2, ref_age=3)}, properties=ruled("e*", "kind=tag; no-move")),
+        days(),
+        {2, 4, 5, 6},
+        {"eoy"},
+    ),
+    "a rule about writers keeps nothing": (
+        table({"eoy": tag(2, ref_age=3)}, properties=ruled("*", "writers=ann")),
+        days(),
+        {4, 5, 6},
+        set(),
+    ),
     "1 only main": (table(), days(), {4, 5, 6}, set()),
     "2 retain last 5": (table(), days(retain_last=5), {2, 3, 4, 5, 6}, set()),
     "3 a tag keeps its own snapshot": (table({"eoy": tag(2)}), days(), {2, 4, 5, 6}, {"eoy"}),

@@ -16,6 +16,7 @@ from bergline.catalog.catalog import (
     shows_all_since,
 )
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.table_rules import rule_texts
 from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.requirements import all_requirements
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
@@ -65,6 +66,7 @@ class RestCommit(RestTables):
         """Create a table with its content; after a lost response it is recognized by its UUID."""
         request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
         self._check_refs(request.updates)
+        self._guard.check_new(metadata)
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
@@ -89,6 +91,7 @@ class RestCommit(RestTables):
         check_changed_tables([change.base.name for change in changes], "this server", atomic=self.atomic_tables)
         for change in changes:
             self._check_refs(change.updates)
+            self._check_rules(change)
         required = {change.base.name: all_requirements(change) for change in changes}
         requests = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
         try:
@@ -122,6 +125,17 @@ class RestCommit(RestTables):
                     "tables on Nessie have no branches and tags of their own",
                     hints=["Nessie has branches of the whole catalog: connect with the property `prefix`, its branch"],
                 )
+
+    def _check_rules(self, change: TableChange) -> None:
+        """Honour the rules of the table as it was loaded; a server may have stricter ones, or none."""
+        base = change.base
+        if not (rule_texts(base.metadata.properties) or any(isinstance(u, SetProperties) for u in change.updates)):
+            return
+        try:
+            after = apply_updates(base.metadata, change.updates, base_location=None, now_ms=time.time_ns() // 1_000_000)
+        except BerglineError:  # the server says what is wrong with it
+            return
+        self._guard.check_change(base.name, base.metadata, after)
 
     def _send(self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]) -> LoadedTables:
         if len(changes) == 1:

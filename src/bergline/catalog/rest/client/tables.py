@@ -8,6 +8,7 @@ import msgspec
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.protection.guard import TableRulesGuard
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.files import Vended, VendedFileIO, normalized_directories
@@ -64,6 +65,7 @@ class RestTables(RestNamespaces):
 
     def __init__(self, session: RestSession) -> None:
         super().__init__(session)
+        self._guard = TableRulesGuard(server_decides=True)
         self._loads = LoadCache()
         self._files = VendedFileIO(
             session.settings.storage, clock_ms=lambda: int(session.clock_s() * 1000), renew=self._renewed
@@ -132,6 +134,8 @@ class RestTables(RestNamespaces):
             location = self.pointer(name)
             self.drop_table(name)
             return location
+        if (known := self._readable(name)) is not None:
+            self._guard.check_change(name, known.metadata, None, "the table unregistered")
         gone: list[str] = []
 
         def send() -> None:
@@ -144,6 +148,7 @@ class RestTables(RestNamespaces):
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         before = self.load_table(name)
+        self._guard.check_change(name, before.metadata, None, f"the table renamed to `{new}`")
 
         def look() -> bool:
             now = self._existing(new)
@@ -175,6 +180,8 @@ class RestTables(RestNamespaces):
         before = self._readable(name) if expected is None else self.load_table(name)
         if expected is not None and before is not None and before.metadata_location != expected:
             raise ConflictError(f"table `{name}` moved on while it was dropped", hints=["try again"])
+        if before is not None:
+            self._guard.check_change(name, before.metadata, None, "the table dropped")
 
         def send() -> None:
             nonlocal is_lost

@@ -1,0 +1,167 @@
+"""Decisions on the moves of a commit: allowed, or refused by a rule, with what to do instead."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from bergline.arguments import counted
+from bergline.catalog.protection.ref_moves import MoveKind, RefMove
+from bergline.catalog.protection.ref_rule import RefRule, matches
+from bergline.catalog.protection.table_rules import UnreadableRule, property_of
+
+_HEAD_LEAVES: Final = frozenset({MoveKind.ROLLED_BACK, MoveKind.DIVERGED, MoveKind.REPLACED})
+_HEAD_CHANGES: Final = _HEAD_LEAVES | {MoveKind.FORWARD}
+_NEW_HEAD: Final = _HEAD_CHANGES | {MoveKind.CREATED}
+_GONE: Final = frozenset({MoveKind.DROPPED, MoveKind.RENAMED})
+_SHOWN: Final = 3
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What is on record about a snapshot: the checks that passed on it, and who approved it."""
+
+    checks: frozenset[str] = frozenset()
+    approved_by: frozenset[str] = frozenset()
+
+
+class DecidedBy(msgspec.Struct, frozen=True):
+    """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
+
+    caller: str | None
+    evidence: Callable[[int], Evidence] = lambda _: Evidence()
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """The moves are allowed, some of them only because the caller may bypass the rule."""
+
+    bypassed: tuple["Refused", ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A rule forbids a move."""
+
+    rule: str
+    move: RefMove
+    restriction: str
+    """What the rule demands, to follow the name of the ref: "moves only forward"."""
+    instead: str
+
+    def sentence(self, table: str, done: str | None = None) -> str:
+        """Rule, ref and what was found; `done` says what happened to the table if it was not a commit."""
+        kind = "branch" if self.move.is_branch else "tag"
+        return (
+            f"{kind} `{self.move.ref}` of table `{table}` is protected by the rule `{self.rule}`: "
+            f"it {self.restriction}, found {done or describe_move(self.move)}"
+        )
+
+
+Decision = Allowed | Refused
+
+
+def decide(rules: Iterable[RefRule | UnreadableRule], moves: Iterable[RefMove], by: DecidedBy) -> Decision:
+    """Every rule that applies to a ref must allow each of its moves; the first that does not is named."""
+    bypassed: list[Refused] = []
+    moves = tuple(moves)
+    for rule in rules:
+        for move in moves:
+            refused = _refusal(rule, move, by)
+            if refused is None:
+                continue
+            if isinstance(rule, UnreadableRule) or by.caller not in rule.bypass:
+                return refused
+            bypassed.append(refused)
+    return Allowed(tuple(bypassed))
+
+
+def describe_move(move: RefMove) -> str:
+    """A move in words, to follow "found"."""
+    head = None if move.after is None else move.after.snapshot_id
+    match move.kind:
+        case MoveKind.CREATED:
+            return f"it created at snapshot {head}"
+        case MoveKind.FORWARD:
+            return f"a commit that moves it to snapshot {head}"
+        case MoveKind.ROLLED_BACK:
+            return f"a rollback to snapshot {head}"
+        case MoveKind.DIVERGED:
+            left = None if move.before is None else move.before.snapshot_id
+            return f"a move to snapshot {head}, which leaves snapshot {left} behind"
+        case MoveKind.REPLACED:
+            return f"a replacement by snapshot {head}, which has another history"
+        case MoveKind.DROPPED:
+            return "it dropped"
+        case MoveKind.RENAMED:
+            return f"it renamed to `{move.new_name}`"
+        case MoveKind.RETENTION:
+            return "a change of its retention"
+        case MoveKind.EXPIRED:
+            shown = ", ".join(map(str, move.expired[:_SHOWN]))
+            more = f" and {len(move.expired) - _SHOWN} more" if len(move.expired) > _SHOWN else ""
+            return f"{counted(len(move.expired), 'snapshot')} of its history removed: {shown}{more}"
+
+
+def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy) -> Refused | None:
+    if isinstance(rule, UnreadableRule):
+        if not matches(rule.pattern, move.ref):
+            return None
+        instead = f"correct the property `{property_of(rule.pattern)}`, or remove it"
+        return Refused(rule.pattern, move, f"stays as it is because the rule cannot be read ({rule.problem})", instead)
+    # a ref that becomes one of another kind is one of both
+    kinds = {ref.is_branch for ref in (move.before, move.after) if ref is not None}
+    if not any(rule.applies_to(move.ref, is_branch=is_branch) for is_branch in kinds):
+        return None
+    if by.caller is None and rule.bypass:
+        return None
+    for restriction in (_by_writers, _by_kind_of_move, _by_evidence):
+        found = restriction(rule, move, by)
+        if found is not None:
+            return Refused(rule.pattern, move, *found)
+    return None
+
+
+_Found = tuple[str, str] | None
+
+
+def _by_writers(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
+    if rule.writers is None or by.caller is None or by.caller in rule.writers or move.kind is MoveKind.EXPIRED:
+        return None
+    names = ", ".join(f"`{name}`" for name in rule.writers)
+    instead = "write to a branch of your own, and ask one of them to publish it"
+    return f"is changed only by {names}, not by `{by.caller}`", instead
+
+
+def _by_kind_of_move(rule: RefRule, move: RefMove, _: DecidedBy) -> _Found:
+    publish = f"write to another branch, then publish it into `{move.ref}` by fast-forward or merge"
+    forward = "add a commit that undoes what is not wanted"
+    lift = f"remove the rule first if it is meant: `refs.unprotect('{rule.pattern}')`"
+    kind = move.kind
+    if rule.no_move and kind in _HEAD_CHANGES:
+        return "does not move", "create another branch or tag"
+    if rule.fast_forward_only and kind in _HEAD_LEAVES:
+        return "moves only forward", forward
+    if rule.only_publish and move.is_branch and kind in _NEW_HEAD and not move.published:
+        return "moves only by publishing or merging another branch", publish
+    if rule.no_rollback and kind in {MoveKind.ROLLED_BACK, MoveKind.DIVERGED}:
+        return "is not rolled back", forward
+    if rule.no_expiry and kind is MoveKind.EXPIRED:
+        return "keeps its whole history", "expire the snapshots of other branches"
+    if rule.is_firm and kind in _GONE:
+        return "cannot be dropped or renamed, nor its table dropped, renamed or replaced", lift
+    return None
+
+
+def _by_evidence(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
+    if by.caller is None or move.kind not in _NEW_HEAD or move.after is None:
+        return None
+    head = move.after.snapshot_id
+    found = by.evidence(head) if rule.checks or rule.approvals else Evidence()
+    missing = [check for check in rule.checks if check not in found.checks]
+    if missing:
+        names = ", ".join(f"`{check}`" for check in missing)
+        instead = f"have {names} pass on snapshot {head}; no record of it is kept here yet"
+        return f"moves only to a snapshot on which {names} passed", instead
+    others = len(found.approved_by - {by.caller})
+    if others < rule.approvals:
+        instead = f"have others approve snapshot {head}; no record of it is kept here yet"
+        return f"moves only with {counted(rule.approvals, 'approval')} of others, and has {others}", instead
+    return None

@@ -1,0 +1,153 @@
+"""What a commit does to refs, read from the metadata before and after it, never from what a client says."""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from bergline.format.metadata.refs import SnapshotRef
+from bergline.format.metadata.snapshot import SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+
+_LONGEST_ID: Final = 19
+
+
+class MoveKind(StrEnum):
+    """What happened to a ref."""
+
+    CREATED = "created"
+    FORWARD = "moved forward"
+    """Its head before is in the history of its head after."""
+    ROLLED_BACK = "rolled back"
+    """Its head after is in the history of its head before."""
+    DIVERGED = "diverged"
+    """The histories of both heads have snapshots in common, and the head before is left behind."""
+    REPLACED = "replaced"
+    """The histories have nothing in common, or snapshots or the kind of ref are no longer what they were."""
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+    """Dropped, and another ref was created that is the same."""
+    RETENTION = "retention changed"
+    EXPIRED = "history expired"
+    """Snapshots in its history were removed."""
+
+
+class RefMove(msgspec.Struct, frozen=True):
+    """One thing that a commit does to a ref; a ref that moves and changes its retention has two."""
+
+    ref: str
+    kind: MoveKind
+    before: SnapshotRef | None
+    after: SnapshotRef | None
+    published: bool = False
+    """Whether all that the ref gains was on another branch before, or staged, or replays what was."""
+    new_name: str | None = None
+    expired: tuple[int, ...] = ()
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether the ref is a branch, after the commit or else before it."""
+        ref = self.after or self.before
+        return ref is not None and ref.is_branch
+
+
+def find_ref_moves(base: TableMetadata, result: TableMetadata | None) -> tuple[RefMove, ...]:
+    """The moves from one to the other, by name of the ref; without a result the table is gone, and all its refs."""
+    if result is None:
+        return tuple(RefMove(name, MoveKind.DROPPED, ref, None) for name, ref in sorted(base.refs.items()))
+    return tuple(_Comparison(base, result).moves())
+
+
+class _Comparison:
+    """Metadata before and after a commit."""
+
+    def __init__(self, base: TableMetadata, result: TableMetadata) -> None:
+        self._base = base
+        self._result = result
+        self._known = base.snapshots_by_id | result.snapshots_by_id
+        """A commit may add snapshots and expire others between them: the parents of both lead from head to head."""
+
+    def moves(self) -> Iterator[RefMove]:
+        before, after = self._base.refs, self._result.refs
+        created = {name: ref for name, ref in after.items() if name not in before}
+        for name in sorted(before.keys() | after.keys()):
+            if name in created:
+                yield RefMove(name, MoveKind.CREATED, None, created[name], published=self._is_published(name))
+            elif name not in after:
+                new_name = next((other for other, ref in created.items() if ref == before[name]), None)
+                kind = MoveKind.DROPPED if new_name is None else MoveKind.RENAMED
+                yield RefMove(name, kind, before[name], None, new_name=new_name)
+            else:
+                yield from self._changes(name, before[name], after[name])
+
+    def _changes(self, name: str, before: SnapshotRef, after: SnapshotRef) -> Iterator[RefMove]:
+        history = {s.snapshot_id: s for s in self._base.ancestors(before.snapshot_id)}
+        kind = self._kind(history, before, after)
+        if kind is not None:
+            published = kind is MoveKind.FORWARD and self._is_published(name)
+            yield RefMove(name, kind, before, after, published=published)
+        if _retention(before) != _retention(after):
+            yield RefMove(name, MoveKind.RETENTION, before, after)
+        if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
+            yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
+
+    def _kind(self, history: dict[int, Snapshot], before: SnapshotRef, after: SnapshotRef) -> MoveKind | None:
+        """How the head moved; None where it stayed."""
+        stays = self._result.snapshots_by_id
+        is_rewritten = any(stays.get(number, snapshot) != snapshot for number, snapshot in history.items())
+        if is_rewritten or before.snapshot_ref_type is not after.snapshot_ref_type:
+            return MoveKind.REPLACED
+        if before.snapshot_id == after.snapshot_id:
+            return None
+        if after.snapshot_id in history:
+            return MoveKind.ROLLED_BACK
+        meeting = next((s.snapshot_id for s in self._line(after.snapshot_id) if s.snapshot_id in history), None)
+        if meeting is None:
+            return MoveKind.REPLACED
+        return MoveKind.FORWARD if meeting == before.snapshot_id else MoveKind.DIVERGED
+
+    def _is_published(self, name: str) -> bool:
+        """Whether every snapshot that a ref gains was on another branch of the base, or replays one that was."""
+        own_ref = self._base.refs.get(name)
+        own = set() if own_ref is None else {s.snapshot_id for s in self._base.ancestors(own_ref.snapshot_id)}
+        elsewhere = self._reachable(r.snapshot_id for n, r in self._base.refs.items() if n != name and r.is_branch)
+        for snapshot in self._line(self._result.refs[name].snapshot_id):
+            if snapshot.snapshot_id in own:
+                break
+            is_known = self._base.snapshots_by_id.get(snapshot.snapshot_id) == snapshot  # not removed and added anew
+            before = snapshot if is_known else self._source(snapshot)
+            if before is None or before.snapshot_id in own:
+                return False
+            if before.snapshot_id not in elsewhere and not before.summary.get(STAGED_WAP_ID):
+                return False
+        return True
+
+    def _source(self, snapshot: Snapshot) -> Snapshot | None:
+        """The snapshot of the base that a new one replays."""
+        text = snapshot.summary.get(SOURCE_SNAPSHOT_ID, "")
+        is_id = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID
+        return self._base.snapshots_by_id.get(int(text)) if is_id else None
+
+    def _reachable(self, heads: Iterable[int]) -> set[int]:
+        found: set[int] = set()
+        for head in heads:
+            for snapshot in self._base.ancestors(head):
+                if snapshot.snapshot_id in found:
+                    break
+                found.add(snapshot.snapshot_id)
+        return found
+
+    def _line(self, head: int) -> Iterator[Snapshot]:
+        """A snapshot and its parents, newest first."""
+        seen: set[int] = set()
+        following: int | None = head
+        while following is not None and following not in seen and following in self._known:
+            seen.add(following)
+            snapshot = self._known[following]
+            yield snapshot
+            following = snapshot.parent_snapshot_id
+
+
+def _retention(ref: SnapshotRef) -> tuple[int | None, ...]:
+    return ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms

@@ -1,0 +1,24 @@
+"""Who makes a change."""
+
+import getpass
+import threading
+
+from bergline.catalog.protection.caller import acting_as, current_caller
+
+
+def test_caller_is_who_runs_the_process() -> None:
+    assert current_caller().name == getpass.getuser()
+
+
+def test_served_principal_is_the_caller_in_its_own_thread() -> None:
+    elsewhere: list[str] = []
+    with acting_as("etl") as caller:
+        assert current_caller() is caller
+        other = threading.Thread(target=lambda: elsewhere.append(current_caller().name))
+        other.start()
+        other.join()
+        with acting_as("ci"):
+            assert current_caller().name == "ci"
+        assert current_caller().name == "etl"
+    assert elsewhere == [getpass.getuser()]
+    assert current_caller().name == getpass.getuser()
