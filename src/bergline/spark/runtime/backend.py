@@ -276,6 +276,10 @@ class SparkBackend(Protocol):
         """How many files Spark found for what `load_files` gave; None if it looks when the frame is run."""
         ...
 
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        """Work for tasks; Spark's optimizer is told what rows they will give, and how many, where somebody can."""
+        ...
+
     def s3a_refusal(self) -> str | None:
         """Why Spark's own reader cannot open files on S3; None if it can."""
         ...

@@ -26,6 +26,7 @@ from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
+from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
@@ -236,6 +237,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def count_files(self, rows: DataFrame) -> int | None:
         return count_files(rows)
+
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        return with_estimate(work, rows, schema, self.spark)
 
     def s3a_refusal(self) -> str | None:
         return s3a_refusal(self.spark)

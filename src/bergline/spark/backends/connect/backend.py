@@ -179,6 +179,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def count_files(self, rows: DataFrame) -> int | None:
         return None
 
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        return work  # statistics are the server's own
+
     def s3a_refusal(self) -> str | None:
         return NO_SESSION
 
