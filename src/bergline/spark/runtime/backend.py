@@ -268,8 +268,8 @@ class SparkBackend(Protocol):
         """No columns and no rows, without a Spark job to find that out."""
         ...
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-        """The rows of Parquet files; paths are without line breaks."""
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
+        """The rows of Parquet files of known sizes; paths are without line breaks."""
         ...
 
     def count_files(self, rows: DataFrame) -> int | None:

@@ -232,8 +232,8 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return ClassicDataFrame(self._java.emptyDataFrame(), self.spark)
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-        return load_files(reader, paths, self.spark)
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
+        return load_files(reader, paths, sizes, self.spark)
 
     def count_files(self, rows: DataFrame) -> int | None:
         return count_files(rows)
