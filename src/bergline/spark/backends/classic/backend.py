@@ -28,6 +28,7 @@ from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.java_classes import session_facts
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
     analyzed,
@@ -88,7 +89,7 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     @property
     def session_id(self) -> str:
-        return str(self._java.sessionUUID())
+        return session_facts(self.spark).session_id
 
     @property
     def is_stopped(self) -> bool:
