@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, STEPS, create_tables, ids, pipeline, quick, state
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 import bergline.spark
@@ -14,6 +15,7 @@ from bergline.errors import (
     AlreadyExistsError,
     InvalidInputError,
     NotFoundError,
+    ProtectedRefError,
     RefusedError,
     TablesRefusedError,
 )
@@ -66,6 +68,17 @@ def test_failed_audit_leaves_main_and_keeps_the_branch_until_it_is_fixed(spark: 
     again = pipeline(spark, lake, steps=fixed, audits=audits).run("1")
     assert [s.what for s in again.steps] == ["written before", "written before", "written"]
     assert again.status == "published"
+    assert state(lake) == AFTER
+
+
+def test_pipeline_publishes_into_a_protected_main_and_others_do_not(spark: SparkSession, lake: Lake) -> None:
+    for name in (ORDERS, ITEMS):
+        lake.load_table(name).refs.protect("main", only_publish=True, fast_forward_only=True)
+    with pytest.raises(IllegalArgumentException, match=r"branch `main` of table `db\.orders` is protected") as caught:
+        spark.sql("INSERT INTO db.orders VALUES (9, 9)")
+    assert isinstance(caught.value, ProtectedRefError)
+    assert state(lake) == BEFORE
+    assert pipeline(spark, lake).run("1").status == "published"
     assert state(lake) == AFTER
 
 

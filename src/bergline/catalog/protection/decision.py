@@ -17,7 +17,7 @@ _GONE: Final = frozenset({MoveKind.DROPPED, MoveKind.RENAMED})
 _SHOWN: Final = 3
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Review(msgspec.Struct, frozen=True):
     """What is on record about a snapshot: the checks that passed on it, and who approved it."""
 
     checks: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class DecidedBy(msgspec.Struct, frozen=True):
     """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
 
     caller: str | None
-    evidence: Callable[[int], Evidence] = lambda _: Evidence()
+    review: Callable[[int], Review] = lambda _: Review()
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy) -> Re
         return None
     if by.caller is None and rule.bypass:
         return None
-    for restriction in (_by_writers, _by_kind_of_move, _by_evidence):
+    for restriction in (_by_writers, _by_kind_of_move, _by_review):
         found = restriction(rule, move, by)
         if found is not None:
             return Refused(rule.pattern, move, *found)
@@ -150,11 +150,11 @@ def _by_kind_of_move(rule: RefRule, move: RefMove, _: DecidedBy) -> _Found:
     return None
 
 
-def _by_evidence(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
+def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     if by.caller is None or move.kind not in _NEW_HEAD or move.after is None:
         return None
     head = move.after.snapshot_id
-    found = by.evidence(head) if rule.checks or rule.approvals else Evidence()
+    found = by.review(head) if rule.checks or rule.approvals else Review()
     missing = [check for check in rule.checks if check not in found.checks]
     if missing:
         names = ", ".join(f"`{check}`" for check in missing)

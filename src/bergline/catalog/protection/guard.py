@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, RuleNote, current_caller
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Evidence, Refused, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, Review, decide
 from bergline.catalog.protection.ref_moves import find_ref_moves
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.table_rules import check_changed_rules, property_of, read_rules, rule_texts
@@ -39,7 +39,7 @@ class RefGuard(Protocol):
 class TableRulesGuard:
     """Honours the rules in a table's own properties; those of the base decide, whatever the change makes of them.
 
-    Where a server decides, what depends on the caller's name is left to it. `evidence` is what is on record about a
+    Where a server decides, what depends on the caller's name is left to it. `review` is what is on record about a
     snapshot of a table; by default nothing is.
     """
 
@@ -47,10 +47,10 @@ class TableRulesGuard:
         self,
         *,
         server_decides: bool = False,
-        evidence: Callable[[TableName, int], Evidence] = lambda _table, _snapshot_id: Evidence(),
+        review: Callable[[TableName, int], Review] = lambda _table, _snapshot_id: Review(),
     ) -> None:
         self._server_decides = server_decides
-        self._evidence = evidence
+        self._review = review
 
     def check_change(
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
@@ -64,7 +64,7 @@ class TableRulesGuard:
         changed = {p for p in before.keys() | after.keys() if before.get(p) != after.get(p)} if result else set()
         check_changed_rules(after, changed)
         _check_may_change(table, rules, changed, name)
-        decision = decide(rules, find_ref_moves(base, result), DecidedBy(name, partial(self._evidence, table)))
+        decision = decide(rules, find_ref_moves(base, result), DecidedBy(name, partial(self._review, table)))
         match decision:
             case Refused():
                 raise ProtectedRefError(
