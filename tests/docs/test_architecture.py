@@ -51,7 +51,13 @@ def test_paths_of_modules_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_dotted_names_exist(page: Path) -> None:
     named = {name for name in _DOTTED.findall(page.read_text()) if re.match(r"bergline\.[a-z_]+\b", name)}
-    properties = {"bergline.pipeline", "bergline.step", "bergline.demo", "bergline.removed"}  # in tables and summaries
+    properties = {
+        "bergline.pipeline",
+        "bergline.step",
+        "bergline.demo",
+        "bergline.removed",
+        "bergline.toml",
+    }  # in tables and summaries
     found = {name for name in named - properties if not name.startswith("bergline.maintain.")}  # those of a policy
     assert {name for name in found if not is_name(name)} == set()
 

@@ -15,7 +15,7 @@ from bergline.table.scans.version import SnapshotChoice
 from bergline.table.table import Table
 
 _NUMBER = re.compile(r"[0-9]+")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\b.*")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 _MOST_COMPLETIONS = 200
 
 
@@ -31,7 +31,8 @@ def complete_namespace(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_ref(ctx: typer.Context, incomplete: str) -> list[str]:
     """Branches and tags, of the table that was typed before, whose names begin so."""
-    table = ctx.params.get("table")
+    # before the value of an option, arguments are not parsed yet
+    table = ctx.params.get("table") or next(iter(ctx.args), None)
     return _completions(ctx, incomplete, lambda lake: lake.load_table(table).refs) if table else []
 
 

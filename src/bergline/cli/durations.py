@@ -2,8 +2,10 @@
 
 import datetime as dt
 import re
+import time
 
 from bergline.errors import InvalidInputError
+from bergline.sql.text.timestamps import moment_ms, parse_moment
 
 _DURATION = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400}
@@ -20,6 +22,20 @@ def parse_duration(text: str) -> int:
 def parse_milliseconds(text: str | None) -> int | None:
     """The milliseconds of a duration, if one is given."""
     return None if text is None else 1000 * parse_duration(text)
+
+
+def parse_time_ms(text: str, now_ms: int) -> int:
+    """A time like `2026-01-31T12:00Z`, in UTC unless it has a zone, or an age like `7d`, in milliseconds since 1970."""
+    if _DURATION.fullmatch(text):
+        return now_ms - 1000 * parse_duration(text)
+    return moment_ms(parse_moment(text), "UTC")
+
+
+def parse_time(text: str | None) -> dt.datetime | None:
+    """The same as a time with its zone, if one is given."""
+    if text is None:
+        return None
+    return dt.datetime.fromtimestamp(parse_time_ms(text, time.time_ns() // 1_000_000) / 1000, dt.UTC)
 
 
 def render_time(milliseconds: int | None) -> str | None:

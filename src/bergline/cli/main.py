@@ -15,6 +15,8 @@ from bergline.errors import BerglineError
 
 _START, _LOOK, _CHANGE, _MAINTAIN, _SERVE = "Start", "Look", "Change", "Maintain", "Serve"
 
+_COMPLETION = {"install_completion", "show_completion"}  # options of `bergline` itself
+
 
 class ListedCommand(NamedTuple):
     """A command or group of commands: `app` of a module in `bergline.cli.commands`, with its line in the help."""
@@ -25,18 +27,31 @@ class ListedCommand(NamedTuple):
 
 
 COMMANDS = {
-    "quickstart": ListedCommand("quickstart", "Create a small lake to play with: branches, a merge, a tag.", _START),
-    "log": ListedCommand("log", "Show snapshots as git shows commits, with --graph as lanes.", _LOOK),
-    "refs": ListedCommand("refs", "List a table's branches and tags.", _LOOK),
-    "branch": ListedCommand("branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
-    "tag": ListedCommand("tag", "Create, move and drop the tags of a table.", _CHANGE),
-    "read": ListedCommand("read", "Print rows at any branch, tag, snapshot or time.", _LOOK),
-    "append": ListedCommand("append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
-    "namespace": ListedCommand("namespace", "List, create and drop namespaces.", _CHANGE),
-    "table": ListedCommand("table", "List, show, create, register and drop tables.", _CHANGE),
+    "quickstart": ListedCommand(
+        "tables.quickstart", "Create a small lake to play with: branches, a merge, a tag.", _START
+    ),
+    "log": ListedCommand("tables.log", "Show snapshots as git shows commits, with --graph as lanes.", _LOOK),
+    "refs": ListedCommand("references.refs", "List a table's branches and tags.", _LOOK),
+    "branch": ListedCommand("references.branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
+    "tag": ListedCommand("references.tag", "Create, move and drop the tags of a table.", _CHANGE),
+    "read": ListedCommand("tables.read", "Print rows at any branch, tag, snapshot or time.", _LOOK),
+    "append": ListedCommand("tables.append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
+    "namespace": ListedCommand("tables.namespace", "List, create and drop namespaces.", _CHANGE),
+    "table": ListedCommand("tables.table", "List, show, create, register and drop tables.", _CHANGE),
     "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
-    "explain-expiry": ListedCommand("explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN),
-    "maintain": ListedCommand("maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN),
+    "check": ListedCommand(
+        "maintenance.check", "Find damaged tables: what is wrong, and what would mend it.", _MAINTAIN
+    ),
+    "compact": ListedCommand("maintenance.compact", "Rewrite small files, and files with deletes.", _MAINTAIN),
+    "expire": ListedCommand("maintenance.expire", "Remove old snapshots and the files that only they need.", _MAINTAIN),
+    "orphans": ListedCommand("maintenance.orphans", "Find files that nothing needs, and delete them.", _MAINTAIN),
+    "explain-expiry": ListedCommand(
+        "maintenance.explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN
+    ),
+    "maintain": ListedCommand(
+        "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
+    ),
+    "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
@@ -63,6 +78,7 @@ def load_command(name: str) -> Any:
     module = importlib.import_module(f"bergline.cli.commands.{COMMANDS[name].module}")
     command = typer.main.get_command(module.app)
     command.name = name
+    command.params = [option for option in command.params if option.name not in _COMPLETION]
     return command
 
 

@@ -66,7 +66,7 @@ def read_settings_file(file: Path) -> ConnectArguments:
         text = file.read_text(encoding="utf-8")
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _broken_syntax(file, str(error)) from error
+        raise _broken_syntax(file, text, str(error)) from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InvalidInputError(f"cannot read `{file}`: {reason}") from error
@@ -84,9 +84,10 @@ def read_settings_file(file: Path) -> ConnectArguments:
     )
 
 
-def _broken_syntax(file: Path, reason: str) -> InvalidInputError:
+def _broken_syntax(file: Path, text: str, reason: str) -> InvalidInputError:
     position = _POSITION.search(reason)
-    place = f", {position['place']}" if position else ""
+    has_line = position is not None and position["place"].startswith("line ")
+    place = f", {position['place']}" if position and has_line else f", line {max(len(text.splitlines()), 1)}"
     what = _POSITION.sub("", reason)
     return InvalidInputError(f"expected TOML, found {what[:1].lower()}{what[1:]} in `{file}`{place}")
 

@@ -1,36 +1,31 @@
-"""`connect`: a catalog and its files joined, as a user imports it. Works without Spark, on Arrow data."""
+"""`connect`: a catalog and its files joined, as a user imports it. Works without Spark, on Arrow data.
 
-import contextlib
+What works with tables is imported when it is first used: connecting needs none of it.
+"""
+
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-import pyarrow as pa
 
 from bergline.arguments import check_list, check_no_nul, check_text, check_texts, shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
-from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
+from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.metadata.refs import MAIN
-from bergline.format.schema.schema import Schema
-from bergline.io.locations import absolute_location
 from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog, portable_config
-from bergline.lake.references import LakeRefs
-from bergline.lake.staged_table import staged_table
-from bergline.lake.views import LakeViews
-from bergline.table.changes.validate_from import validation_start
-from bergline.table.commits.isolation import Isolation
+from bergline.lazy_module import LazyModule
 from bergline.table.commits.retry import Timing
-from bergline.table.delegation import delegated
-from bergline.table.evolution.definition import define_table, new_location
-from bergline.table.orphans.purge import PurgeResult, purge_table
-from bergline.table.scans.scan import TableScan
-from bergline.table.scans.version import BranchRead
-from bergline.table.table import Table
-from bergline.table.transaction import Transaction
+from bergline.table.delegation import delegated, later
+
+if TYPE_CHECKING:
+    from bergline.lake import references, tables, views
+else:
+    references = LazyModule("bergline.lake.references")
+    tables = LazyModule("bergline.lake.tables")
+    views = LazyModule("bergline.lake.views")
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
 DEFAULT_NAME = "lake"
@@ -175,64 +170,6 @@ class Lake:
         namespaces = self.catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
         return [str(t) for n in namespaces for t in self.catalog.list_tables(n)]
 
-    def create_table(
-        self,
-        name: str | TableName,
-        schema: pa.Schema | Schema,
-        *,
-        partition_by: Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        location: str | None = None,
-        if_not_exists: bool = False,
-    ) -> Table:
-        """A new, empty table: v2, unless the property `format-version` says 1 or 3."""
-        table = parse_table_name(name)
-        definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
-        try:
-            home = new_location(self.catalog, table, definition.location)
-            metadata = definition.new_table(home, self._handle.timing.clock_ms())
-            created = self.catalog.create_table(table, metadata)
-        except AlreadyExistsError as error:
-            if not if_not_exists or error.kind != "table":
-                raise
-            return self.load_table(table)
-        return Table(self.catalog, created, timing=self._handle.timing)
-
-    @contextlib.contextmanager
-    def stage_table(
-        self,
-        name: str | TableName,
-        schema: pa.Schema | Schema,
-        *,
-        partition_by: Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        location: str | None = None,
-        replace: bool = False,
-        isolation: str | Isolation | None = None,
-        validate_from: TableScan | int | None = None,
-        reads: Iterable[BranchRead] = (),
-    ) -> Iterator[Table]:
-        """A new table that is created when the block ends, with what the block wrote to it.
-
-        With `replace`, an existing table is replaced: its history and its other refs stay, `main` and the columns
-        are new. Where rows of the old `main` go into the new one, `validate_from` is the scan or the snapshot that they
-        came from, or `reads` are those of which some may be of it: ConflictError if others changed it since.
-        """
-        definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
-        with staged_table(
-            self.catalog,
-            parse_table_name(name),
-            definition,
-            self._handle.timing,
-            replace=replace,
-            validate=lambda old: validation_start(old, MAIN, isolation, validate_from, reads),
-        ) as table:
-            yield table
-
-    def load_table(self, name: str | TableName) -> Table:
-        """The table as it is now."""
-        return Table(self.catalog, self.catalog.load_table(parse_table_name(name)), timing=self._handle.timing)
-
     def table_exists(self, name: str | TableName) -> bool:
         """Whether there is such a table; its files are not looked at."""
         try:
@@ -240,14 +177,6 @@ class Lake:
         except NotFoundError:
             return False
         return True
-
-    def register_table(self, name: str | TableName, metadata_location: str) -> Table:
-        """A table that exists already, by its metadata file; two names for one table are two tables to every writer."""
-        if not isinstance(metadata_location, str) or not metadata_location:
-            raise InvalidInputError(f"expected the location of a metadata file, found {metadata_location!r}")
-        location = absolute_location(metadata_location)
-        registered = self.catalog.register_table(parse_table_name(name), location)
-        return Table(self.catalog, registered, timing=self._handle.timing)
 
     def unregister_table(self, name: str | TableName) -> str:
         """Forget a table; its files stay. Its metadata file, by which it can be registered here or elsewhere."""
@@ -261,32 +190,25 @@ class Lake:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
 
-    def purge_table(self, name: str | TableName, *, read_all_tables: bool = False) -> PurgeResult:
-        """Forget a table and delete its files: those of all its snapshots, and its metadata.
+    create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
+    stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))
+    load_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.load_table))
+    register_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.register_table))
+    purge_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.purge_table))
+    transaction = later(lambda: delegated(tables.LakeTables, tables.LakeTables.transaction))
 
-        RefusedError if another table uses one of them; `read_all_tables` reads the manifests of all tables to know,
-        not only of those that may have files in the same directories.
-        """
-        return purge_table(self.catalog, parse_table_name(name), read_all=read_all_tables)
+    create_view = later(lambda: delegated(views.LakeViews, views.LakeViews.create_view))
+    load_view = later(lambda: delegated(views.LakeViews, views.LakeViews.load_view))
+    view_exists = later(lambda: delegated(views.LakeViews, views.LakeViews.view_exists))
+    list_views = later(lambda: delegated(views.LakeViews, views.LakeViews.list_views))
+    rename_view = later(lambda: delegated(views.LakeViews, views.LakeViews.rename_view))
+    drop_view = later(lambda: delegated(views.LakeViews, views.LakeViews.drop_view))
 
-    create_view = delegated(LakeViews, LakeViews.create_view)
-    load_view = delegated(LakeViews, LakeViews.load_view)
-    view_exists = delegated(LakeViews, LakeViews.view_exists)
-    list_views = delegated(LakeViews, LakeViews.list_views)
-    rename_view = delegated(LakeViews, LakeViews.rename_view)
-    drop_view = delegated(LakeViews, LakeViews.drop_view)
-
-    branch = delegated(LakeRefs, LakeRefs.branch)
-    tag = delegated(LakeRefs, LakeRefs.tag)
-    publish = delegated(LakeRefs, LakeRefs.publish)
-    drop_ref = delegated(LakeRefs, LakeRefs.drop_ref)
-    tables_with_ref = delegated(LakeRefs, LakeRefs.tables_with_ref)
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator["LakeTransaction"]:
-        """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
-        with Transaction(self.catalog, self._handle.timing) as transaction:
-            yield LakeTransaction(self.catalog, self._handle.timing, transaction)
+    branch = later(lambda: delegated(references.LakeRefs, references.LakeRefs.branch))
+    tag = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tag))
+    publish = later(lambda: delegated(references.LakeRefs, references.LakeRefs.publish))
+    drop_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.drop_ref))
+    tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""
@@ -296,42 +218,3 @@ class Lake:
 
 def _reconnected(config: CatalogConfig) -> Lake:
     return Lake(open_catalog(config), config.name, config=config)
-
-
-class LakeTransaction:
-    """Tables as a block changes them."""
-
-    def __init__(self, catalog: Catalog, timing: Timing, transaction: Transaction) -> None:
-        self._catalog = catalog
-        self._timing = timing
-        self._transaction = transaction
-        self._tables: dict[TableName, Table] = {}
-
-    def load_table(self, name: str | TableName) -> Table:
-        """A table with the changes of this transaction; the same handle at every call.
-
-        UnsupportedError for a second table where the catalog cannot move several at once.
-        """
-        key = parse_table_name(name)
-        if self._transaction.has_ended:
-            raise InvalidInputError(f"expected an open transaction, found one that has ended, for table `{key}`")
-        if key not in self._tables:
-            loaded = self._catalog.load_table(key)
-            chain = self._transaction.chain(loaded)
-            self._tables[key] = Table(self._catalog, loaded, timing=self._timing, chain=chain)
-        return self._tables[key]
-
-    def create_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
-        """Refused: a new table is staged by itself."""
-        raise _not_here(name, "create")
-
-    def stage_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
-        """Refused: a new table is staged by itself."""
-        raise _not_here(name, "stage")
-
-
-def _not_here(name: object, what: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"cannot {what} table {shown(name)} in a transaction of several tables",
-        hints=["stage it by itself: `with lake.stage_table(…) as table:` creates it with its first rows"],
-    )

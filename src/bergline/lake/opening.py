@@ -3,21 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bergline.arguments import check_text
 from bergline.catalog.catalog import Catalog
-from bergline.catalog.glue.glue_catalog import GlueCatalog
-from bergline.catalog.hadoop.hadoop_catalog import HadoopCatalog
-from bergline.catalog.hadoop.hadoop_store import SINGLE_WRITER_PROPERTY, HadoopPointerStore
-from bergline.catalog.object_store.object_store import ObjectPointerStore
-from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import CREATE_HINT, missing_catalog
-from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.sql.postgres import PostgresPointerStore
-from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError, near_names
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES
 from bergline.io.conditional_objects import open_objects
@@ -38,6 +31,24 @@ from bergline.io.open_store import OBJECT_STORE_SCHEMES
 from bergline.io.schemes import SchemeFileIO
 from bergline.io.settings import PropertyReader
 from bergline.io.store_properties import check_store_properties
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.glue import glue_catalog
+    from bergline.catalog.hadoop import hadoop_catalog, hadoop_store
+    from bergline.catalog.object_store import object_store
+    from bergline.catalog.pointer import memory
+    from bergline.catalog.rest.client import rest_catalog
+    from bergline.catalog.sql import postgres, sqlite
+else:  # of which a lake needs one
+    glue_catalog = LazyModule("bergline.catalog.glue.glue_catalog")
+    hadoop_catalog = LazyModule("bergline.catalog.hadoop.hadoop_catalog")
+    hadoop_store = LazyModule("bergline.catalog.hadoop.hadoop_store")
+    object_store = LazyModule("bergline.catalog.object_store.object_store")
+    memory = LazyModule("bergline.catalog.pointer.memory")
+    rest_catalog = LazyModule("bergline.catalog.rest.client.rest_catalog")
+    postgres = LazyModule("bergline.catalog.sql.postgres")
+    sqlite = LazyModule("bergline.catalog.sql.sqlite")
 
 _SQLITE = "sqlite:///"
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
@@ -138,7 +149,7 @@ def _open_sqlite(config: CatalogConfig) -> Catalog:
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if config.warehouse is None else config.warehouse
     own = [path + ending for ending in _SQLITE_FILES]
     io = _fenced(config, absolute_location(warehouse), never=own)
-    store = SqlitePointerStore(
+    store = sqlite.SqlitePointerStore(
         path, catalog_name=config.name, busy_timeout_s=config.busy_timeout_s, create=config.create
     )
     most = config.max_metadata_bytes
@@ -147,7 +158,7 @@ def _open_sqlite(config: CatalogConfig) -> Catalog:
 
 def _open_postgres(config: CatalogConfig) -> Catalog:
     io = _fenced(config, _warehouse(config))
-    store = PostgresPointerStore(config.uri, catalog_name=config.name, create=config.create)
+    store = postgres.PostgresPointerStore(config.uri, catalog_name=config.name, create=config.create)
     return PointerCatalog(store, io, _warehouse(config), max_metadata_bytes=config.max_metadata_bytes)
 
 
@@ -155,7 +166,7 @@ def _open_memory(config: CatalogConfig) -> Catalog:
     if config.uri not in {"memory:", "memory://"}:
         raise _bad_uri(config.uri)
     io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(config.properties))
-    return PointerCatalog(MemoryPointerStore(), io, _warehouse(config) or "memory://warehouse")
+    return PointerCatalog(memory.MemoryPointerStore(), io, _warehouse(config) or "memory://warehouse")
 
 
 def _open_object_store(config: CatalogConfig) -> Catalog:
@@ -164,12 +175,12 @@ def _open_object_store(config: CatalogConfig) -> Catalog:
     root, io = absolute_location(config.uri), _storage(config)
     warehouse = _warehouse(config) or join(root, "warehouse")
     home = join(root, "catalog")
-    store = ObjectPointerStore(open_objects(home, config.properties), create=config.create)
+    store = object_store.ObjectPointerStore(open_objects(home, config.properties), create=config.create)
     return PointerCatalog(store, io, warehouse, own_places=[home])
 
 
 def _open_glue(config: CatalogConfig) -> Catalog:
-    return GlueCatalog(config.uri, config.properties, _warehouse(config))
+    return glue_catalog.GlueCatalog(config.uri, config.properties, _warehouse(config))
 
 
 def _open_version_hint(config: CatalogConfig) -> Catalog:
@@ -179,19 +190,29 @@ def _open_version_hint(config: CatalogConfig) -> Catalog:
     if not is_absolute(place):
         raise _bad_uri(config.uri)
     root = normalized(absolute_location(place))
-    properties = check_store_properties({k: v for k, v in config.properties.items() if k != SINGLE_WRITER_PROPERTY})
-    text = check_text(config.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
-    single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: text}).boolean(SINGLE_WRITER_PROPERTY) or False
+    properties = check_store_properties(
+        {k: v for k, v in config.properties.items() if k != hadoop_store.SINGLE_WRITER_PROPERTY}
+    )
+    text = check_text(
+        config.properties.get(hadoop_store.SINGLE_WRITER_PROPERTY, "false"),
+        f"text for `{hadoop_store.SINGLE_WRITER_PROPERTY}`",
+    )
+    single_writer = (
+        PropertyReader({hadoop_store.SINGLE_WRITER_PROPERTY: text}).boolean(hadoop_store.SINGLE_WRITER_PROPERTY)
+        or False
+    )
     io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
     if _is_missing(place):
         if not config.create:
             raise _no_directory(place)
         directories.make(root)
-    return HadoopCatalog(HadoopPointerStore(io, directories, root, single_writer=single_writer), io, root)
+    return hadoop_catalog.HadoopCatalog(
+        hadoop_store.HadoopPointerStore(io, directories, root, single_writer=single_writer), io, root
+    )
 
 
 def _open_rest(config: CatalogConfig) -> Catalog:
-    return RestCatalog(config.uri, config.properties, config.warehouse)
+    return rest_catalog.RestCatalog(config.uri, config.properties, config.warehouse)
 
 
 KINDS = (

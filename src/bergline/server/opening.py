@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separator
-from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S
+from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.server.credentials.sts import StsVending

@@ -2,8 +2,9 @@
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
 _Handle = TypeVar("_Handle")
 _Part = TypeVar("_Part")
@@ -18,6 +19,29 @@ class Holder(Protocol[_Handle]):
 
 
 _Own = TypeVar("_Own")
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def later(make: Callable[[], _Method]) -> _Method:
+    """A method that is made when it is first asked for, of the class or of an object."""
+    return cast("_Method", _LaterMethod(make))
+
+
+class _LaterMethod:
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._make = make
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, holder: object | None, owner: type) -> Any:
+        method = self._make()
+        of = next(cls for cls in owner.__mro__ if cls.__dict__.get(self._name) is self)
+        setattr(of, self._name, method)
+        return method if holder is None else types.MethodType(method, holder)
 
 
 def delegated(

@@ -43,7 +43,10 @@ def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:
     assert listed("--who", "ann", "--since", "1d") == [("ann", "view/db/orders")]
     assert len(listed("--since", "2020-01-01T00:00Z")) == 4
     assert "tester/1" in run("list")
-    assert run("prune", "--older-than", "90d") == "1\n"
+    with pytest.raises(InvalidInputError, match="nothing was done"):
+        run("prune", "--older-than", "90d")
+    assert run("prune", "--older-than", "90d", "--yes") == "1\n"
+    assert json.loads(run("prune", "--older-than", "90d", "--yes", "--json")) == {"deleted": 0}
     assert len(listed()) == 3
     for wrong in (["list", "--since", "yesterday"], ["prune", "--older-than", "never"]):
         with pytest.raises(InvalidInputError):

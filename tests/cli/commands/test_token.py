@@ -81,4 +81,7 @@ def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
         lake.create_namespace("db")
     assert "`bergline serve --name lake`" in run("token", "create", "bob").stderr
     assert "bob" in run("token", "list").stdout
+    made = run("token", "create", "eve", "--json")
+    assert json.loads(made.stdout)["token"].startswith("bl_")
+    assert json.loads(run("token", "revoke", "eve", "--json").stdout) == {"revoked": "eve"}
     assert "ann" not in run("token", "list").stdout

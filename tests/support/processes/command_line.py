@@ -4,11 +4,15 @@ import contextlib
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from bergline.cli.main import run as run_command
+
+Command: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

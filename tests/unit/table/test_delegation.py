@@ -1,12 +1,13 @@
 """Methods that parts carry out: called and documented like methods of the class itself."""
 
 import inspect
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import pytest
 
 from bergline.lake import Lake
-from bergline.table.delegation import chained, delegated
+from bergline.table.delegation import chained, delegated, later
 from bergline.table.files import TableFiles
 from bergline.table.maintenance import TableMaintenance
 from bergline.table.metadata_updates import TableMetadataUpdates
@@ -65,3 +66,21 @@ def test_help_shows_real_signatures(owner: type) -> None:
     for name, method in inspect.getmembers(owner, inspect.isfunction):
         kinds = {p.kind for p in inspect.signature(method).parameters.values()}
         assert not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} or name == "__exit__"
+
+
+def test_method_that_is_made_later_is_made_once_and_bound() -> None:
+    made = []
+
+    def make() -> Callable[[Any, int], tuple[Any, int]]:
+        made.append(1)
+        return lambda own, number: (own, number)
+
+    class Base:
+        method = later(make)
+
+    class Derived(Base): ...
+
+    assert made == []
+    holder = Derived()
+    assert (holder.method(1), holder.method(2), Base().method(3)[1]) == ((holder, 1), (holder, 2), 3)
+    assert made == [1]

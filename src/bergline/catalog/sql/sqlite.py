@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import QueuePool
 
+from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.catalog.sql.database import SqlDatabase, transaction
 from bergline.catalog.sql.migrations import FoundLayout
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -76,8 +77,6 @@ class QuickRows:
         return known[1], known[2]
 
 
-DEFAULT_BUSY_TIMEOUT_S = 30.0
-LONGEST_BUSY_TIMEOUT_S = 1_000_000
 _LOOK_AGAIN_S = 0.02
 _FROM_PARENT: list[Any] = []
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

@@ -1,6 +1,5 @@
 """`bergline audit`: who changed what through a server."""
 
-import re
 import sys
 import time
 from typing import Annotated
@@ -10,15 +9,14 @@ import typer
 
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.sql.records import AuditEntry
-from bergline.cli.durations import parse_duration, render_time
+from bergline.cli.durations import parse_duration, parse_time_ms, render_time
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.output.plans import Yes, confirm
+from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
-from bergline.sql.text.timestamps import moment_ms, parse_moment
 
 app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
 
-_AGE = re.compile(r"[0-9]+[mhd]")
 _COLUMNS = pa.schema(
     [(name, pa.string()) for name in ("at", "who", "operation", "resource", "agent", "metadata_location")]
 )
@@ -38,7 +36,7 @@ def list_changes(
     as_json: AsJson = False,
 ) -> None:
     """List changes, newest first: time, principal, operation, resource, client and metadata location."""
-    since_ms = None if since is None else _since_ms(since)
+    since_ms = None if since is None else parse_time_ms(since, _now_ms())
     resources = () if table is None else _resources(table)
     with open_records(options) as records:
         found = records.newest_audit(limit, resources=resources, principal=who, since_ms=since_ms)
@@ -51,18 +49,18 @@ def prune(
     options: LakeOptions,
     *,
     older_than: Annotated[str, typer.Option(help="Age from which rows are deleted, e.g. 90d, 12h or 30m.")],
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete old rows for good, and print how many."""
     before_ms = _now_ms() - 1000 * parse_duration(older_than)
     with open_records(options) as records:
+        confirm(f"delete the changes from before {render_time(before_ms)} from the audit log for good", yes)
         removed = records.prune_audit(before_ms)
-    sys.stdout.write(f"{removed}\n")
-
-
-def _since_ms(text: str) -> int:
-    if _AGE.fullmatch(text):
-        return _now_ms() - 1000 * parse_duration(text)
-    return moment_ms(parse_moment(text), "UTC")
+    if as_json:
+        print_json({"deleted": removed})
+    else:
+        sys.stdout.write(f"{removed}\n")
 
 
 def _resources(table: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import typer
 from bergline.catalog.pointer.pointer_store import CATALOG
 from bergline.cli.durations import parse_duration, render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
-from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
 
 app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
@@ -28,6 +28,7 @@ def create(
     name: NameArgument,
     *,
     expires_in: Annotated[str | None, typer.Option(help="How long it is valid, e.g. 90d, 12h or 30m.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Create a token and print it, only this once: just its hash is stored. A missing catalog is created."""
     now_ms = time.time_ns() // 1_000_000
@@ -38,7 +39,10 @@ def create(
         records.create_token(name, text, now_ms, expires_ms)
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
-    sys.stdout.write(f"{text}\n")
+    if as_json:
+        print_json({"name": name, "token": text, "expires": render_time(expires_ms)})
+    else:
+        sys.stdout.write(f"{text}\n")
 
 
 @app.command("list")
@@ -62,7 +66,10 @@ def list_tokens(
 def revoke(
     options: LakeOptions,
     name: NameArgument,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a token; servers notice within seconds, and require tokens even after the last one is revoked."""
     with open_records(options) as records:
         records.revoke_token(name)
+    if as_json:
+        print_json({"revoked": name})

@@ -1,7 +1,7 @@
 """Histories as `git log --graph` draws them: a column of text for each lane."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from bergline.reports.history import TableHistory
 
@@ -15,14 +15,14 @@ def draw_graph(history: TableHistory) -> Iterator[tuple[str, int | None]]:
         open_lanes = set(passing)
         if entry.lane in reached[entry.row]:
             open_lanes.add(entry.lane)
-        for lane in _nearest_first(entry.forks, entry.lane):
+        for lane in _farthest_first(entry.forks, entry.lane):
             open_lanes.discard(lane)
             yield _joining_line(open_lanes, lane, entry.lane), None
         yield _text(_cells(open_lanes - {entry.lane}), {2 * entry.lane: "*"}), entry.row
 
 
-def _nearest_first(lanes: Iterable[int], target: int) -> list[int]:
-    return sorted(lanes, key=lambda lane: abs(lane - target))
+def _farthest_first(lanes: Iterable[int], target: int) -> list[int]:
+    return sorted(lanes, key=lambda lane: -abs(lane - target))
 
 
 def _joining_line(open_lanes: Iterable[int], lane: int, target: int) -> str:
@@ -31,7 +31,7 @@ def _joining_line(open_lanes: Iterable[int], lane: int, target: int) -> str:
     left, right = sorted((2 * lane, 2 * target))
     bend = {right - 1: "/"} if lane > target else {left + 1: "\\"}
     between = range(left + 1, right - 1) if lane > target else range(left + 2, right)
-    return _text({place: "_" for place in between} | cells, bend)
+    return _text(dict.fromkeys(between, "_") | cells, bend)
 
 
 def _cells(lanes: Iterable[int]) -> dict[int, str]:
@@ -41,9 +41,3 @@ def _cells(lanes: Iterable[int]) -> dict[int, str]:
 def _text(*layers: dict[int, str]) -> str:
     cells = {place: character for layer in layers for place, character in layer.items()}
     return "".join(cells.get(place, " ") for place in range(max(cells) + 1)) if cells else ""
-
-
-def padded(lines: Sequence[str]) -> list[str]:
-    """Lines of one width, so that what is written beside them is in columns."""
-    width = max(map(len, lines), default=0)
-    return [line.ljust(width) for line in lines]

@@ -21,6 +21,8 @@ def confirm(plan: str, yes: bool) -> None:
         raise InvalidInputError(
             "nothing was done: there is no terminal to ask at", hints=["--yes does what is shown without asking"]
         )
-    if not typer.confirm("Go ahead?", err=True):
+    sys.stderr.write("Go ahead? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         sys.stderr.write("nothing was done\n")
         raise typer.Exit(FAILED)

@@ -46,9 +46,11 @@ def notice(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = (), *, header: bool = True
+) -> None:
     """Print texts in columns, some of them to the right."""
-    shown = RichTable(box=None, pad_edge=False, header_style="bold")
+    shown = RichTable(box=None, pad_edge=False, header_style="bold", show_header=header)
     for i, name in enumerate(columns):
         shown.add_column(Text(name), overflow="fold", justify="right" if i in right else "left")
     for row in rows:

@@ -11,10 +11,11 @@ from bergline.console.actions.form import Answers, Field
 from bergline.console.actions.review import Action, Equivalents, Review, Section, changed_since, fingerprint
 from bergline.errors import ConflictError
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.reports.units import render_size
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.expire import Cleanup, Expire, PlannedExpiry, work_out_expiry
-from bergline.table.expiry.plan import size_text, total
+from bergline.table.expiry.plan import total
 from bergline.table.expiry.retention import ExpiryRequest
 from bergline.table.scans.version import readable_ms
 from bergline.table.table import Table
@@ -68,7 +69,7 @@ def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:
     return Review(
         (
             f"removes {counted(len(removed), 'snapshot')} and {counted(len(planned.decision.removed_refs), 'ref')}",
-            f"deletes for good what only they needed: {deleted}",
+            f"deletes for good what only they needed: {counted(deleted.files, 'file')} of {render_size(deleted.bytes)}",
         ),
         Equivalents(
             python_call(table.name, "expire", older_than=moment, retain_last=retain_last),
@@ -115,7 +116,7 @@ def _sections(planned: PlannedExpiry) -> list[Section]:
         for d in reversed(gone)
     ]
     files: list[tuple[str, ...]] = [
-        (f.location, str(f.kind), "" if f.size is None else size_text(f.size)) for f in planned.files
+        (f.location, str(f.kind), "" if f.size is None else render_size(f.size)) for f in planned.files
     ]
     every: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
         ("Branches and tags that are removed", ("ref", "why"), refs),

@@ -4,6 +4,7 @@ from typing import Any
 
 from bergline.console.actions.form import Answers, age_text
 from bergline.console.actions.review import Action, Review
+from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery
 from bergline.errors import BerglineError
 from bergline.format.metadata.refs import MAIN
@@ -35,7 +36,13 @@ def form_page(table: Table, action: Action, given: PageQuery, problem: BerglineE
     return Page(
         action.title,
         "action_form.html",
-        {"table": str(table.name), "action": action.key, "fields": fields, "problem": _described(problem)},
+        {
+            "table": str(table.name),
+            "key": name_text(table.name),
+            "action": action.key,
+            "fields": fields,
+            "problem": _described(problem),
+        },
     )
 
 
@@ -46,6 +53,7 @@ def review_page(table: Table, action: Action, answers: Answers, review: Review, 
         "action_review.html",
         {
             "table": str(table.name),
+            "key": name_text(table.name),
             "action": action.key,
             "answers": answers.values(),
             "lines": list(review.lines),
@@ -72,6 +80,7 @@ def done_page(table: Table, action: Action, review: Review, result: str) -> Page
         "action_done.html",
         {
             "table": str(table.name),
+            "key": name_text(table.name),
             "action": action.key,
             "lines": list(review.lines),
             "result": result,

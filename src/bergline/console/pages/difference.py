@@ -15,18 +15,19 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.reports.difference import PartitionDifference, RefDifference, ref_difference
 from bergline.reports.totals import summary_number
-from bergline.table.table import Table
 
 _ROWS, _MOST_ROWS = 20, 200
 _SNAPSHOTS, _PARTITIONS = 100, 200
 
 
 def difference_page(source: Source, query: PageQuery) -> Page:
-    """How `to` differs from `from`, which is `main` if nothing is said; without `to`, a choice of refs."""
+    """How `to` differs from `from`; by default the first ref that is not `main` from `main`."""
     found = found_table(source, query)
     if found.table is None:
         return broken_page(found)
-    from_ref, to_ref = query.get("from") or MAIN, query.get("to") or _other(found.table, query.get("from") or MAIN)
+    names = ref_names(found.table.metadata)
+    from_ref = query.get("from") or next((n for n in names if n != query.get("to")), MAIN)
+    to_ref = query.get("to") or next((n for n in names if n != from_ref), None)
     values: dict[str, Any] = {"from_ref": from_ref, "to_ref": to_ref, "difference": None}
     if to_ref is None:
         values = table_values(source, found.table) | values
@@ -36,11 +37,6 @@ def difference_page(source: Source, query: PageQuery) -> Page:
         )
         values = table_values(source, found.table, report.problems) | values | {"difference": _difference(report)}
     return Page(f"Difference in {found.name}", "difference.html", values)
-
-
-def _other(table: Table, ref: str) -> str | None:
-    """A ref to begin with: the first other one."""
-    return next((name for name in ref_names(table.metadata) if name != ref), None)
 
 
 def _difference(report: RefDifference) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from bergline.console.pages.values import (
 from bergline.format.metadata.refs import MAIN
 from bergline.reports.files import SizeBin, files_report
 from bergline.reports.schemas import version_at
-from bergline.table.expiry.plan import size_text
+from bergline.reports.units import render_size
 
 _PARTITIONS = 200
 _MOST = 10**8
@@ -49,6 +49,12 @@ def files_page(source: Source, query: PageQuery) -> Page:
 
 def _bin(one: SizeBin, most: int) -> dict[str, object]:
     """A bin of the histogram with its label, and the length of its bar in hundredths."""
-    low, high = size_text(one.from_bytes), None if one.to_bytes is None else size_text(one.to_bytes)
+    low, high = _bound(one.from_bytes), None if one.to_bytes is None else _bound(one.to_bytes)
     label = f"{low} or more" if high is None else f"less than {high}" if not one.from_bytes else f"{low} to {high}"
     return {**plain(one), "label": label, "length": -(-100 * one.files // most)}
+
+
+def _bound(size: int) -> str:
+    """A bound, which is whole in its unit."""
+    number, unit = render_size(size).split(" ")
+    return f"{float(number):g} {unit}"

@@ -10,7 +10,7 @@ from bergline.console.pages.values import (
     table_values,
 )
 from bergline.reports.retention import RefRetention, retention_report
-from bergline.table.expiry.reasons import duration_text
+from bergline.reports.units import render_duration
 
 _SNAPSHOTS = 200
 _MOST = 10**8
@@ -19,7 +19,7 @@ _MOST_WORKED_OUT = 1000
 
 
 def retention_page(source: Source, query: PageQuery) -> Page:
-    """What expiry would do now; `only=removed` leaves out the snapshots that stay.
+    """What expiry would do now; `which=removed` leaves out the snapshots that stay.
 
     The files of very many snapshots are worked out only with `files=1`.
     """
@@ -28,15 +28,15 @@ def retention_page(source: Source, query: PageQuery) -> Page:
         return broken_page(found)
     files = query.get("files") == "1" or len(found.table.metadata.snapshots) <= _MOST_WORKED_OUT
     report = retention_report(found.table, source.now_ms, files=files)
-    only_removed = query.get("only") == "removed"
+    only_removed = query.get("which") == "removed"
     snapshots = [s for s in report.snapshots if not (only_removed and s.kept)]
     offset = asked_number(query, "offset", 0, _MOST)
     values = {
         **table_values(source, found.table, report.problems),
-        "max_snapshot_age": None if report.max_snapshot_age_ms is None else _age(report.max_snapshot_age_ms),
+        "max_snapshot_age": None if report.max_snapshot_age_ms is None else render_duration(report.max_snapshot_age_ms),
         "min_snapshots_to_keep": report.min_snapshots_to_keep,
         "refs": [_ref(line) for line in report.refs],
-        "only": "removed" if only_removed else "",
+        "which": "removed" if only_removed else "",
         "snapshots": plain(snapshots[offset : offset + _SNAPSHOTS]),
         "snapshot_count": len(report.snapshots),
         "shown_count": len(snapshots),
@@ -63,10 +63,6 @@ def _ref(line: RefRetention) -> dict[str, object]:
         "pinned": plain(line.pinned),
         "head_bytes": line.head_bytes,
         "min_snapshots_to_keep": ref.min_snapshots_to_keep,
-        "max_snapshot_age": None if ref.max_snapshot_age_ms is None else _age(ref.max_snapshot_age_ms),
-        "max_ref_age": None if ref.max_ref_age_ms is None else _age(ref.max_ref_age_ms),
+        "max_snapshot_age": None if ref.max_snapshot_age_ms is None else render_duration(ref.max_snapshot_age_ms),
+        "max_ref_age": None if ref.max_ref_age_ms is None else render_duration(ref.max_ref_age_ms),
     }
-
-
-def _age(milliseconds: int) -> str:
-    return duration_text(milliseconds) if milliseconds else "0 ms"

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bergline.arguments import shown
+from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
@@ -19,6 +20,7 @@ from bergline.table.table import Table
 DEFAULT_LIMIT, MOST_ROWS = 50, 500
 _LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 100, 8
 _SAFE = 2**53
+_NUMBER = re.compile(r"(?:int|long|float|double|decimal\b.*)$")
 
 
 def rows_page(source: Source, query: PageQuery) -> Page:
@@ -26,6 +28,7 @@ def rows_page(source: Source, query: PageQuery) -> Page:
     table = source.lake.load_table(asked_table(query))
     values: dict[str, Any] = {
         "table": str(table.name),
+        "key": name_text(table.name),
         "refs": sorted(table.metadata.refs, key=lambda name: (name != MAIN, name)),
         "ref": query.get("ref") or (None if query.get("snapshot") else MAIN),
         "snapshot": query.get("snapshot") or None,
@@ -44,7 +47,9 @@ def rows_page(source: Source, query: PageQuery) -> Page:
     except BerglineError as error:
         values["problem"] = _described(error)
         return _page(table, values)
-    values["columns"] = [{"name": f.name, "type": str(f.type)} for f in scan.schema.fields]
+    values["columns"] = [
+        {"name": f.name, "type": str(f.type), "is_number": bool(_NUMBER.match(str(f.type)))} for f in scan.schema.fields
+    ]
     try:
         filtered = scan.where(values["filter"]) if values["filter"] else scan
         plan = filtered.plan()

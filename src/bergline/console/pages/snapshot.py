@@ -3,6 +3,7 @@
 import re
 
 from bergline.arguments import shown
+from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import InvalidInputError
 
@@ -32,6 +33,7 @@ def snapshot_page(source: Source, query: PageQuery) -> Page:
         "snapshot.html",
         {
             "table": str(table.name),
+            "key": name_text(table.name),
             "id": str(snapshot.snapshot_id),
             "parent": None if parent is None else str(parent),
             "parent_expired": parent is not None and parent not in base.snapshots_by_id,
@@ -44,6 +46,7 @@ def snapshot_page(source: Source, query: PageQuery) -> Page:
             "summary": {key: snapshot.summary[key] for key in sorted(snapshot.summary)},
             "refs": refs,
             "branches": on,
+            "may_roll_back": [name for name in on if base.refs[name].snapshot_id != snapshot.snapshot_id],
             "may_change": source.may_change,
         },
     )

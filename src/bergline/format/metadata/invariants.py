@@ -1,10 +1,10 @@
 """Invariants of table metadata, whoever wrote it: those that Java checks, and that `main` is a branch."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 
-from bergline.errors import FormatError, InvalidInputError
+from bergline.errors import BerglineError, FormatError, InvalidInputError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import FORMAT_VERSIONS, TableMetadata
@@ -18,14 +18,23 @@ def check_invariants(metadata: TableMetadata) -> TableMetadata:
     """Refuse metadata that contradicts itself."""
     # immutable: a value that was read or built by `apply_updates` is not checked again before it is written
     if _CHECKED not in metadata.__dict__:
-        _check_identity(metadata)
-        _check_layout(metadata)
-        _check_snapshots(metadata)
-        _check_refs(metadata)
-        _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
-        _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
+        for check in _INVARIANTS:
+            check(metadata)
         metadata.__dict__[_CHECKED] = True
     return metadata
+
+
+def broken_invariants(metadata: TableMetadata) -> list[FormatError]:
+    """What contradicts itself in metadata that was not checked: the first contradiction of each kind."""
+    found = []
+    for check in _INVARIANTS:
+        try:
+            check(metadata)
+        except FormatError as error:
+            found.append(error)
+        except (BerglineError, LookupError, StopIteration) as error:  # it needs what another invariant misses
+            found.append(FormatError(f"expected metadata that can be followed, found {error!r}"))
+    return found
 
 
 def _check_identity(metadata: TableMetadata) -> None:
@@ -112,6 +121,11 @@ def _check_refs(metadata: TableMetadata) -> None:
         raise FormatError("expected `main` to be a branch, found a tag")
 
 
+def _check_logs(metadata: TableMetadata) -> None:
+    _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
+    _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
+
+
 def _check_unique(what: str, ids: Sequence[int | str | None]) -> None:
     if len(set(ids)) != len(ids):
         twice = next(i for i, count in Counter(ids).items() if count > 1)
@@ -130,3 +144,12 @@ def _check_times(log: str, times: Iterable[int], last_updated_ms: int) -> None:
     for earlier, later in pairwise(in_order):
         if later < earlier - CLOCK_TOLERANCE_MS:
             raise FormatError(f"expected times in order, found {earlier} before {later} in the {log}")
+
+
+_INVARIANTS: tuple[Callable[[TableMetadata], None], ...] = (
+    _check_identity,
+    _check_layout,
+    _check_snapshots,
+    _check_refs,
+    _check_logs,
+)

@@ -73,16 +73,19 @@ class _Wire(msgspec.Struct, rename="kebab"):
 
 def parse_metadata(data: bytes, source: str) -> TableMetadata:
     """Parse a metadata file; `source` is named in errors."""
-    try:
-        wire = decode_json(data, _Wire, source)
-    except FormatError:
-        # a later version may not decode: then report the unsupported version instead
-        _check_version(decode_json(data, _Version, source).format_version, source)
-        raise
-    _check_version(wire.format_version, source)
+    wire = _decode(data, source)
     try:
         return check_invariants(_metadata(wire))
     except (FormatError, InvalidInputError) as error:
+        raise FormatError(f"{error} in {source}") from error
+
+
+def parse_unchecked_metadata(data: bytes, source: str) -> TableMetadata:
+    """Parse a metadata file that may contradict itself, for those who look for what is broken."""
+    wire = _decode(data, source)
+    try:
+        return _metadata(wire)
+    except InvalidInputError as error:
         raise FormatError(f"{error} in {source}") from error
 
 
@@ -131,6 +134,17 @@ def render_metadata(metadata: TableMetadata) -> bytes:
             "metadata-log": metadata.metadata_log,
         }
     )
+
+
+def _decode(data: bytes, source: str) -> _Wire:
+    try:
+        wire = decode_json(data, _Wire, source)
+    except FormatError:
+        # a later version may not decode: then report the unsupported version instead
+        _check_version(decode_json(data, _Version, source).format_version, source)
+        raise
+    _check_version(wire.format_version, source)
+    return wire
 
 
 def _check_version(version: int, source: str) -> None:

@@ -17,7 +17,15 @@ _READERS: Final = 16
 
 
 class ArrowRowEngine:
-    """Delete files are read once for all data files, as long as there is room."""
+    """Delete files are read once for all data files, as long as there is room.
+
+    `progress` is called with the bytes of data files that are rewritten so far, and of all that are to be.
+    """
+
+    _progress: Callable[[int, int], object] | None = None
+
+    def __init__(self, progress: Callable[[int, int], object] | None = None) -> None:
+        self._progress = progress
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
         """All groups, one after the other."""
@@ -27,11 +35,15 @@ class ArrowRowEngine:
         """Each part of a group in turn, in files of its own; groups to be sorted are held in memory one at a time."""
         deletes, prefix = DeleteFiles(io), _prefix()
         parts = [(n, part) for n, group in enumerate(plan.groups) for part in _parts(group)]
+        total, read = sum(_size(part) for _, part in parts), 0
         done: list[tuple[int, FileChanges]] = []
         try:
             for number, (group, part) in enumerate(parts):
                 rewrite = rewrite_group if part.order is None else rewrite_sorted
                 done.append((group, rewrite(io, plan, part, f"{prefix}-{number:05d}", deletes)))
+                read += _size(part)
+                if self._progress is not None:
+                    self._progress(read, total)
         except BaseException:
             io.delete(joined_changes(changes for _, changes in done).paths)
             raise
@@ -70,6 +82,10 @@ class ArrowRowEngine:
 def _parts(group: RewriteGroup) -> list[RewriteGroup]:
     """A group whose rows are sorted or go to other partitions is one part."""
     return [group] if group.order is not None or group.partition is None else group.splits
+
+
+def _size(group: RewriteGroup) -> int:
+    return sum(planned.file.file_size_in_bytes for planned in group.files)
 
 
 def _prefix() -> str:

@@ -42,6 +42,14 @@ def test_a_table_with_one_ref_has_nothing_to_compare(lake: Lake, orders: Table) 
     assert "no second branch or tag" in shown.text
 
 
+def test_refs_are_compared_though_main_is_empty(lake: Lake, orders: Table) -> None:
+    orders.refs.create_branch("dev")
+    orders.refs.create_branch("other", at="dev")
+    assert "main" not in orders.refs
+    shown = show(difference_page, lake, QUERY)
+    assert (shown.values["from_ref"], shown.values["to_ref"]) == ("dev", "other")
+
+
 def test_a_ref_that_does_not_exist_is_an_error(lake: Lake, orders: Table) -> None:
     orders.append(order_rows(1))
     with pytest.raises(NotFoundError, match="no branch or tag `nope`"):

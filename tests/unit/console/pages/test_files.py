@@ -26,6 +26,7 @@ def test_partitions_sizes_and_deletes_are_shown(lake: Lake, parts: Table) -> Non
     assert (shown.values["counts"]["rows"], shown.values["counts"]["delete_files"]) == (4, 1)
     assert sum(one["files"] for one in shown.values["histogram"]) == 2
     assert max(one["length"] for one in shown.values["histogram"]) == 100
+    assert [one["label"] for one in shown.values["histogram"]] == ["less than 1 KiB"]
     assert "Position delete files 1" in shown.text
 
 

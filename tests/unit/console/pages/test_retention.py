@@ -27,14 +27,14 @@ def test_what_expiry_would_remove_is_shown_with_reasons(lake: Lake, kept: Table)
     assert (shown.values["removed_snapshots"], shown.values["snapshot_count"]) == (1, 3)
     assert "1 snapshot of 3 and 0 refs of 2" in shown.text
     tag = shown.values["refs"][1]
-    assert (tag["name"], tag["max_ref_age"], tag["keeps_snapshots"]) == ("v1", "3650 d", 1)
+    assert (tag["name"], tag["max_ref_age"], tag["keeps_snapshots"]) == ("v1", "3650 days", 1)
     assert tag["pinned"]["bytes"] > 0
     assert "table/actions/expire" not in shown.html
     assert "table/actions/expire" in show(retention_page, lake, QUERY, may_change=True).html
 
 
 def test_only_what_is_removed_can_be_shown(lake: Lake, kept: Table) -> None:
-    shown = show(retention_page, lake, QUERY | {"only": "removed"})
+    shown = show(retention_page, lake, QUERY | {"which": "removed"})
     assert [s["kept"] for s in shown.values["snapshots"]] == [False]
     assert shown.values["snapshots"][0]["snapshot_id"] == str(kept.metadata.snapshots[1].snapshot_id)
 

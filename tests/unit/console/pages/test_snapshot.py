@@ -12,7 +12,10 @@ def test_snapshot_has_its_summary_its_neighbours_and_its_refs(source: Source, st
     assert (found["id"], found["parent"], found["operation"]) == (str(first), None, "append")
     assert found["refs"] == [{"name": "v1", "kind": "tag"}]
     assert found["branches"] == ["audit", "fork", "main"]
+    assert found["may_roll_back"] == ["audit", "fork", "main"]
     assert len(found["children"]) == 2
+    head = snapshot_page(source, {"name": "db.orders", "id": str(story.refs["main"].snapshot_id)}).values
+    assert (head["branches"], head["may_roll_back"]) == (["audit", "main"], ["audit"])
     assert found["summary"]["added-records"] == "2"
 
 

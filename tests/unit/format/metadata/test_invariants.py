@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.metadata.invariants import check_invariants
+from bergline.format.metadata.invariants import broken_invariants, check_invariants
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.table_metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
 
@@ -61,3 +61,15 @@ def test_contradiction_is_refused(metadata: TableMetadata, change: Any, message:
 def test_clocks_may_differ_by_a_minute(metadata: TableMetadata) -> None:
     log = (MetadataLogEntry(metadata.last_updated_ms + 60_000, "f"),)
     assert check_invariants(changed(metadata, metadata_log=log)).metadata_log == log
+
+
+def test_every_kind_of_contradiction_is_found_at_once(metadata: TableMetadata) -> None:
+    assert broken_invariants(metadata) == []
+    broken = msgspec.structs.replace(metadata, current_snapshot_id=1, default_spec_id=7, last_sequence_number=1)
+    found = [str(error) for error in broken_invariants(broken)]
+    assert ["default-spec-id" in found[0], "sequence numbers" in found[1], "`main`" in found[2], len(found)] == [
+        True,
+        True,
+        True,
+        3,
+    ]

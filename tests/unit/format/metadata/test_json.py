@@ -9,7 +9,7 @@ import pytest
 from refs_example import REFS_EXAMPLE
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.json import parse_metadata, parse_unchecked_metadata, render_metadata
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 
@@ -226,3 +226,14 @@ def test_hostile_bytes_are_refused(document: dict[str, Any], old: bytes, new: by
 def test_of_a_key_given_twice_the_last_counts_as_in_java(document: dict[str, Any]) -> None:
     data = json.dumps(document).encode().replace(b'"last-column-id": 3', b'"last-column-id": 9, "last-column-id": 3')
     assert parse_metadata(data, "v3.json").last_column_id == 3
+
+
+def test_metadata_that_contradicts_itself_is_parsed_unchecked(document: dict[str, Any]) -> None:
+    document["refs"]["lost"] = {"snapshot-id": 1, "type": "tag"}
+    data = json.dumps(document).encode()
+    with pytest.raises(FormatError, match="known snapshot for ref `lost`"):
+        parse_metadata(data, "file")
+    assert parse_unchecked_metadata(data, "file").refs["lost"].snapshot_id == 1
+    del document["schemas"]
+    with pytest.raises(FormatError, match="schemas"):
+        parse_unchecked_metadata(json.dumps(document).encode(), "file")

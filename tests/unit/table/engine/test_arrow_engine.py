@@ -113,3 +113,11 @@ def test_parts_are_computed_in_order_and_an_error_is_raised(orders: Table) -> No
     assert engine.compute(orders.io, "double", lambda _, part: 2 * part, [], "") == []
     with pytest.raises(ZeroDivisionError):
         engine.compute(orders.io, "divide", lambda _, part: 1 // part, [1, 0], "")
+
+
+def test_progress_counts_the_bytes_of_rewritten_files(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    total = sum(planned.file.file_size_in_bytes for planned in orders.scan().plan().files)
+    calls: list[tuple[int, int]] = []
+    orders.compact(engine=ArrowRowEngine(lambda done, of: calls.append((done, of))))
+    assert calls == [(total, total)]

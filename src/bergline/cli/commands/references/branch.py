@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
-from bergline.cli.commands.refs import plan_drop, print_refs
+from bergline.cli.commands.references.refs import plan_drop, print_refs
 from bergline.cli.durations import parse_milliseconds
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm

@@ -30,7 +30,7 @@ def refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False)
 def print_refs(table: Table, shown: Mapping[str, SnapshotRef], *, as_json: bool) -> None:
     """Print some refs of a table."""
     if as_json:
-        print_json([_json_ref(table, name, ref) for name, ref in shown.items()])
+        print_json([json_ref(table, name, ref) for name, ref in shown.items()])
         return
     now = time.time_ns() // 1_000_000
     print_table(
@@ -65,7 +65,8 @@ def plan_drop(table: Table, name: str) -> str:
     return f"drop {ref.snapshot_ref_type} `{name}` of `{table.name}`, at {at}; {lost}"
 
 
-def _json_ref(table: Table, name: str, ref: SnapshotRef) -> dict[str, Any]:
+def json_ref(table: Table, name: str, ref: SnapshotRef) -> dict[str, Any]:
+    """A ref as `--json` shows it."""
     snapshot = table.metadata.snapshots_by_id.get(ref.snapshot_id)
     return {
         "name": name,

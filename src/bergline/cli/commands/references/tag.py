@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
-from bergline.cli.commands.branch import Cleared, RefAge, drop_ref, print_changed_ref, set_retention
-from bergline.cli.commands.refs import print_refs
+from bergline.cli.commands.references.branch import Cleared, RefAge, drop_ref, print_changed_ref, set_retention
+from bergline.cli.commands.references.refs import print_refs
 from bergline.cli.durations import parse_milliseconds
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm

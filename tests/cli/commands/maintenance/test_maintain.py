@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run
+from command_line import run, run_here
 from rows import ORDERS, ids, order_rows
 
 import bergline
@@ -104,3 +104,18 @@ def test_tables_in_a_database_are_maintained(tmp_path: Path, postgres: str) -> N
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["tables"][0]["steps"][0]["status"] == "done"
         assert len(table.refresh().scan().plan().files) == 1
+
+
+def test_what_would_delete_files_is_shown_and_asked_about(tmp_path: Path, small: Table) -> None:
+    small.set_properties({"history.expire.max-snapshot-age-ms": "1"})
+    arguments = ("maintain", "--step", "expiry", "--catalog", f"sqlite:///{tmp_path}/catalog.db")
+    asked = run_here(*arguments, cwd=tmp_path)
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "expiry: planned" in asked.stderr
+    assert len(small.refresh().metadata.snapshots) == 3
+    done = run_here(*arguments, "--yes", cwd=tmp_path)
+    assert (done.returncode, "expiry: done" in done.stdout) == (0, True)
+    assert len(small.refresh().metadata.snapshots) == 1
+    again = run_here(*arguments, cwd=tmp_path)  # asks nothing, because nothing is to do
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("maintenance of 1 table, 1 nothing to do\n")

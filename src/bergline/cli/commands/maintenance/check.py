@@ -1,0 +1,51 @@
+"""`bergline check`: what is damaged in tables, and what would mend it."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bergline.cli.arguments import complete_namespace, complete_table
+from bergline.cli.opening import LakeOptions, with_lake
+from bergline.cli.output.progress import progress_line
+from bergline.cli.output.rows import AsJson, print_json
+from bergline.reports.check.check import check_tables
+
+app = typer.Typer()
+
+
+@app.command()
+@with_lake
+def check(
+    options: LakeOptions,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="Tables, e.g. db.orders \\[default: all]", autocompletion=complete_table)
+    ] = None,
+    *,
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="Only tables in this namespace and below it.", autocompletion=complete_namespace),
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Open every data and delete file too, and compare its rows.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at every file that a snapshot reaches, counts, sequence numbers, refs and row ids; change nothing.
+
+    The exit code is 1 if a table is damaged.
+    """
+    with options.open() as lake, progress_line() as show:
+        report = check_tables(
+            lake,
+            tables=tables or None,
+            namespace=namespace,
+            deep=deep,
+            progress=None if show is None else lambda table, what, done, of: show(f"{table}: {what}", done, of),
+        )
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        sys.stdout.write(f"{report}\n")
+    if not report.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,18 @@
+"""What is broken, beside all that can be shown: on stderr, and in the exit code."""
+
+from collections.abc import Iterable
+
+import typer
+
+from bergline.cli.output.errors import FAILED, show_error
+from bergline.errors import BerglineError
+from bergline.reports.problem import Problem
+
+
+def end_with_problems(problems: Iterable[Problem]) -> None:
+    """Show problems and end the command with an exit code that says so; nothing if there are none."""
+    shown = list(problems)
+    for problem in shown:
+        show_error(BerglineError(str(problem), hints=problem.hints))
+    if shown:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,141 @@
+"""Rows in Parquet, CSV and JSON-lines files, as streams."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from bergline.errors import InvalidInputError, NotFoundError
+
+
+class FileFormat(Enum):
+    """A format of files with rows."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+_SUFFIXES = {
+    ".parquet": FileFormat.PARQUET,
+    ".csv": FileFormat.CSV,
+    ".jsonl": FileFormat.JSONL,
+    ".ndjson": FileFormat.JSONL,
+}
+
+
+def file_format(file: Path, given: FileFormat | None = None) -> FileFormat:
+    """The format of a file: the one that is given, or by its suffix."""
+    found = given or _SUFFIXES.get(file.suffix.lower())
+    if found is None:
+        raise InvalidInputError(
+            f"expected a file with one of {', '.join(_SUFFIXES)}, found `{file}`", hints=["--format says what it is"]
+        )
+    return found
+
+
+def schema_of_files(files: Sequence[Path], given: FileFormat | None) -> pa.Schema:
+    """The columns of files, of the first that has each; CSV and JSON by their first megabytes."""
+    schemas = []
+    for file in files:
+        with _open(file, file_format(file, given), None) as reader:
+            schemas.append(reader.schema.remove_metadata())
+    try:
+        found = pa.unify_schemas(schemas)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidInputError(f"cannot create one table of these files: {_reason(error)}") from error
+    empty = [field.name for field in found if pa.types.is_null(field.type)]
+    # a column without a value may be anything: text takes it all
+    fields = [pa.field(f.name, pa.string()) if f.name in empty else f for f in found]
+    return pa.schema([field.with_metadata(None) for field in fields])
+
+
+def rows_of_files(files: Sequence[Path], given: FileFormat | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other; texts are read as the types of a schema."""
+    for file in files:
+        form = file_format(file, given)
+        with _open(file, form, schema) as reader:
+            while (batch := _next_batch(reader, file, form)) is not None:
+                yield batch
+
+
+def _open(file: Path, form: FileFormat, schema: pa.Schema | None) -> Any:
+    if not file.is_file():
+        near = [str(other) for other in file.parent.glob("*")] if file.parent.is_dir() else []
+        raise NotFoundError(f"no file `{file}`", kind="file", name=str(file), known=near)
+    try:
+        match form:
+            case FileFormat.PARQUET:
+                return _ParquetRows(file)
+            case FileFormat.CSV:
+                return pa_csv.open_csv(file, convert_options=_csv_options(schema))
+            case FileFormat.JSONL:
+                return pa_json.open_json(file, parse_options=_json_options(schema))
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(file, form, error) from error
+
+
+class _ParquetRows:
+    """A Parquet file with the methods of Arrow's other readers."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = pq.ParquetFile(file)
+        self._batches = self._file.iter_batches()
+        self.schema = self._file.schema_arrow
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read_next_batch(self) -> pa.RecordBatch:
+        return next(self._batches)
+
+
+def _next_batch(reader: Any, file: Path, form: FileFormat) -> pa.RecordBatch | None:
+    try:
+        return reader.read_next_batch()
+    except StopIteration:
+        return None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(file, form, error) from error
+
+
+def _csv_options(schema: pa.Schema | None) -> pa_csv.ConvertOptions:
+    options = pa_csv.ConvertOptions(
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+        true_values=["true", "TRUE", "True"],
+        false_values=["false", "FALSE", "False"],
+    )
+    if schema is not None:
+        options.column_types = {f.name: f.type for f in schema if _is_csv_type(f.type)}
+    return options
+
+
+def _is_csv_type(kind: pa.DataType) -> bool:
+    return not (
+        pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def _json_options(schema: pa.Schema | None) -> pa_json.ParseOptions:
+    if schema is None:
+        return pa_json.ParseOptions()
+    # columns that the table does not have are errors of the write, not left out
+    return pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+
+
+def _unreadable(file: Path, form: FileFormat, error: Exception) -> InvalidInputError:
+    return InvalidInputError(f"cannot read `{file}` as {form.value}: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(getattr(error, "strerror", None) or error).split())

@@ -1,0 +1,71 @@
+"""DuckDB and polars as engines for a query on Arrow tables by name."""
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+
+from bergline.errors import SqlSyntaxError, UnsupportedError
+
+RunLocally = Callable[[str, Mapping[str, pa.Table]], pa.RecordBatchReader]
+"""Runs a query in Spark's dialect on tables by their names."""
+
+
+def is_installed(engine: str) -> bool:
+    """Whether a package can be imported."""
+    return importlib.util.find_spec(engine) is not None
+
+
+def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchReader:
+    """Run a query on DuckDB, which sees these tables, no files and no variables of Python."""
+    import duckdb  # noqa: PLC0415  (needed only by those who have it)
+
+    text = transpiled(query, "duckdb")
+    with duckdb.connect(":memory:", config={"python_enable_replacements": False}) as connection:
+        connection.execute("SET enable_external_access = false")
+        for name, table in tables.items():
+            connection.register(name, table)
+        try:
+            rows = connection.execute(text).to_arrow_table()
+        except duckdb.Error as error:
+            raise UnsupportedError(f"DuckDB cannot run this: {_first_line(error)}", hints=[_SPARK_HINT]) from error
+    return rows.to_reader()
+
+
+def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchReader:
+    """Run a query on polars, whose SQL knows less."""
+    import polars as pl  # noqa: PLC0415  (only when it runs)
+
+    frames: dict[str, Any] = {name: pl.from_arrow(table) for name, table in tables.items()}
+    try:
+        with pl.SQLContext(frames=frames, eager=True) as context:
+            rows = context.execute(transpiled(query, "postgres")).to_arrow()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        message = f"polars cannot run this: {_first_line(error)}"
+        raise UnsupportedError(message, hints=["pip install duckdb", _SPARK_HINT]) from error
+    return rows.to_reader()
+
+
+LOCAL_ENGINES: dict[str, RunLocally] = {"duckdb": run_duckdb, "polars": run_polars}
+"""The best first."""
+_SPARK_HINT = "all of Spark's SQL needs Spark: pip install 'bergline[spark]', and Java"
+
+
+def transpiled(query: str, dialect: str) -> str:
+    """A query of Spark's SQL in another dialect."""
+    try:
+        return sqlglot.transpile(query, read="spark", write=dialect)[0]
+    except sqlglot.errors.ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        raise SqlSyntaxError(
+            f"cannot read the query near `{place.get('highlight') or '?'}`",
+            line=place.get("line") or 1,
+            column=place.get("col") or 1,
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    """What is wrong, without the plan and the query behind it, which is not as the user wrote it."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,90 @@
+"""What a check finds, and the report of all tables: as text, or as JSON."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from bergline.arguments import counted
+from bergline.table.expiry.plan import size_text
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    """A read fails or returns wrong rows, or the next write would make it so."""
+    WARNING = "warning"
+    """Reads are right; something beside them is lost, wrong, or could not be checked."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is damaged: how bad it is, what and where, and what would mend it."""
+
+    severity: Severity
+    code: str
+    place: str
+    message: str
+    mend: str
+    refs: tuple[str, ...] = ()
+    """The branches and tags whose head needs what is damaged."""
+
+    def __str__(self) -> str:
+        needed = f" (needed by {', '.join(f'`{ref}`' for ref in self.refs)})" if self.refs else ""
+        return f"{self.severity} {self.code}: {self.message}{needed}\n  at {self.place}\n  to mend it: {self.mend}"
+
+
+class TableCheck(msgspec.Struct, frozen=True):
+    """One table: the worst findings first, and how much was looked at."""
+
+    table: str
+    metadata_location: str | None
+    findings: tuple[Finding, ...] = ()
+    omitted: dict[str, int] = {}
+    """How many more findings there are, by code: only the first of each are kept."""
+    snapshots: int = 0
+    manifests: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not any(finding.severity is Severity.ERROR for finding in self.findings)
+
+    def __str__(self) -> str:
+        looked = ", ".join(
+            [
+                counted(self.snapshots, "snapshot"),
+                counted(self.manifests, "manifest"),
+                f"{counted(self.files, 'file')} of {size_text(self.bytes)}",
+            ]
+        )
+        count = len(self.findings) + sum(self.omitted.values())
+        lines = [f"{self.table}: {counted(count, 'finding') if count else 'no finding'} ({looked})"]
+        lines += [line for finding in self.findings for line in str(finding).splitlines()]
+        lines += [f"and {counted(more, 'finding')} more of {code}" for code, more in self.omitted.items()]
+        return "\n  ".join(lines)
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """All tables that were checked, by name; `deep` if every file was opened."""
+
+    deep: bool
+    tables: tuple[TableCheck, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no table has an error."""
+        return all(table.ok for table in self.tables)
+
+    def __str__(self) -> str:
+        bad = sum(not table.ok for table in self.tables)
+        kind = "deep check" if self.deep else "check"
+        first = f"{kind} of {counted(len(self.tables), 'table')}: {f'{bad:,} damaged' if bad else 'none damaged'}"
+        return "\n".join([first, *map(str, self.tables)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        tables = [{**msgspec.to_builtins(table), "ok": table.ok} for table in self.tables]
+        return {"ok": self.ok, "deep": self.deep, "tables": tables}

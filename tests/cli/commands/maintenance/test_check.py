@@ -1,0 +1,49 @@
+"""`bergline check`: exit code, text and JSON."""
+
+import json
+from pathlib import Path
+
+from command_line import run_here
+from damaged_tables import data_files, new_table, open_lake, path_of
+
+
+def check(directory: Path, *arguments: str) -> tuple[int, str, str]:
+    done = run_here("check", *arguments, "--catalog", f"sqlite:///{directory}/catalog.db", cwd=directory)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_whole_tables(tmp_path: Path) -> None:
+    with open_lake(tmp_path) as lake:
+        new_table(lake)
+    code, out, err = check(tmp_path, "--deep")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "deep check of 1 table: none damaged\ndb.orders: no finding (2 snapshots, 2 manifests, 4 files"
+    )
+
+
+def test_damaged_table_is_found_and_the_others_are_checked_too(tmp_path: Path) -> None:
+    with open_lake(tmp_path) as lake:
+        new_table(lake, "db.a")
+        path = path_of(data_files(new_table(lake, "db.b"))[0].file_path)
+    path.unlink()
+    code, out, err = check(tmp_path)
+    assert (code, err) == (1, "")
+    lines = out.splitlines()
+    assert lines[:2] == ["check of 2 tables: 1 damaged", next(line for line in lines if line.startswith("db.a: no"))]
+    assert "  error data-file-missing: the data file does not exist (needed by `main`)" in lines
+    assert str(path) in out
+    code, out, err = check(tmp_path, "--json", "--namespace", "db")
+    found = json.loads(out)
+    assert (code, found["ok"], [t["ok"] for t in found["tables"]]) == (1, False, [True, False])
+    assert found["tables"][1]["findings"][0]["code"] == "data-file-missing"
+    assert check(tmp_path, "db.a")[0] == 0
+
+
+def test_table_that_does_not_exist(tmp_path: Path) -> None:
+    with open_lake(tmp_path) as lake:
+        new_table(lake)
+    code, out, err = check(tmp_path, "db.order")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert "`db.order`" in err
