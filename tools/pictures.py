@@ -1,6 +1,6 @@
 """Takes the pictures of the documentation: a table in a notebook, and pages of the console, in Chromium.
 
-Usage: python tools/pictures.py [--to DIRECTORY] [name …], by default all of them, to docs/images. The console is that of
+Usage: python tools/pictures.py [--to DIRECTORY] [name …], by default all, to docs/images. The console is that of
 `bergline serve` over the lake of `bergline quickstart`. Chromium is the machine's own, or the one that CHROMIUM names.
 """
 

@@ -8,7 +8,7 @@ from bergline.arguments import counted
 from bergline.catalog.identifiers import TableName
 from bergline.console.actions.equivalents import call, command, python_call
 from bergline.console.actions.form import Answers, Field
-from bergline.console.actions.review import Action, Equivalents, Review, Section, changed_since, fingerprint
+from bergline.console.actions.review import ConsoleAction, Equivalents, Review, Section, changed_since, fingerprint
 from bergline.errors import ConflictError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.units import render_size
@@ -21,6 +21,7 @@ from bergline.table.scans.version import readable_ms
 from bergline.table.table import Table
 
 _SHOWN = 200
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class ConfirmedExpiry:
@@ -65,7 +66,7 @@ def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:
         return str(expire.result)
 
     removed = planned.decision.removed_snapshots
-    moment = None if older_than_ms is None else dt.datetime.fromtimestamp(older_than_ms / 1000, dt.UTC)
+    moment = None if older_than_ms is None else _EPOCH + dt.timedelta(milliseconds=older_than_ms)
     return Review(
         (
             f"removes {counted(len(removed), 'snapshot')} and {counted(len(planned.decision.removed_refs), 'ref')}",
@@ -77,7 +78,7 @@ def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:
             command(
                 "expire",
                 str(table.name),
-                older_than=None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%SZ}",
+                older_than=None if moment is None else moment.isoformat(timespec="milliseconds"),
                 retain_last=retain_last,
                 yes=True,
             ),
@@ -130,7 +131,7 @@ def _sections(planned: PlannedExpiry) -> list[Section]:
     ]
 
 
-EXPIRE = Action(
+EXPIRE = ConsoleAction(
     "expire",
     "Expire snapshots",
     (

@@ -3,7 +3,7 @@
 from bergline.arguments import counted
 from bergline.console.actions.equivalents import call, command, python_call
 from bergline.console.actions.form import Answers, Field
-from bergline.console.actions.review import Action, Equivalents, Review, State, review_refs
+from bergline.console.actions.review import ConsoleAction, Equivalents, Review, ReviewedState, review_refs
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -84,7 +84,7 @@ def _review_rollback(table: Table, answers: Answers, _now_ms: int) -> Review:
     )
 
 
-def _heads(*names: str) -> State:
+def _heads(*names: str) -> ReviewedState:
     def state(base: TableMetadata) -> list[int | None]:
         return [base.refs[name].snapshot_id if name in base.refs else None for name in names]
 
@@ -95,7 +95,7 @@ def _moved(branch: str, result: MergeResult | None) -> str:
     return f"`{branch}` is {result}" if result is not None else ""
 
 
-FAST_FORWARD = Action(
+FAST_FORWARD = ConsoleAction(
     "fast-forward",
     "Fast-forward a branch",
     (
@@ -105,7 +105,7 @@ FAST_FORWARD = Action(
     _review_fast_forward,
     "Fast-forward",
 )
-MERGE = Action(
+MERGE = ConsoleAction(
     "merge",
     "Merge a branch",
     (
@@ -122,7 +122,7 @@ MERGE = Action(
     _review_merge,
     "Merge",
 )
-ROLL_BACK = Action(
+ROLL_BACK = ConsoleAction(
     "roll-back",
     "Roll a branch back",
     (

@@ -2,7 +2,7 @@
 
 from bergline.console.actions.equivalents import alter, command, python_call
 from bergline.console.actions.form import Answers, Field
-from bergline.console.actions.review import Action, Equivalents, Review, State, review_refs
+from bergline.console.actions.review import ConsoleAction, Equivalents, Review, ReviewedState, review_refs
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import SnapshotRef
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -130,7 +130,7 @@ def _review_retention(table: Table, answers: Answers, _now_ms: int) -> Review:
     )
 
 
-def _state(*names: str, at: int | str | None = None) -> State:
+def _state(*names: str, at: int | str | None = None) -> ReviewedState:
     """Where these refs are, with their retention, and what `at` means."""
 
     def state(base: TableMetadata) -> list[object]:
@@ -229,25 +229,25 @@ def _cleared_options(cleared: list[str]) -> list[str]:
     return [key.removesuffix("_ms").replace("_", "-") for key in cleared]
 
 
-CREATE_BRANCH = Action(
+CREATE_BRANCH = ConsoleAction(
     "create-branch",
     "Create a branch",
     (Field("new", "Name of the branch"), _AT, _MIN, _MAX_AGE, _MAX_REF_AGE),
     _review_create_branch,
     "Create the branch",
 )
-CREATE_TAG = Action(
+CREATE_TAG = ConsoleAction(
     "create-tag",
     "Create a tag",
     (Field("new", "Name of the tag"), _AT, _MAX_REF_AGE),
     _review_create_tag,
     "Create the tag",
 )
-RENAME_REF = Action(
+RENAME_REF = ConsoleAction(
     "rename-ref", "Rename a branch or tag", (_REF, Field("new", "New name")), _review_rename, "Rename it"
 )
-DROP_REF = Action("drop-ref", "Drop a branch or tag", (_REF,), _review_drop, "Drop it", destroys=True)
-SET_RETENTION = Action(
+DROP_REF = ConsoleAction("drop-ref", "Drop a branch or tag", (_REF,), _review_drop, "Drop it", destroys=True)
+SET_RETENTION = ConsoleAction(
     "set-retention",
     "Set the retention of a branch or tag",
     (_REF, _MIN, _MAX_AGE, _MAX_REF_AGE),

@@ -17,7 +17,7 @@ from bergline.table.references.merge import MergeResult
 from bergline.table.references.refs import Refs
 from bergline.table.table import Table
 
-State = Callable[[TableMetadata], Any]
+ReviewedState = Callable[[TableMetadata], Any]
 """What a review depends on, in a state of the table."""
 RefCall = Callable[[Refs], MergeResult | None]
 
@@ -53,7 +53,7 @@ class Review(msgspec.Struct, frozen=True):
     """When the review was made, which what is done goes by too."""
 
 
-class Action(msgspec.Struct, frozen=True):
+class ConsoleAction(msgspec.Struct, frozen=True):
     """Something that may be done to a table."""
 
     key: str
@@ -68,7 +68,7 @@ class Action(msgspec.Struct, frozen=True):
 def review_refs(
     table: Table,
     call: RefCall,
-    state: State,
+    state: ReviewedState,
     lines: Callable[[MergeResult | None], tuple[str, ...]],
     equivalents: Equivalents,
 ) -> Review:
@@ -98,7 +98,7 @@ def fingerprint(*parts: Any) -> str:
 class Confirmed:
     """An operation that is committed only on a base on which the review would be the same."""
 
-    def __init__(self, operation: Operation, state: State, expected: Any) -> None:
+    def __init__(self, operation: Operation, state: ReviewedState, expected: Any) -> None:
         self._operation = operation
         self._state = state
         self._expected = expected

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bergline.console.actions.form import Answers, age_text
-from bergline.console.actions.review import Action, Review
+from bergline.console.actions.review import ConsoleAction, Review
 from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery
 from bergline.errors import BerglineError
@@ -11,7 +11,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.table.table import Table
 
 
-def form_page(table: Table, action: Action, given: PageQuery, problem: BerglineError | None = None) -> Page:
+def form_page(table: Table, action: ConsoleAction, given: PageQuery, problem: BerglineError | None = None) -> Page:
     """The questions of an action, with the answers given so far."""
     refs = table.metadata.refs
     names = sorted(refs, key=lambda name: (name != MAIN, name))
@@ -46,7 +46,9 @@ def form_page(table: Table, action: Action, given: PageQuery, problem: BerglineE
     )
 
 
-def review_page(table: Table, action: Action, answers: Answers, review: Review, *, stale: str | None = None) -> Page:
+def review_page(
+    table: Table, action: ConsoleAction, answers: Answers, review: Review, *, stale: str | None = None
+) -> Page:
     """What will happen, with the button that makes it happen; `stale` is why the last review does not count."""
     return Page(
         action.title,
@@ -73,7 +75,7 @@ def review_page(table: Table, action: Action, answers: Answers, review: Review, 
     )
 
 
-def done_page(table: Table, action: Action, review: Review, result: str) -> Page:
+def done_page(table: Table, action: ConsoleAction, review: Review, result: str) -> Page:
     """What was done."""
     return Page(
         f"{action.title}: done",
@@ -91,7 +93,7 @@ def done_page(table: Table, action: Action, review: Review, result: str) -> Page
     )
 
 
-def _known(table: Table, action: Action, given: PageQuery) -> dict[str, str]:
+def _known(table: Table, action: ConsoleAction, given: PageQuery) -> dict[str, str]:
     """What the form of a retention begins with: the settings that the ref has."""
     ref = table.metadata.refs.get(given.get("ref", ""))
     if action.key != "set-retention" or ref is None:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.console.actions.form import Answers
 from bergline.console.actions.registry import ACTIONS
-from bergline.console.actions.review import Action
+from bergline.console.actions.review import ConsoleAction
 from bergline.console.host import Host
 from bergline.console.links import link
 from bergline.console.page import Page, Source, asked_table
@@ -193,7 +193,7 @@ class Console:
             return self._page(visit, sign_in, source, form_page(table, action, fields))
         return self._act(visit, sign_in, source, table, action)
 
-    def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: Action) -> Reply:
+    def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Reply:
         answers = Answers(action.fields, visit.form)
         confirmed = visit.form.get("confirm")
         moment_ms = _moment(visit.form.get("moment", ""), source.now_ms)
