@@ -23,7 +23,7 @@ _UNIQUE = re.compile(r"-[0-9a-f]{8,32}\Z")
 _MOST_NAMED = 10
 
 
-class DroppedTable(msgspec.Struct, frozen=True):
+class LastState(msgspec.Struct, frozen=True):
     """A state in which a table can be registered again."""
 
     metadata_location: str
@@ -32,7 +32,7 @@ class DroppedTable(msgspec.Struct, frozen=True):
     """Files that its snapshots need and that are gone, or what cannot be read to know them; some of them, if many."""
 
 
-def find_dropped(lake: Lake, name: TableName, *, location: str | None = None) -> DroppedTable:
+def find_dropped(lake: Lake, name: TableName, *, location: str | None = None) -> LastState:
     """The newest state among the metadata files of a table's directory, by default where the catalog puts the table.
 
     NotFoundError if there is none, RefusedError if two files could be the last one. What tables of the catalog have is
@@ -53,11 +53,11 @@ def find_dropped(lake: Lake, name: TableName, *, location: str | None = None) ->
     return max(states, key=lambda state: state.metadata.last_updated_ms)
 
 
-def read_dropped(lake: Lake, metadata_location: str) -> DroppedTable:
+def read_dropped(lake: Lake, metadata_location: str) -> LastState:
     """The state in a metadata file, and which of its files are gone."""
     io = lake.catalog.io
     metadata = table_files(io).load(absolute_location(metadata_location))
-    return DroppedTable(metadata_location, metadata, tuple(_missing(io, metadata)))
+    return LastState(metadata_location, metadata, tuple(_missing(io, metadata)))
 
 
 def _metadata_files(io: FileIO, lake: Lake, name: TableName, location: str | None) -> Iterable[tuple[str, int]]:

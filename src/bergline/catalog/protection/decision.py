@@ -17,7 +17,7 @@ _GONE: Final = frozenset({MoveKind.DROPPED, MoveKind.RENAMED})
 _SHOWN: Final = 3
 
 
-class Review(msgspec.Struct, frozen=True):
+class HeadReview(msgspec.Struct, frozen=True):
     """What is on record about a snapshot: the checks that passed on it, and who approved it."""
 
     checks: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class DecidedBy(msgspec.Struct, frozen=True):
     """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
 
     caller: str | None
-    review: Callable[[int], Review] = lambda _: Review()
+    review: Callable[[int], HeadReview] = lambda _: HeadReview()
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     if by.caller is None or move.kind not in _NEW_HEAD or move.after is None:
         return None
     head = move.after.snapshot_id
-    found = by.review(head) if rule.checks or rule.approvals else Review()
+    found = by.review(head) if rule.checks or rule.approvals else HeadReview()
     missing = [check for check in rule.checks if check not in found.checks]
     if missing:
         names = ", ".join(f"`{check}`" for check in missing)

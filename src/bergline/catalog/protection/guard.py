@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, RuleNote, current_caller
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, Review, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, HeadReview, decide
 from bergline.catalog.protection.ref_moves import find_ref_moves
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.table_rules import check_changed_rules, property_of, read_rules, rule_texts
@@ -47,7 +47,7 @@ class TableRulesGuard:
         self,
         *,
         server_decides: bool = False,
-        review: Callable[[TableName, int], Review] = lambda _table, _snapshot_id: Review(),
+        review: Callable[[TableName, int], HeadReview] = lambda _table, _snapshot_id: HeadReview(),
     ) -> None:
         self._server_decides = server_decides
         self._review = review

@@ -13,6 +13,8 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.sql.records import sql_store_of
 
 
 def local(location: str) -> Path:
@@ -240,3 +242,20 @@ def test_undrop_of_a_table_whose_files_are_gone_registers_nothing(bl: Command, l
         assert "files that it needs are gone: " in done.stderr
         assert file in done.stderr
     assert not lake.table_exists("db.orders")
+
+
+def test_table_in_the_bin_of_a_server_is_listed_and_comes_back(bl: Command, lake: Lake, orders: Table) -> None:
+    store = sql_store_of(lake.catalog)
+    kept = DroppedTable(orders.name, orders.metadata_location, 1, 2, "ann", purges_files=True)
+    lake.drop_table("db.orders")
+    with store.database.changing() as connection:
+        store.bin.add(connection, kept)
+    done = bl("table", "dropped")
+    assert done.returncode == 0
+    assert "db.orders" in done.stdout
+    assert "deleted after 1970-01-01T00:00:00+00:00" in done.stdout
+    (listed,) = json.loads(bl("table", "dropped", "--json").stdout)
+    assert (listed["name"], listed["principal"]) == ("db.orders", "ann")
+    assert bl("table", "undrop", "db.orders").returncode == 0
+    assert lake.table_exists("db.orders")
+    assert json.loads(bl("table", "dropped", "--json").stdout) == []

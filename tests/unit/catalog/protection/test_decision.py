@@ -3,7 +3,7 @@
 import pytest
 from ref_histories import branch, tag
 
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, Review, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, HeadReview, decide
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove
 from bergline.catalog.protection.ref_rule import parse_rule
 from bergline.catalog.protection.table_rules import read_rules
@@ -85,8 +85,8 @@ def test_bypass_is_of_one_rule_and_is_told() -> None:
 
 
 def test_checks_and_approvals_are_of_the_new_head_and_of_others() -> None:
-    records = {2: Review(frozenset({"dq"}), frozenset({"ann", "bob"}))}
-    by = DecidedBy("ann", lambda head: records.get(head, Review()))
+    records = {2: HeadReview(frozenset({"dq"}), frozenset({"ann", "bob"}))}
+    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()))
     for text, is_allowed in {
         "checks=dq": True,
         "checks=dq,pii": False,

@@ -13,7 +13,7 @@ from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.protection.decision import Review
+from bergline.catalog.protection.decision import HeadReview
 from bergline.catalog.protection.guard import TableRulesGuard
 from bergline.errors import InvalidInputError, ProtectedRefError
 
@@ -189,7 +189,7 @@ def test_guard_with_records_lets_in_what_has_passed(lake: Lake, protected: Table
     with pytest.raises(ProtectedRefError, match="on which `dq` passed"):
         lake.publish("dev")
     assert isinstance(lake.catalog, PointerCatalog)
-    records = {(NAME, head): Review(frozenset({"dq"}), frozenset({"bob"}))}
+    records = {(NAME, head): HeadReview(frozenset({"dq"}), frozenset({"bob"}))}
     lake.catalog.guard = TableRulesGuard(review=lambda table, snapshot_id: records[table, snapshot_id])
     lake.publish("dev")
     assert protected.refresh().refs["main"].snapshot_id == head

@@ -8,10 +8,12 @@ import msgspec
 import pyarrow as pa
 import typer
 
+from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import parse_namespace, parse_table_name
 from bergline.cli.arguments import AtOption, TableArgument, complete_namespace, parse_state, scan_arguments
 from bergline.cli.commands.references.refs import json_ref
 from bergline.cli.commands.tables.table_changes import create, drop, properties, register, rename, undrop
+from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.problems import end_with_problems, json_problem
 from bergline.cli.output.row_writer import texts
@@ -58,6 +60,43 @@ def list_tables(
         columns = ["table", "rows", "size", "branches", "tags", "snapshots", "changed"]
         print_table(columns, [_cells(line, now) for line in found.tables], right=range(1, 6))
     end_with_problems([*found.problems, *(line.problem for line in found.tables if line.problem)])
+
+
+@app.command()
+@with_lake
+def dropped(options: LakeOptions, *, as_json: AsJson = False) -> None:
+    """List the tables in the bin of `bergline serve --drop-retention`, newest first."""
+    with options.open() as lake:
+        found = lake.dropped_tables()
+    if as_json:
+        print_json([_json_dropped(table) for table in found])
+        return
+    now = _now_ms()
+    print_table(
+        ["table", "dropped", "by", "files", "problem"],
+        [
+            [
+                str(table.name),
+                render_age(table.dropped_ms, now),
+                table.principal,
+                _files_after(table),
+                table.problem or "",
+            ]
+            for table in found
+        ],
+    )
+
+
+def _json_dropped(table: DroppedTable) -> dict[str, Any]:
+    return msgspec.structs.asdict(table) | {"name": str(table.name)}
+
+
+def _files_after(table: DroppedTable) -> str:
+    """What becomes of the table's files."""
+    if table.purge_begun:
+        return "are being deleted"
+    until = render_time(table.keep_until_ms)
+    return f"deleted after {until}" if table.purges_files else f"stay; it leaves the bin after {until}"
 
 
 @app.command()

@@ -135,7 +135,8 @@ def drop(
             outcome: dict[str, Any] = {"deleted_files": result.deleted_files, "failed_files": list(result.failed)}
             said = f"dropped table `{table}` and deleted {counted(result.deleted_files, 'file')}"
         else:
-            location = lake.unregister_table(table)
+            location = lake.catalog.pointer(found.name)
+            lake.drop_table(table)
             outcome = {"metadata_location": location}
             said = f"dropped table `{table}`; its last metadata file is {location}"
     if as_json:
@@ -160,13 +161,16 @@ def undrop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a table that was dropped without its files, in its last state."""
+    """Bring back a table from the server's bin, or one that was dropped without its files, in its last state."""
     if location is not None and metadata is not None:
         raise InvalidInputError("expected one of --location and --metadata, found both")
     with options.open() as lake:
         name = parse_table_name(table)
         if lake.table_exists(name):
             raise AlreadyExistsError(f"table `{table}` exists: it is not dropped", kind="table", name=table)
+        if location is None and metadata is None and any(kept.name == name for kept in lake.dropped_tables()):
+            _print_registered(lake.undrop_table(name), as_json=as_json)
+            return
         found = find_dropped(lake, name, location=location) if metadata is None else read_dropped(lake, metadata)
         if found.missing_files:
             raise StorageError(
