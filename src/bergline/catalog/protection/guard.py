@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, RuleNote, current_caller
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, HeadReview, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide
 from bergline.catalog.protection.ref_moves import find_ref_moves
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.table_rules import check_changed_rules, property_of, read_rules, rule_texts

@@ -3,7 +3,7 @@
 import pytest
 from ref_histories import branch, tag
 
-from bergline.catalog.protection.decision import Allowed, DecidedBy, Refused, HeadReview, decide
+from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove
 from bergline.catalog.protection.ref_rule import parse_rule
 from bergline.catalog.protection.table_rules import read_rules
