@@ -39,8 +39,9 @@ class _LaterMethod:
 
     def __get__(self, holder: object | None, owner: type) -> Any:
         method = self._make()
-        of = next(cls for cls in owner.__mro__ if cls.__dict__.get(self._name) is self)
-        setattr(of, self._name, method)
+        for cls in owner.__mro__:
+            if cls.__dict__.get(self._name) is self:  # else another thread was faster
+                setattr(cls, self._name, method)
         return method if holder is None else types.MethodType(method, holder)
 
 
