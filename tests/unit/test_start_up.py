@@ -33,7 +33,7 @@ def own(modules: set[str]) -> set[str]:
     return {name for name in modules if name.partition(".")[0] == "bergline"}
 
 
-def test_importing_the_package_imports_hardly_anything(tmp_path: Path) -> None:
+def test_importing_the_package_imports_errors_and_nothing_that_works(tmp_path: Path) -> None:
     found = imported_by("import bergline", tmp_path)
     assert own(found) == {"bergline", "bergline.errors", "bergline.notebook"}
 
