@@ -2,6 +2,7 @@
 # with Maven and a Java compiler those with Iceberg's reference REST server.
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DEMO_INSTALLED := .venv/.demo-installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
@@ -19,7 +20,7 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench clean
+.PHONY: help setup java demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench docs pictures clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -33,18 +34,17 @@ help:
 	@echo "make trino   Trino on bergline serve (gets 820 MB; with Java 24 or newer beside the usual one, or in JAVA_HOME)"
 	@echo "make flink   Flink on bergline serve (gets 600 MB)"
 	@echo "make dbt     a dbt project on a lake (gets dbt, into an environment of its own)"
-	@echo "make bench   bergline next to its peers"
+	@echo "make bench   bergline next to its peers: a report in bench/report.md and its plot; QUICK=1 runs the short ones"
+	@echo "make docs    the documentation as a site, in ./site"
+	@echo "make pictures  the pictures of the console in the documentation (with chromium)"
 
 setup: $(INSTALLED)
 
+$(DEMO_INSTALLED): requirements-demo.lock pyproject.toml
+	@tools/setup.sh demo
+
 $(INSTALLED): requirements-dev.lock pyproject.toml
-	@if [ -L .venv ]; then echo "bergline: .venv is a link, and others may use it: run make setup where it leads" >&2; exit 1; fi
-	@python=$$(tools/machine.sh python) && \
-	echo "setting up .venv ..." >&2 && \
-	"$$python" -m venv --clear .venv && \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock && \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . && \
-	touch $@
+	@tools/setup.sh dev
 
 $(S3_SERVER): | $(INSTALLED)
 	@if ! command -v go > /dev/null; then echo "no Go on this machine: the S3 tests will be skipped" >&2; exit 0; fi; \
@@ -103,7 +103,7 @@ $(DBT)/.installed: | $(INSTALLED)
 java:
 	@tools/machine.sh java
 
-demo: java $(INSTALLED)
+demo: java $(DEMO_INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
 test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed lint
@@ -147,7 +147,13 @@ lint: $(INSTALLED)
 	@$(BIN)/lint-imports --no-logo > .venv/lint-imports.txt || { cat .venv/lint-imports.txt; exit 1; }
 
 bench: java $(INSTALLED) $(REST_SERVER) $(TPCDS)
-	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
+	@$(BIN)/python bench/report.py $(if $(QUICK),--quick)
+
+docs: $(INSTALLED)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict && echo "the pages are in site/index.html" >&2
+
+pictures: $(INSTALLED)
+	@$(BIN)/python tools/pictures.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis lake
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis lake site

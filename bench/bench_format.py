@@ -28,7 +28,8 @@ from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetad
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
-from made_up import SCHEMA, best, made_up_file, report, table_of
+from made_up import SCHEMA, made_up_file, table_of
+from results import report, times
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
@@ -76,17 +77,17 @@ def bench_metadata(table: Table) -> None:
     data = render_metadata(
         msgspec.structs.replace(table.metadata, snapshots=snapshots, snapshot_log=log, last_sequence_number=SNAPSHOTS)
     )
-    ours = best(20, lambda: render_metadata(parse_metadata(data, "bench")))
-    theirs = best(5, lambda: TableMetadataUtil.parse_raw(data.decode()).model_dump_json())
+    ours = times(20, lambda: render_metadata(parse_metadata(data, "bench")))
+    theirs = times(5, lambda: TableMetadataUtil.parse_raw(data.decode()).model_dump_json())
     report(f"parse and write metadata with {SNAPSHOTS:,} snapshots", ours, theirs)
 
 
 def bench_write(table: Table, theirs: Any, directory: str) -> None:
     entries = [added_entry(made_up_file(n, table.location)) for n in range(2000)]
-    mine = best(5, lambda: render_manifest(entries, table.schema, table.spec))
+    mine = times(5, lambda: render_manifest(entries, table.schema, table.spec))
     manifest = next(iter(theirs.current_snapshot().manifests(theirs.io)))
     records = manifest.fetch_manifest_entry(theirs.io) * (len(entries) // manifest.added_files_count)
-    other = best(3, lambda: write_theirs(theirs, records, f"{directory}/out.avro"))
+    other = times(3, lambda: write_theirs(theirs, records, f"{directory}/out.avro"))
     report(f"write a manifest of {len(entries):,} entries", mine, other)
 
 
@@ -101,24 +102,24 @@ def write_theirs(theirs: Any, entries: Sequence[Any], path: str) -> PyManifestFi
 def bench_decode(table: Table, theirs: Any, writer: str) -> None:
     manifests = load_manifest_list(table.io, table.current_snapshot)
     files = [table.io.read(m.manifest_path) for m in manifests]
-    mine = best(5, lambda: read_manifests_columns((data, str(n)) for n, data in enumerate(files)))
+    mine = times(5, lambda: read_manifests_columns((data, str(n)) for n, data in enumerate(files)))
     records = theirs.current_snapshot().manifests(theirs.io)
-    other = best(2, lambda: [m.fetch_manifest_entry(theirs.io) for m in records])
+    other = times(2, lambda: [m.fetch_manifest_entry(theirs.io) for m in records])
     report(f"decode {len(files)} manifests written by {writer}, {FILES:,} entries", mine, other)
 
 
 def bench_plan(table: Table, theirs: Any, java: OfficialRuntime, writer: str) -> None:
     for text, of in ((None, "all files"), (FILTER, "a metrics filter")):
-        mine = best(7, lambda text=text: len(table.scan(text).plan().files), MANIFESTS.clear)
+        mine = times(7, lambda text=text: len(table.scan(text).plan().files), MANIFESTS.clear)
         scan = theirs.scan(text) if text else theirs.scan()
-        other = best(2, lambda scan=scan: list(scan.plan_files()), clear_manifest_cache)
+        other = times(2, lambda scan=scan: list(scan.plan_files()), clear_manifest_cache)
         found = len(table.scan(text).plan().files)
         assert found == len(list(scan.plan_files()))
         warm, java_found = java.python(JAVA_PLAN, name=f"lake.{table.name}", low=LOW, high=HIGH, filtered=bool(text))
         assert found == java_found
         case = f"plan {FILES:,} files in {IN_MANIFESTS} manifests written by {writer}, {of}"
         report(case, mine, other)
-        report(case, mine, warm, "Java")
+        report(case, mine, [warm], "Java")
 
 
 def as_pyiceberg_writes(table: Table, theirs: Any, copy: Table, directory: str) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import OperationalError
 
 import bergline
 from bergline import Lake
-from made_up import best, report
+from results import report, times
 
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
 ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)
@@ -58,11 +58,11 @@ def bench_one_tag(directory: str, snapshots: int) -> None:
     with our_lake(directory) as lake:
         table = lake.load_table(NAME)
         names = iter(range(ROUNDS))
-        ours = best(ROUNDS, lambda: table.refs.create_tag(f"alone{next(names)}"))
+        ours = times(ROUNDS, lambda: table.refs.create_tag(f"alone{next(names)}"))
     peer = their_catalog(directory).load_table(NAME)
     head = peer.metadata.current_snapshot_id
     peer_names = iter(range(ROUNDS))
-    theirs = best(ROUNDS, lambda: peer.manage_snapshots().create_tag(head, f"alone{next(peer_names)}").commit())
+    theirs = times(ROUNDS, lambda: peer.manage_snapshots().create_tag(head, f"alone{next(peer_names)}").commit())
     report(f"a tag on a table of {snapshots:,} snapshots", ours, theirs)
 
 
@@ -122,7 +122,7 @@ def bench_at_once(directory: str, what: str, ours: Callable[..., Took], theirs: 
     our_time, our_failures = at_once(ours, directory)
     assert our_failures == 0
     their_time, their_failures = at_once(theirs, directory)
-    report(f"{PROCESSES} x {EACH} {what} (PyIceberg: {their_failures} failures)", our_time, their_time)
+    report(f"{PROCESSES} x {EACH} {what} (PyIceberg: {their_failures} failures)", [our_time], [their_time])
 
 
 def check_all_there(directory: str, snapshots: int) -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 import bergline
 from rest_load import Connection, Load, commits, loads, run_clients
+from results import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
@@ -135,6 +136,7 @@ def main() -> None:
                 f"| {case.name} | {case.clients} | {shown(our)} | {shown(their)} | {our.rate / their.rate:.1f} |",
                 flush=True,
             )
+            record(f"{case.name}, {case.clients} clients", [1 / our.rate], [1 / their.rate], "REST reference server")
 
 
 def shown(load: Load) -> str:

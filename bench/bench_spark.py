@@ -26,6 +26,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from made_up import SCHEMA, AppendInManifests
+from results import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
@@ -180,6 +181,7 @@ def print_table(words: dict[str, str], ours: Sequence[dict[str, Any]], theirs: S
     for case, said in words.items():
         mine, other = (statistics.median(one["seconds"][case] for one in side) for side in (ours, theirs))
         print(f"| {said} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")
+        record(said, *([one["seconds"][case] for one in side] for side in (ours, theirs)), peer="official runtime")
 
 
 def main() -> None:

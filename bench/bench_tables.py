@@ -4,8 +4,6 @@ Prints one line per case: both times (best of the rounds), and how many times fa
 """
 
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +16,12 @@ import bergline
 from bergline import Table
 from bergline.format.metadata.json import parse_metadata, render_metadata
 from bergline.format.metadata.table_metadata import SnapshotLogEntry
+from results import report, times
 
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
 ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)
 SNAPSHOTS = 2000
 APPENDS = 30
-
-
-def best(rounds: int, run: Callable[[], Any]) -> float:
-    """The shortest of some rounds, in seconds."""
-    times = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
-def report(case: str, ours: float, theirs: float) -> None:
-    print(f"{case:<58} bergline {ours * 1000:>9.2f} ms   PyIceberg {theirs * 1000:>9.2f} ms   {theirs / ours:>6.1f} x")
 
 
 def many_snapshots(table: Table) -> bytes:
@@ -54,21 +39,21 @@ def many_snapshots(table: Table) -> bytes:
 
 
 def bench_metadata(data: bytes) -> None:
-    ours = best(5, lambda: render_metadata(parse_metadata(data, "bench")))
-    theirs = best(3, lambda: TableMetadataUtil.parse_raw(data.decode()).model_dump_json())
+    ours = times(5, lambda: render_metadata(parse_metadata(data, "bench")))
+    theirs = times(3, lambda: TableMetadataUtil.parse_raw(data.decode()).model_dump_json())
     report(f"parse and write metadata with {SNAPSHOTS:,} snapshots", ours, theirs)
 
 
 def bench_appends(ours: Table, theirs: Any) -> None:
     rows = ROWS.cast(theirs.schema().as_arrow())
-    mine = best(APPENDS, lambda: ours.append(ROWS))
-    other = best(APPENDS, lambda: theirs.append(rows))
-    report(f"append 3 rows, best of {APPENDS}", mine, other)
+    mine = times(APPENDS, lambda: ours.append(ROWS))
+    other = times(APPENDS, lambda: theirs.append(rows))
+    report("append 3 rows", mine, other)
 
 
 def bench_plan(ours: Table, theirs: Any) -> None:
-    mine = best(5, lambda: ours.scan("id > 1").plan())
-    other = best(5, lambda: list(theirs.scan("id > 1").plan_files()))
+    mine = times(5, lambda: ours.scan("id > 1").plan())
+    other = times(5, lambda: list(theirs.scan("id > 1").plan_files()))
     report(f"plan a filtered scan over {len(ours.scan().plan().files)} manifests", mine, other)
 
 

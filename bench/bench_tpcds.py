@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 import bergline
 from bench_spark import official_jars, run_side
+from results import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtures"))
 from tpcds_data import tpcds_queries, tpcds_tables
@@ -43,6 +44,9 @@ def print_figures(found: dict[str, list[dict[str, Any]]], names: list[str]) -> N
     for side, rounds in found.items():
         total = median_seconds(rounds, names)
         print(f"| {side} | {total:.1f} s | {total / parquet:.2f} |")
+    ours, *peers = ([sum(one["seconds"][n] for n in names) for one in rounds] for rounds in found.values())
+    for peer, theirs in zip(list(found)[1:], peers, strict=True):
+        record(f"{len(names)} queries of TPC-DS", ours, theirs, peer)
     slowest = sorted(
         names, key=lambda n: median_seconds(found["parquet"], [n]) / median_seconds(found["bergline"], [n])
     )

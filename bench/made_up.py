@@ -1,9 +1,7 @@
-"""Timing, reporting, and tables of many files that exist in metadata only; shared by the benchmarks."""
+"""Tables of many files that exist in metadata only; shared by the benchmarks."""
 
 import struct
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -17,22 +15,6 @@ from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 COLUMNS = 10
 SCHEMA = pa.schema([(f"c{n}", pa.int64()) for n in range(COLUMNS)] + [("region", pa.string())])
 REGIONS = ("ap", "eu", "us")
-
-
-def best(rounds: int, run: Callable[[], Any], before: Callable[[], Any] = lambda: None) -> float:
-    """The shortest of some rounds, in seconds; `before` is not counted."""
-    times = []
-    for _ in range(rounds):
-        before()
-        started = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
-def report(case: str, ours: float, theirs: float, peer: str = "PyIceberg") -> None:
-    """One line: both times, and how many times faster bergline is."""
-    print(f"{case:<66} bergline {ours * 1000:>9.2f} ms   {peer:<9} {theirs * 1000:>9.2f} ms   {theirs / ours:>6.1f} x")
 
 
 def made_up_file(number: int, location: str) -> DataFile:

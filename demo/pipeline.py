@@ -4,7 +4,6 @@ Set BERGLINE_DEMO_LAKE to use another directory. Running it again starts over.
 """
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -13,11 +12,13 @@ from pyspark.sql import SparkSession
 import bergline
 import bergline.spark
 from bergline import Lake
-from bergline.errors import BerglineError, RefusedError
+from bergline.errors import RefusedError
 from bergline.spark import Pipeline
 from bergline.spark.audits import change, in_range, not_null, references, row_count, unique
+from local_spark import run, say, start_spark
 
 LAKE = Path(os.environ.get("BERGLINE_DEMO_LAKE", "lake"))
+SPARK_LOG = LAKE / "spark.log"
 MARK = "bergline.demo"
 TABLES = ["db.orders", "db.items"]
 
@@ -50,7 +51,7 @@ def main() -> None:
     with bergline.connect(f"sqlite:///{LAKE}/catalog.db", create=True) as lake:
         start_over(lake)
         say("starting Spark (plain PySpark, no Iceberg jar) ...")
-        spark = start_spark()
+        spark = start_spark(SPARK_LOG)
         bergline.spark.attach(spark, lake)
         try:
             tell(spark, lake)
@@ -123,35 +124,10 @@ def start_over(lake: Lake) -> None:
         lake.purge_table(name)
 
 
-def start_spark() -> SparkSession:
-    """A local session."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("bergline-demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
-
-
 def show(line: str) -> None:
     """Data goes to stdout."""
     print(line, flush=True)
 
 
-def say(line: str) -> None:
-    """Talk goes to stderr."""
-    print(line, file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except BerglineError as error:
-        say(f"error: {error}")
-        for hint in error.hints:
-            say(f"hint: {hint}")
-        sys.exit(1)
+    run(main, SPARK_LOG)

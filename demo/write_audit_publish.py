@@ -6,7 +6,6 @@ Set BERGLINE_DEMO_LAKE to use another directory. Running it again starts over.
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +16,13 @@ from pyspark.sql import SparkSession
 import bergline
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import BerglineError, RefusedError
+from bergline.errors import RefusedError
 from bergline.format.manifest.avro import parse_manifest
 from bergline.scan.manifests import load_entries, load_manifest_list
+from local_spark import run, say, start_spark
 
 LAKE = Path(os.environ.get("BERGLINE_DEMO_LAKE", "lake"))
+SPARK_LOG = LAKE / "spark.log"
 MARK = "bergline.demo"
 WIDE = 100
 
@@ -47,7 +48,7 @@ def main() -> None:
     with bergline.connect(f"sqlite:///{LAKE}/catalog.db", create=True) as lake:
         start_over(lake)
         say("starting Spark (plain PySpark, no Iceberg jar) ...")
-        spark = start_spark()
+        spark = start_spark(SPARK_LOG)
         bergline.spark.attach(spark, lake)
         try:
             run_stages(Demo(spark, lake))
@@ -196,20 +197,6 @@ def start_over(lake: Lake) -> None:
         shutil.rmtree(files)
 
 
-def start_spark() -> SparkSession:
-    """A local session."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("bergline-demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
-
-
 def check(holds: bool, otherwise: str) -> None:
     """Stop the demo if it does not show what it says."""
     if not holds:
@@ -233,16 +220,5 @@ def show(*lines: str) -> None:
         print(line, flush=True)
 
 
-def say(line: str) -> None:
-    """Talk goes to stderr."""
-    print(line, file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except BerglineError as error:
-        say(f"error: {error}")
-        for hint in error.hints:
-            say(f"hint: {hint}")
-        sys.exit(1)
+    run(main, SPARK_LOG)

@@ -1,9 +1,11 @@
 """Apache Iceberg tables in PySpark with branches, tags and commits that are never lost, in Python alone."""
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from bergline.errors import BerglineError
+from bergline.notebook import DRAWINGS
 
 if TYPE_CHECKING:
     from bergline.format.manifest.manifest import DataFile
@@ -48,3 +50,11 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
+
+
+def _drawn(name: str, value: object) -> str:
+    drawing = getattr(importlib.import_module(f"{__name__}.reports.html"), name)
+    return str(drawing(value))
+
+
+DRAWINGS |= {name: functools.partial(_drawn, name) for name in ("diff_html", "refs_html", "scan_html", "table_html")}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from doc_examples import output_of, output_of_example, page
 from pyspark.sql import SparkSession
 from rows import order_rows
 from support_path import ROOT
@@ -28,25 +29,6 @@ TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECUR
 PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTED_ELSEWHERE = {"serve", "sql"}  # with options that their guides explain
 README = (ROOT / "README.md").read_text()
-
-
-def page(name: str) -> str:
-    return (ROOT / "docs" / name).read_text()
-
-
-def output_of_example(name: str, directory: Path) -> str:
-    """What the one example of a page prints, run in a process of its own."""
-    (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
-    return output_of(example, directory)
-
-
-def output_of(example: str, directory: Path) -> str:
-    """What Python prints, run in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=directory, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -1,7 +1,7 @@
 """Addresses inside the console: a page by its path, a table and everything else in the query.
 
-`/` is the lake, `/table?name=db.orders` a table, `/table/rows?name=…&ref=…` a page of it. The twin of a page has `.json`
-behind its path. Templates call `link("table/rows", name, ref="main")`.
+`/` is the lake, `/table?name=db.orders` a table, `/table/rows?name=…&ref=…` a page of it. The twin of a page has
+`.json` behind its path. Templates call `link("table/rows", name, ref="main")`.
 """
 
 from urllib.parse import quote, urlencode

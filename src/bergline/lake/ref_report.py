@@ -7,6 +7,7 @@ import msgspec
 from bergline.arguments import counted
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, SetSnapshotRef
+from bergline.markup import html_block, html_table
 from bergline.table.commits.operation import Change, CommitStamp, Operation
 from bergline.table.references.publish import Publish
 
@@ -38,6 +39,11 @@ class RefReport(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return "\n  ".join([f"{self.did}, {counted(len(self.tables), 'table')}:", *map(str, self.tables)])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each table."""
+        rows = [(t.table, t.what, t.previous, t.head, len(t.replayed) or None) for t in self.tables]
+        return html_block(self.did, "", html_table(("table", "", "from", "to", "snapshots replayed"), rows))
 
 
 class WatchedRef:

@@ -18,8 +18,8 @@ from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.scans.version import ReadVersion
 from bergline.table.table import Table
 
-_K, _M, _G = 10**3, 10**6, 10**9
-_BOUNDS = (_K, 10 * _K, 100 * _K, _M, 10 * _M, 32 * _M, 64 * _M, 128 * _M, 256 * _M, 512 * _M, _G)
+_KIB, _MIB = 2**10, 2**20
+_BOUNDS = (*(n * _KIB for n in (1, 16, 128)), *(n * _MIB for n in (1, 8, 32, 64, 128, 256, 512, 1024)))
 _DATA = int(FileContent.DATA)
 _POSITIONS, _KEYS = int(FileContent.POSITION_DELETES), int(FileContent.EQUALITY_DELETES)
 

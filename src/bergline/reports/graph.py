@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 
 from bergline.arguments import counted
+from bergline.format.metadata.snapshot import SnapshotOperation
 from bergline.reports.history import HistoryEdge, HistoryEntry, HistoryRef, TableHistory
 
 LANE_COLORS = 8
@@ -103,7 +104,7 @@ class _Drawing:
             parts.append(label)
             at += width + _LETTER
         text = " ".join([entry.operation[:_LONGEST_TEXT], *_changes(entry)])
-        rest = " · ".join([_moment(entry.timestamp_ms), *_short(_who(entry)), *_marks(entry)])
+        rest = " · ".join([_moment(entry.timestamp_ms), *_short(_who(entry)), *_marks(entry), str(entry.snapshot_id)])
         parts.append(
             f'<text x="{at:.0f}" y="{y + 4}" {_TEXT} unicode-bidi="plaintext">{_escaped(text)}'
             f'<tspan class="muted" dx="8" fill-opacity="0.75">{_escaped(rest)}</tspan></text>'
@@ -160,12 +161,16 @@ def _short(text: str) -> list[str]:
 
 
 def _changes(entry: HistoryEntry) -> list[str]:
+    if entry.operation == SnapshotOperation.REPLACE and entry.added_rows:
+        return [f"{entry.added_rows:,} rows rewritten"]
     signs = (("+", entry.added_rows), ("\u2212", entry.removed_rows))
     found = [f"{sign}{number:,}" for sign, number in signs if number]
     return [*found, "rows"] if found else []
 
 
 def _changes_in_words(entry: HistoryEntry) -> list[str]:
+    if entry.operation == SnapshotOperation.REPLACE and entry.added_rows:
+        return [f"{counted(entry.added_rows, 'row')} rewritten"]
     words = (("added", entry.added_rows), ("removed", entry.removed_rows))
     return [f"{counted(number, 'row')} {word}" for word, number in words if number]
 

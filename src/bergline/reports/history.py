@@ -45,6 +45,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     app: str | None
     added_rows: int | None
     removed_rows: int | None
+    """Rows of removed data files, and positions and keys that were deleted."""
     added_files: int | None
     """Data and delete files."""
     removed_files: int | None
@@ -255,7 +256,7 @@ def _entry(
         engine=engine or None,
         app=_first(summary, _APPS),
         added_rows=_changed(summary, "added-records"),
-        removed_rows=_changed(summary, "deleted-records", "added-position-deletes", "added-equality-deletes"),
+        removed_rows=_removed_rows(summary),
         added_files=_changed(summary, "added-data-files", "added-delete-files"),
         removed_files=_changed(summary, "deleted-data-files", "removed-delete-files"),
         added_bytes=_changed(summary, "added-files-size"),
@@ -277,6 +278,13 @@ def _changed(summary: Mapping[str, str], *keys: str) -> int | None:
     """The sum of some counts: writers leave out those that are 0, but an empty summary says nothing at all."""
     found = [n for key in keys if (n := summary_number(summary, key)) is not None]
     return sum(found) if found or any(key.startswith("total-") for key in summary) else None
+
+
+def _removed_rows(summary: Mapping[str, str]) -> int | None:
+    """A deletion vector that takes the place of another names its positions again."""
+    positions = [summary_number(summary, f"{word}-position-deletes") or 0 for word in ("added", "removed")]
+    rows = _changed(summary, "deleted-records", "added-equality-deletes")
+    return max(0, positions[0] - positions[1]) + (rows or 0) if rows is not None or positions[0] else None
 
 
 def _grouped(edges: Iterable[HistoryEdge]) -> dict[int, list[HistoryEdge]]:

@@ -1,10 +1,12 @@
 """What expiry would remove and why, and what each ref holds on to."""
 
+from functools import partial
+
 import msgspec
 
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.refs import SnapshotRef
-from bergline.reports.problem import Problem, problem_of
+from bergline.reports.problem import Problem, attempt, problem_of
 from bergline.reports.totals import totals_of
 from bergline.table.expiry.plan import Amount, ExpiryPlan
 from bergline.table.expiry.reachable import FileKind
@@ -69,22 +71,20 @@ class RetentionReport(msgspec.Struct, frozen=True):
         return sum(not r.kept for r in self.refs)
 
 
-def retention_report(table: Table, now_ms: int) -> RetentionReport:
-    """What expiry would do; where files cannot be read, what it would decide without them."""
+def retention_report(table: Table, now_ms: int, *, files: bool = True) -> RetentionReport:
+    """What expiry would do; where files cannot be read, or are not to be, what it would decide without them."""
     problems: list[Problem] = []
+    decide = partial(decide_expiry, table.metadata, ExpiryRequest(), now_ms)
     plan: ExpiryPlan | None = None
-    decision = ExpiryDecision((), ())
-    try:
-        plan = table.plan_expiry()
-        decision = plan.decision
-    except BerglineError as error:
-        what = "what expiry would remove" if isinstance(error, RefusedError) else "the files that expiry would delete"
-        problems.append(problem_of(what, error))
+    if files:
         try:
-            decision = decide_expiry(table.metadata, ExpiryRequest(), now_ms)
-        except BerglineError as second:
-            if second.message != error.message:
-                problems.append(problem_of("what expiry would remove", second))
+            plan = table.plan_expiry()
+        except RefusedError:
+            pass  # so does the decision
+        except BerglineError as error:
+            problems.append(problem_of("the files that expiry would delete", error))
+    decision = plan.decision if plan is not None else attempt(problems, "what expiry would remove", decide)
+    decision = decision or ExpiryDecision((), ())
     properties = table.metadata.properties
     return RetentionReport(
         _number(properties.get(MAX_SNAPSHOT_AGE), DEFAULT_MAX_AGE_MS),

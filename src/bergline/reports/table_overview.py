@@ -1,5 +1,7 @@
 """A table at a glance: where it is, what it holds, its refs, its history."""
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import msgspec
@@ -12,7 +14,7 @@ from bergline.reports.totals import Totals, totals_of
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.table import Table
 
-_HEADS_READ = 20
+_HEADS_READ, _READERS = 20, 8
 
 
 class RefLine(msgspec.Struct, frozen=True):
@@ -45,13 +47,7 @@ class TableOverview(msgspec.Struct, frozen=True):
 def table_overview(table: Table) -> TableOverview:
     """The overview of a table; of its files only the manifest lists of some heads are looked at."""
     metadata = table.metadata
-    problems: list[Problem] = []
     refs = ref_lines(metadata)
-    heads = dict.fromkeys(line.ref.snapshot_id for line in refs)
-    for snapshot_id in list(heads)[:_HEADS_READ]:
-        names = ", ".join(f"`{line.name}`" for line in refs if line.ref.snapshot_id == snapshot_id)
-        snapshot = metadata.snapshot(snapshot_id)
-        attempt(problems, f"the files of {names}", partial(load_manifest_list, table.io, snapshot))
     return TableOverview(
         metadata,
         table.metadata_location,
@@ -60,8 +56,25 @@ def table_overview(table: Table) -> TableOverview:
         table_history(metadata),
         partition_terms(metadata),
         sort_terms(metadata),
-        tuple(problems),
+        _broken_heads(table, refs),
     )
+
+
+def _broken_heads(table: Table, refs: Sequence[RefLine]) -> tuple[Problem, ...]:
+    """The heads whose manifest lists cannot be read, of the first refs."""
+    names: dict[int, list[str]] = {}
+    for line in refs:
+        names.setdefault(line.ref.snapshot_id, []).append(f"`{line.name}`")
+    problems: list[Problem] = []
+
+    def look(snapshot_id: int) -> None:
+        snapshot = table.metadata.snapshot(snapshot_id)
+        what = f"the files of {', '.join(names[snapshot_id])}"
+        attempt(problems, what, partial(load_manifest_list, table.io, snapshot))
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        list(pool.map(look, list(names)[:_HEADS_READ]))
+    return tuple(sorted(problems, key=lambda problem: problem.what))
 
 
 def ref_lines(metadata: TableMetadata) -> tuple[RefLine, ...]:

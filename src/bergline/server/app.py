@@ -28,9 +28,11 @@ from bergline.catalog.rest.protocol.endpoints import (
     RENAME_VIEW,
     Endpoint,
 )
+from bergline.console.web.app import Console
 from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.commits.locks import Release
+from bergline.server.console.served import ServedLake
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, ready
@@ -48,6 +50,7 @@ _Result = TypeVar("_Result")
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
+_HTML = "text/html"
 _FIRST_ERROR = 400
 _MAX_FORM_BYTES = 64 * 1024  # before a token was checked
 _MAX_NAME_BYTES = 64 * 1024
@@ -67,6 +70,7 @@ class Application:
         self.context = context
         self._any_host = any_host
         self._routes = Routes()
+        self._console = Console(ServedLake(context, any_host=any_host))
         self._changes = IdempotentChanges(context, context.records)
         self._bodies = RequestBodies()
         self._loads_in_event_loop = context.records.database.answers_at_once
@@ -90,6 +94,7 @@ class Application:
         """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):
             pool.close()
+        self._console.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -101,6 +106,10 @@ class Application:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
+        if self._is_page(scope):
+            status = await self._console.respond(scope, receive, send)
+            self.context.metrics.count("console", status, time.perf_counter() - started)
+            return
         name, response = await self._respond(scope, receive)
         self.context.metrics.count(name, response.status, time.perf_counter() - started)
         headers = {"content-type": JSON, "content-length": str(len(response.body))} | response.headers
@@ -114,6 +123,14 @@ class Application:
         encoded = [(_HEADER_NAMES.get(k) or k.encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
         await send({"type": "http.response.start", "status": response.status, "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if without_body else response.body})
+
+    def _is_page(self, scope: Scope) -> bool:
+        """Whether a request is for the console: one of its paths, or nothing of the API's that a browser looks for."""
+        path = scope["raw_path"].decode("latin-1")
+        if self._console.has(path):
+            return True
+        is_known = path in MONITORING or path.startswith("/v1/") or "/v1/" in path
+        return scope["method"] in _READS and not is_known and _HTML in Headers(scope=scope).get("accept", "")
 
     async def _respond(self, scope: Scope, receive: Receive) -> tuple[str, Response]:
         """The name of the operation, and its response."""

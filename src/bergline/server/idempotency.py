@@ -1,6 +1,7 @@
 """Changes happen once: the audit row and the Idempotency-Key are written in the transaction of the change."""
 
 import hashlib
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -10,10 +11,18 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
-from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
-from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, NotFoundError, StorageError
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    StorageError,
+)
 from bergline.server.cache.load_responses import entity_tag
+from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
 from bergline.server.http.errors import RequestRefused, response_for
@@ -21,7 +30,9 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
+_MAX_CONFLICT = 2000
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
@@ -42,8 +53,12 @@ class IdempotentChanges:
         """The response to a change; for a repeated Idempotency-Key, that of the first request."""
         record = self._record(request)
         if record is None:
-            with self._records.database.noting(self._note(request, None)):
-                return act()
+            try:
+                with self._records.database.noting(self._note(request, None)):
+                    return act()
+            except ConflictError as error:
+                self._note_conflict(request, error)
+                raise
         found = self._records.find_request(record.request_key)
         if found is not None:
             return replay(self._context, request, found, record)
@@ -72,6 +87,8 @@ class IdempotentChanges:
                 raise
             return known
         except BerglineError as error:
+            if isinstance(error, ConflictError):
+                self._note_conflict(request, error)
             response = response_for(request.in_path(error), request.kind)
         except RequestRefused as refusal:
             response = refusal.response
@@ -120,12 +137,23 @@ class IdempotentChanges:
                 response = request.precomputed.response
                 body = None if response is None else response.body.decode()
                 self._records.add_request(connection, _with(record, metadata_location=location, body=body))
-            agent = request.headers.get("user-agent", "")[:_MAX_AGENT_CHARACTERS] or None
+            agent = _agent(request)
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
                 self._records.add_audit(connection, entry)
 
         return note
+
+    def _note_conflict(self, request: Request, error: ConflictError) -> None:
+        """Record who lost to whom; a record that cannot be written changes nothing about the response."""
+        names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else [request.table]
+        try:
+            for resource, _ in _resources(request, tuple((name, None) for name in names)):
+                who, what = request.principal, request.endpoint.name
+                lost = AuditEntry(_now_ms(), who, what, resource, _agent(request), conflict=str(error)[:_MAX_CONFLICT])
+                self._records.add_conflict(lost)
+        except BerglineError as failure:
+            _LOG.warning("could not record a conflict: %s", failure)
 
     def _record(self, request: Request) -> AnsweredRequest | None:
         key = request.headers.get("idempotency-key") if request.endpoint.takes_key else None
@@ -151,6 +179,10 @@ class IdempotentChanges:
         if now >= self._clean_up_at:
             self._clean_up_at = now + _CLEANUP_INTERVAL_S
             self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
+
+
+def _agent(request: Request) -> str | None:
+    return request.headers.get("user-agent", "")[:_MAX_AGENT_CHARACTERS] or None
 
 
 def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | None]]:

@@ -18,6 +18,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.notebook import drawn
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.retry import Timing
@@ -59,6 +60,9 @@ class Table:
     def __repr__(self) -> str:
         inside = ", in a transaction" if self._handle.in_transaction else ""
         return f"Table({str(self.name)!r}, {self.metadata_location!r}{inside})"
+
+    def _repr_html_(self) -> str:
+        return drawn("table_html", self)
 
     @property
     def name(self) -> TableName:

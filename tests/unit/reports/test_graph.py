@@ -95,6 +95,15 @@ def test_every_value_is_escaped(orders: Table) -> None:
     assert "style=" not in svg
 
 
+def test_a_compaction_rewrites_rows(orders: Table) -> None:
+    for i in range(5):
+        orders.append(order_rows(i))
+    orders.compact()
+    entry = table_history(orders.metadata).entries[0]
+    assert texts(parsed(render_graph(table_history(orders.metadata))))[1].startswith("replace 5 rows rewritten")
+    assert describe_entry(entry).endswith("5 rows rewritten")
+
+
 def test_long_names_are_cut_short(orders: Table) -> None:
     orders.append(order_rows(1))
     orders.refs.create_branch("b" * 255)

@@ -58,6 +58,13 @@ def test_entries_tell_what_commits_did_and_where_refs_are(lake: Lake) -> None:
     assert first.forks == (1,)
 
 
+def test_positions_of_a_replaced_deletion_vector_are_not_deleted_again(lake: Lake) -> None:
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.vectors", ORDERS, properties=properties)
+    table.append(order_rows(1, 2, 3, 4)).delete("id = 1").delete("id > 2")
+    assert [e.removed_rows for e in table_history(table.metadata).entries] == [2, 1, 0]
+
+
 def test_a_staged_snapshot_is_marked_until_it_is_published(lake: Lake) -> None:
     table = lake.create_table("db.log", ORDERS)
     table.append(order_rows(1))

@@ -6,8 +6,8 @@ import pytest
 from rows import order_rows
 
 from bergline import Lake, Table
-from bergline.reports.difference import ref_difference
-from bergline.reports.html import diff_html, difference_html, refs_html, scan_html, table_html
+from bergline.reports import html
+from bergline.reports.html import diff_html, refs_html, scan_html, table_html
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -28,7 +28,6 @@ def test_everything_shows_itself_and_is_escaped(hostile: Table) -> None:
         "refs": refs_html(hostile.metadata),
         "scan": scan_html(hostile.scan("id > 0")),
         "diff": diff_html(hostile.refs.diff("main", HOSTILE)),
-        "difference": difference_html(ref_difference(hostile, "main", HOSTILE)),
     }
     assert all("&lt;script&gt;" in text and "<script" not in text for text in shown.values())
     assert "<svg" in shown["table"]
@@ -36,7 +35,6 @@ def test_everything_shows_itself_and_is_escaped(hostile: Table) -> None:
     assert "1 ahead, 0 behind" in shown["refs"]
     assert "1 data file" in shown["scan"]
     assert "1 snapshot only in" in shown["diff"]
-    assert "<td>INSERT</td><td>2</td>" in shown["difference"]
 
 
 def test_a_scan_that_cannot_be_read_says_why(reopened: Lake, orders: Table) -> None:
@@ -44,6 +42,13 @@ def test_a_scan_that_cannot_be_read_says_why(reopened: Lake, orders: Table) -> N
     (path,) = orders.inspect("files")["file_path"].to_pylist()
     Path(path.removeprefix("file://")).unlink()
     assert path in scan_html(reopened.load_table("db.orders").scan())
+
+
+def test_of_a_long_history_the_newest_part_is_drawn(orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_MOST_SNAPSHOTS", 1)
+    shown = table_html(orders.append(order_rows(1)).append(order_rows(2)).append(order_rows(3)))
+    assert shown.count("<circle") == 1
+    assert "and 2 older snapshots" in shown
 
 
 def test_an_empty_table_shows_itself(orders: Table) -> None:

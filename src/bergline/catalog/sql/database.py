@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.migrations import MIGRATIONS, FoundLayout, check_known, find_layout, migrate
+from bergline.catalog.sql.migrations import AUDIT_VERSION, MIGRATIONS, FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
 Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]
@@ -106,6 +106,11 @@ class SqlDatabase(ABC):
         self.migrate()
         with self.reading() as connection:
             return find_layout(connection)
+
+    def has_audit_log(self) -> bool:
+        """Whether the audit log can be read; nothing is changed to find out."""
+        with self.reading() as connection:
+            return find_layout(connection).version >= AUDIT_VERSION
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sa.Connection]:

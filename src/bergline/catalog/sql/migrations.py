@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
-from bergline.catalog.sql.records_layout import AUDIT_INDEXES, RECORDS
+from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, RECORDS
 from bergline.errors import UnsupportedError
 
 _OWN = sa.MetaData()
@@ -86,6 +86,14 @@ def _index_audit(connection: sa.Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)
+def _add_conflicts(connection: sa.Connection) -> None:
+    """Add the column for conflicts to audit logs that lack it."""
+    if all(column["name"] != "conflict" for column in sa.inspect(connection).get_columns(AUDIT.name)):
+        connection.execute(sa.text(f"ALTER TABLE {AUDIT.name} ADD COLUMN conflict TEXT"))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit, _add_conflicts)
+AUDIT_VERSION = MIGRATIONS.index(_add_conflicts) + 1
+"""From which on the audit log is as it is now."""
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
 """The version that introduced a server's records."""

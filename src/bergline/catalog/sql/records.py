@@ -40,7 +40,7 @@ class AnsweredRequest(msgspec.Struct, frozen=True):
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
-    """Who changed what, and when."""
+    """Who changed what, and when; or wanted to, and lost a conflict."""
 
     at_ms: int
     principal: str
@@ -48,6 +48,8 @@ class AuditEntry(msgspec.Struct, frozen=True):
     resource: str
     agent: str | None = None
     metadata_location: str | None = None
+    conflict: str | None = None
+    """What was committed first, if this was not committed."""
 
 
 class StoredToken(msgspec.Struct, frozen=True):
@@ -106,20 +108,35 @@ class Records:
         """Record a change in its own transaction."""
         connection.execute(_INSERT_AUDIT, {"catalog_name": self._catalog} | msgspec.structs.asdict(entry))
 
+    def add_conflict(self, entry: AuditEntry) -> None:
+        """Record a change that lost a conflict, in a transaction of its own: nothing else was changed."""
+        with self.database.changing() as connection:
+            self.add_audit(connection, entry)
+
     def audit(self) -> list[AuditEntry]:
         """All changes, oldest first."""
         names = AuditEntry.__struct_fields__
-        query = sa.select(*(AUDIT.c[name] for name in names)).where(AUDIT.c.catalog_name == self._catalog)
+        query = sa.select(*(AUDIT.c[name] for name in names)).where(
+            AUDIT.c.catalog_name == self._catalog, AUDIT.c.conflict.is_(None)
+        )
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(AUDIT.c.id)).all()
         return [AuditEntry(**row._mapping) for row in rows]  # noqa: SLF001
 
     def newest_audit(
-        self, limit: int, *, resources: Sequence[str] = (), principal: str | None = None, since_ms: int | None = None
+        self,
+        limit: int,
+        *,
+        resources: Sequence[str] = (),
+        principal: str | None = None,
+        since_ms: int | None = None,
+        conflicts: bool = False,
     ) -> list[AuditEntry]:
-        """Changes, newest first: all, or by resources, principal and time."""
+        """Changes, newest first: all, or by resources, principal and time; with those that lost `conflicts`."""
         columns = [AUDIT.c.id, *(AUDIT.c[name] for name in AuditEntry.__struct_fields__)]
         query = sa.select(*columns).where(AUDIT.c.catalog_name == self._catalog)
+        if not conflicts:
+            query = query.where(AUDIT.c.conflict.is_(None))
         if principal is not None:
             query = query.where(AUDIT.c.principal == principal)
         if since_ms is not None:

@@ -1,6 +1,7 @@
 """Tables of a server's records in the catalog's database: idempotency keys, audit log, and tokens.
 
-The first two are written in the transaction of the change, so that they exist if and only if it happened.
+The first two are written in the transaction of the change, so that they exist if and only if it happened; a change that
+lost a conflict is in the audit log too, marked as such.
 """
 
 import sqlalchemy as sa
@@ -32,7 +33,9 @@ AUDIT = sa.Table(
     sa.Column("resource", sa.Text, nullable=False),
     sa.Column("agent", sa.String(255)),
     sa.Column("metadata_location", sa.Text),
+    sa.Column("conflict", sa.Text),
 )
+"""Changes, and those that lost a conflict: `conflict` says to what."""
 AUDIT_INDEXES = (
     sa.Index("bergline_audit_at", AUDIT.c.catalog_name, AUDIT.c.at_ms, AUDIT.c.id),
     sa.Index("bergline_audit_resource", AUDIT.c.catalog_name, AUDIT.c.resource, AUDIT.c.at_ms, AUDIT.c.id),

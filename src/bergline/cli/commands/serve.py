@@ -16,7 +16,7 @@ try:
     from bergline.server.opening import VendingConfig, open_server
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
-    if error.name not in {"httptools", "starlette", "uvicorn"}:
+    if error.name not in {"httptools", "jinja2", "starlette", "uvicorn"}:
         raise
     _IS_INSTALLED = False
 else:

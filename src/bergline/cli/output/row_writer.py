@@ -69,6 +69,8 @@ class FirstRows:
 
 def texts(column: pa.Array) -> list[str | None]:
     """Values as text: bytes in hexadecimal, nested values as JSON."""
+    if isinstance(column.type, pa.UuidType):
+        return [None if v is None else str(v) for v in column.to_pylist()]
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type
@@ -92,13 +94,23 @@ def _sink(output: Path | None) -> Iterator[_Sink]:
     try:
         with part.open("wb") as file:
             yield file
-        os.link(part, output)  # fails if another one came first
+        _give_name(part, output)
     except FileExistsError as error:
         raise AlreadyExistsError(f"file `{output}` exists already", kind="file", name=str(output)) from error
     except OSError as error:
         raise StorageError(f"cannot write `{output}`: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _give_name(part: Path, output: Path) -> None:
+    """Give a file its name, if no other one took it meanwhile; where files have only one name, it is moved there."""
+    try:
+        os.link(part, output)
+    except FileExistsError:
+        raise
+    except OSError:
+        part.rename(output)
 
 
 class _StdoutBytes:
@@ -141,6 +153,8 @@ def _json_lines(batch: pa.RecordBatch) -> Iterator[str]:
 
 
 def _json_values(column: pa.Array) -> list[Any]:
+    if isinstance(column.type, pa.UuidType):
+        return texts(column)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type

@@ -7,14 +7,13 @@ from typing import Any
 import jinja2
 import msgspec
 
+from bergline.console.graph import graph_markup
 from bergline.console.links import link
 from bergline.console.page import Page
-from bergline.table.expiry.plan import size_text
+from bergline.reports.units import render_age, render_size
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MINUTE, _HOUR, _DAY, _MONTH, _YEAR = 60, 3600, 86_400, 30 * 86_400, 365 * 86_400
-_UNITS = ((_YEAR, "year"), (_MONTH, "month"), (_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"))
 
 
 class Tab(msgspec.Struct, frozen=True):
@@ -51,8 +50,14 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals["link"] = link
-        self._environment.filters |= {"size": size, "number": number, "moment": moment, "age": age}
+        self._environment.globals |= {"link": link, "graph": graph_markup}
+        self._environment.filters |= {
+            "size": size,
+            "number": number,
+            "moment": moment,
+            "age": age,
+            "tojson_text": json_text,
+        }
 
     def html(self, page: Page, frame: Frame) -> str:
         """A page as a whole document."""
@@ -62,7 +67,7 @@ class Renderer:
 
 def size(value: int | None) -> str:
     """A number of bytes for people."""
-    return "" if value is None else size_text(value)
+    return "" if value is None else render_size(value)
 
 
 def number(value: int | None) -> str:
@@ -81,17 +86,13 @@ def moment(milliseconds: int | None) -> str:
 
 
 def age(milliseconds: int | None, now_ms: int) -> str:
-    """How long ago a time was, in its largest unit."""
-    if milliseconds is None:
-        return ""
-    seconds = (now_ms - milliseconds) // 1000
-    if seconds < 0:
-        return "in the future"
-    for unit, name in _UNITS:
-        if seconds >= unit:
-            count = seconds // unit
-            return f"{count} {name}{'' if count == 1 else 's'} ago"
-    return "just now"
+    """How long ago a time was."""
+    return "" if milliseconds is None else render_age(milliseconds, now_ms)
+
+
+def json_text(value: Any) -> str:
+    """A nested value as text, which is escaped like any other."""
+    return msgspec.json.encode(value).decode()
 
 
 def json_bytes(values: Any) -> bytes:

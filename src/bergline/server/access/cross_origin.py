@@ -25,8 +25,24 @@ def check_cross_origin(headers: Mapping[str, str], *, any_host: bool) -> None:
         )
 
 
+def check_loopback_name(headers: Mapping[str, str]) -> None:
+    """RefusedError unless the host's name is one of this machine alone."""
+    host = headers.get("host", "")
+    name = _name(host)
+    try:
+        is_loopback = ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        is_loopback = name == "localhost" or name.endswith(".localhost")
+    if not is_loopback:
+        raise RefusedError(f"expected `localhost` or a loopback address as the host, found `{host[:200]}`")
+
+
+def _name(host: str) -> str:
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
 def _is_local(host: str) -> bool:
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    name = _name(host)
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -6,6 +6,7 @@ import msgspec
 
 from bergline.errors import RefusedError
 from bergline.lake.ref_report import RefReport
+from bergline.markup import html_block, html_table
 from bergline.spark.pipeline.audits_run import AuditResult
 
 Status = Literal["published", "published before", "audits failed", "audited"]
@@ -65,6 +66,25 @@ class PipelineReport(msgspec.Struct, frozen=True):
         for title, texts in parts:
             lines += [f"  {title}", *(f"    {line}" for text in texts for line in text.splitlines())] if texts else []
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: steps, audits with some of the rows that fail them, and what was published."""
+        steps = [
+            (step.step, step.what, table, f"{count:+,}" if table else None)
+            for step in self.steps
+            for table, count in (step.rows or {"": 0}).items()
+        ]
+        audits = [
+            (a.audit, "ok" if a.passed else "FAILED", a.expected, a.found, a.sample[0] if a.sample else None)
+            for a in self.audits
+        ]
+        return html_block(
+            f"Pipeline {self.pipeline}, run {self.run_id}",
+            self._headline(),
+            html_table(("step", "", "table", "rows"), steps) if steps else "",
+            html_table(("audit", "", "expected", "found", "a row that fails"), audits) if audits else "",
+            "" if self.published is None else self.published._repr_html_(),
+        )
 
     def _headline(self) -> str:
         match self.status:

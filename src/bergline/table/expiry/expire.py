@@ -157,6 +157,11 @@ class Expire:
         self.interruption: Exception | None = None
         """What `progress` raised, which ended the deletion."""
 
+    @property
+    def planned(self) -> PlannedExpiry | None:
+        """What the last attempt planned."""
+        return self._planned
+
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
         planned = work_out_expiry(self._io, base, self._request, self._cleaning, stamp.now_ms, fresh=self._fresh)

@@ -12,6 +12,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import render_type
 from bergline.io.fileio import FileIO
+from bergline.notebook import drawn
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
 from bergline.table.scans.version import resolve_version
@@ -73,6 +74,9 @@ class RefDiff(msgspec.Struct, frozen=True):
         if len(self.partitions) > _SHOWN:
             lines.append(f"and {counted(len(self.partitions) - _SHOWN, 'partition')} more")
         return "\n  ".join([*lines, *self.schema_changes])
+
+    def _repr_html_(self) -> str:
+        return drawn("diff_html", self)
 
     def to_arrow(self) -> pa.Table:
         """The partitions as rows."""

@@ -8,6 +8,7 @@ from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
+from bergline.notebook import drawn
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
@@ -60,6 +61,9 @@ class Refs:
 
     def __repr__(self) -> str:
         return f"Refs({', '.join(f'{r.snapshot_ref_type} {n!r}' for n, r in self._metadata().refs.items())})"
+
+    def _repr_html_(self) -> str:
+        return drawn("refs_html", self._metadata())
 
     @property
     def branches(self) -> dict[str, SnapshotRef]:

@@ -15,6 +15,7 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.notebook import drawn
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.read.reader import read_batches, read_plan
 from bergline.parquet.write.input_rows import bytes_inside
@@ -52,6 +53,9 @@ class TableScan:
             if not names:
                 raise InvalidInputError("expected at least one column, found none")
             self._columns = select_columns(metadata, version.schema, names)
+
+    def _repr_html_(self) -> str:
+        return drawn("scan_html", self)
 
     @property
     def metadata(self) -> TableMetadata:

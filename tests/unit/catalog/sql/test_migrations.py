@@ -14,12 +14,13 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import database as sql_database
 from bergline.catalog.sql.migrations import MIGRATIONS, Migration
 from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
-NOW = [1, 2, 3]  # the versions that a layout has gone through today
+NOW = [1, 2, 3, 4]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -148,6 +149,21 @@ def test_older_layout_is_brought_up_to_date_step_by_step(database: Database, mon
     store.create(ORDERS, "a")
     assert database.versions() == [*NOW, len(NOW) + 1, len(NOW) + 2]
     assert "bergline_new" in database.tables()
+
+
+def test_older_audit_log_gets_a_column_for_conflicts_and_keeps_its_rows(database: Database) -> None:
+    database.use()
+    database.run("ALTER TABLE bergline_audit DROP COLUMN conflict", "DELETE FROM bergline_layout WHERE version = 4")
+    database.run(
+        "INSERT INTO bergline_audit (catalog_name, at_ms, principal, operation, resource) "
+        "VALUES ('lake', 1, 'a', 'b', 'c')"
+    )
+    store = database.open_store()
+    assert not store.database.has_audit_log()
+    store.create(ORDERS, "a")
+    assert store.database.has_audit_log()
+    (entry,) = Records(store.database, "lake").newest_audit(9, conflicts=True)
+    assert (entry.principal, entry.conflict) == ("a", None)
 
 
 def test_migration_that_fails_changes_nothing_and_is_made_later(

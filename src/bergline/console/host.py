@@ -1,0 +1,35 @@
+"""What the console runs in: `bergline serve`, or `bergline ui` over any lake."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from bergline.catalog.identifiers import TableName
+from bergline.lake.lake import Lake
+
+Done = TypeVar("Done")
+
+
+class Host(Protocol):
+    """The lake, who may come in, and how changes are made; called from threads."""
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that is shown."""
+        ...
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether callers sign in."""
+        ...
+
+    def check_origin(self, headers: Mapping[str, str]) -> None:
+        """RefusedError for a request that a page of another site may have sent."""
+        ...
+
+    def caller(self, token: str | None) -> str:
+        """The principal with this token; AuthenticationError if nobody may come in with it."""
+        ...
+
+    def change(self, caller: str, action: str, table: TableName, act: Callable[[], Done]) -> Done:
+        """Make a change to a table, recorded as that of the caller where there is an audit log."""
+        ...

@@ -1,0 +1,82 @@
+"""The audit log: who changed what with which program, who won a conflict and who lost."""
+
+import re
+from typing import Any
+
+from bergline.arguments import shown
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
+from bergline.console.links import name_text, parse_name
+from bergline.console.page import Page, PageQuery, Source
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.lake.lake import Lake
+
+DEFAULT_ENTRIES, MOST_ENTRIES = 100, 1000
+
+
+def audit_page(source: Source, query: PageQuery) -> Page:
+    """Changes made through a server, newest first: all, of one table or of one principal."""
+    name = parse_name(query["name"]) if query.get("name") else None
+    who = query.get("who", "").strip() or None
+    values: dict[str, Any] = {
+        "table": None if name is None else str(name),
+        "who": who,
+        "limit": _limit(query.get("limit")),
+        "entries": [],
+        "more": False,
+        "problem": None,
+    }
+    try:
+        found = _records(source.lake).newest_audit(
+            values["limit"] + 1, resources=() if name is None else _resources(name), principal=who, conflicts=True
+        )
+    except BerglineError as error:
+        values["problem"] = {"message": str(error), "hints": list(error.hints)}
+    else:
+        values["entries"] = [_row(entry) for entry in found[: values["limit"]]]
+        values["more"] = len(found) > values["limit"]
+    return Page("Audit" if name is None else f"Audit of {name}", "audit.html", values)
+
+
+def _records(lake: Lake) -> Records:
+    """The records of the lake's database, which is left as it is."""
+    try:
+        store = sql_store_of(lake.catalog)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            "this catalog has no audit log: `bergline serve` keeps one in SQLite or PostgreSQL",
+            hints=["every snapshot says which program made it: look at the table's graph"],
+        ) from error
+    if not store.database.has_audit_log():
+        raise UnsupportedError("there is no audit log yet: `bergline serve` keeps one from its first start on")
+    return Records(store.database, store.catalog_name)
+
+
+def _limit(text: str | None) -> int:
+    if not text:
+        return DEFAULT_ENTRIES
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MOST_ENTRIES:
+        raise InvalidInputError(f"expected a limit from 1 to {MOST_ENTRIES}, found {shown(text)}")
+    return int(text)
+
+
+def _resources(name: TableName) -> tuple[str, ...]:
+    """A table or view as the server records it."""
+    return tuple(f"{kind}/{'.'.join(name.namespace)}/{name.name}" for kind in ("table", "view"))
+
+
+def _row(entry: AuditEntry) -> dict[str, Any]:
+    kind, _, rest = entry.resource.partition("/")
+    namespace, slash, table = rest.partition("/")
+    name = name_text(TableName(tuple(namespace.split(".")), table)) if kind == "table" and slash else None
+    return {
+        "at_ms": entry.at_ms,
+        "who": entry.principal,
+        "operation": entry.operation,
+        "resource": rest.replace("/", ".") if slash else rest,
+        "kind": kind,
+        "table": name,
+        "agent": entry.agent,
+        "metadata_location": entry.metadata_location,
+        "conflict": entry.conflict,
+    }

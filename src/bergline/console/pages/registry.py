@@ -1,0 +1,38 @@
+"""All pages that only show, by their paths."""
+
+import msgspec
+
+from bergline.console.page import PageHandler
+from bergline.console.pages.action_list import actions_page
+from bergline.console.pages.audit import audit_page
+from bergline.console.pages.difference import difference_page
+from bergline.console.pages.files import files_page
+from bergline.console.pages.lake import lake_page
+from bergline.console.pages.properties import properties_page
+from bergline.console.pages.retention import retention_page
+from bergline.console.pages.rows import rows_page
+from bergline.console.pages.schema import schema_page
+from bergline.console.pages.snapshot import snapshot_page
+from bergline.console.pages.table import table_page
+
+
+class PageEntry(msgspec.Struct, frozen=True):
+    """A page, and its tab where it is one of a table's."""
+
+    handler: PageHandler
+    tab: str | None = None
+
+
+PAGES: dict[str, PageEntry] = {
+    "": PageEntry(lake_page),
+    "table": PageEntry(table_page, "Table"),
+    "table/rows": PageEntry(rows_page, "Rows"),
+    "table/schema": PageEntry(schema_page, "Schema"),
+    "table/files": PageEntry(files_page, "Files"),
+    "table/difference": PageEntry(difference_page, "Difference"),
+    "table/retention": PageEntry(retention_page, "Retention"),
+    "table/properties": PageEntry(properties_page, "Properties"),
+    "table/snapshot": PageEntry(snapshot_page),
+    "table/actions": PageEntry(actions_page, "Actions"),
+    "audit": PageEntry(audit_page),
+}

@@ -1,0 +1,283 @@
+"""The console as an ASGI application: pages and their `.json` twins, sign-in, and actions."""
+
+import logging
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from bergline.catalog.rest.protocol.errors import row_of
+from bergline.console.actions.form import Answers
+from bergline.console.actions.registry import ACTIONS
+from bergline.console.actions.review import ConsoleAction
+from bergline.console.host import Host
+from bergline.console.links import link
+from bergline.console.page import Page, Source, asked_table
+from bergline.console.pages.actions import done_page, form_page, review_page
+from bergline.console.pages.registry import PAGES
+from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
+from bergline.console.web.sign_in import SignIn, is_cookie_text
+from bergline.console.web.threads import PageThreads
+from bergline.console.web.visit import (
+    JSON_TYPE,
+    Reply,
+    Visit,
+    is_our_address,
+    read_visit,
+    redirect,
+    twin_of,
+)
+from bergline.errors import (
+    AlreadyExistsError,
+    AuthenticationError,
+    BerglineError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+)
+from bergline.table.table import Table
+
+_LOG = logging.getLogger("bergline.console")
+_STATIC = Path(__file__).parents[1] / "static"
+_TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+_ACTIONS = "table/actions/"
+_TABLE = "table"
+_REVIEW_LASTS_MS = 3_600_000
+_TITLES = {
+    400: "That cannot be done as written",
+    401: "Sign in",
+    403: "Refused",
+    404: "Not found",
+    405: "Not allowed",
+    409: "Conflict",
+    503: "Not now",
+}
+_FAILED = 500
+_NOTHING_DONE = (InvalidInputError, ConflictError, AlreadyExistsError, NotFoundError, RefusedError)
+"""What certainly changed nothing: the action is reviewed again."""
+
+
+class Console:
+    """Routes visits to pages and actions; every page is made in a thread."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._renderer = Renderer()
+        self._threads = PageThreads()
+        self._files = {
+            f"static/{path.name}": Reply(
+                200, path.read_bytes(), _TYPES[path.suffix], (("cache-control", "max-age=300"),)
+            )
+            for path in _STATIC.iterdir()
+            if path.suffix in _TYPES
+        }
+
+    def has(self, path: str) -> bool:
+        """Whether a path, with its first slash, is one of the console's."""
+        inside = path.removeprefix("/")
+        return inside.removesuffix(".json") in {"", "lake", "sign-in", "sign-out", _TABLE, *PAGES} or inside.startswith(
+            ("table/", "static/")
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The entry point of ASGI."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self.respond(scope, receive, send)
+
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Respond to a request; the status."""
+        reply = await self._reply(scope, receive)
+        body = b"" if scope["method"] == "HEAD" else reply.body
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.encoded_headers()})
+        await send({"type": "http.response.body", "body": body})
+        return reply.status
+
+    def close(self) -> None:
+        """Finish the pages that are being made, and take no more visits."""
+        self._threads.close()
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                self.close()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
+    async def _reply(self, scope: Scope, receive: Receive) -> Reply:
+        visit = Visit(scope["method"], "", {}, {}, {})
+        try:
+            visit = await read_visit(scope, receive)
+            self._host.check_origin(visit.headers)
+            if visit.is_read and visit.path in self._files:
+                return self._files[visit.path]
+            return await self._threads.run(partial(self._answer, visit))
+        except BerglineError as error:
+            return self._error(visit, error)
+        except TimeoutError:
+            if visit.is_read:
+                return self._error_page(visit, 503, "the page took too long", ["try again"])
+            return self._error_page(
+                visit, 504, "the change took too long, and may still happen", ["look what became of it"]
+            )
+
+    def _answer(self, visit: Visit) -> Reply:
+        """The response to a visit, made in a thread."""
+        try:
+            return self._route(visit)
+        except BerglineError as error:
+            return self._error(visit, error)
+        except Exception:  # noqa: BLE001  (a bug of ours: the visitor gets a page all the same)
+            _LOG.exception("%s failed", visit.path)
+            return self._error_page(visit, _FAILED, "the console failed; the log of the server says why", [])
+
+    def _route(self, visit: Visit) -> Reply:
+        sign_in = SignIn(visit)
+        if not visit.is_read:
+            if visit.method != "POST":
+                return self._wrong_method(visit, "GET, HEAD, POST")
+            sign_in.check_form()
+        if visit.path == "sign-in":
+            return self._sign_in(visit, sign_in)
+        if visit.path == "sign-out":
+            return self._wrong_method(visit, "POST") if visit.is_read else redirect("/", *sign_in.sign_out_headers())
+        try:
+            caller = self._host.caller(sign_in.token)
+        except AuthenticationError:
+            if visit.wants_json or not visit.is_read:
+                raise
+            return redirect(link("sign-in", next=visit.address))
+        source = Source(self._host.lake, time.time_ns() // 1_000_000, caller, may_change=True)
+        if visit.path.startswith(_ACTIONS) and not visit.wants_json:
+            return self._action(visit, sign_in, source)
+        entry = PAGES.get(visit.path)
+        if entry is None:
+            raise NotFoundError(f"no page at `/{visit.path[:200]}`", kind="page", name=visit.path[:200], known=PAGES)
+        if not visit.is_read:
+            return self._wrong_method(visit, "GET, HEAD")
+        return self._page(visit, sign_in, source, entry.handler(source, visit.query))
+
+    def _sign_in(self, visit: Visit, sign_in: SignIn) -> Reply:
+        """The form for a token, or the token from it."""
+        fields = visit.query if visit.is_read else visit.form
+        after = fields.get("next", "/")
+        after = after if is_our_address(after) else "/"
+        if not self._host.needs_token:
+            return redirect(after)
+        problem, status = None, 200
+        if not visit.is_read:
+            token = visit.form.get("token", "").strip()
+            try:
+                self._host.caller(token if is_cookie_text(token) else None)
+            except AuthenticationError as error:
+                problem, status = str(error), 401
+            else:
+                return redirect(after, sign_in.token_header(token))
+        page = Page("Sign in", "sign_in.html", {"message": problem, "next": after})
+        return self._html(visit, sign_in, page, status=status)
+
+    def _action(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+        """The form of an action, its review, or what was done."""
+        action = ACTIONS.get(visit.path.removeprefix(_ACTIONS))
+        if action is None:
+            raise NotFoundError(f"no action at `/{visit.path[:200]}`", kind="page", name=visit.path[:200])
+        fields = visit.query if visit.is_read else visit.form
+        table = source.lake.load_table(asked_table(fields))
+        if visit.is_read:
+            return self._page(visit, sign_in, source, form_page(table, action, fields))
+        return self._act(visit, sign_in, source, table, action)
+
+    def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Reply:
+        answers = Answers(action.fields, visit.form)
+        confirmed = visit.form.get("confirm")
+        moment_ms = _moment(visit.form.get("moment", ""), source.now_ms)
+
+        def done() -> Page | None:
+            """What was done; None if the table is not as it was reviewed."""
+            fresh = source.lake.load_table(table.name)
+            again = action.review(fresh, answers, moment_ms)
+            if again.fingerprint != confirmed or again.nothing_to_do:
+                return None
+            return done_page(fresh, action, again, again.do())
+
+        stale: str | None = None
+        if confirmed:
+            stale = "the table changed since you reviewed this"
+            try:
+                page = self._host.change(source.caller, action.key, table.name, done)
+            except _NOTHING_DONE as error:
+                stale = str(error)
+            else:
+                if page is not None:
+                    return self._page(visit, sign_in, source, page)
+        try:
+            fresh = source.lake.load_table(table.name)
+            review = action.review(fresh, answers, source.now_ms)
+        except BerglineError as error:
+            status = min(row_of(error).status, _FAILED)
+            return self._page(visit, sign_in, source, form_page(table, action, visit.form, error), status)
+        page = review_page(fresh, action, answers, review, stale=stale)
+        return self._page(visit, sign_in, source, page, 409 if stale else 200)
+
+    def _page(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Reply:
+        """A page, or its twin."""
+        if visit.wants_json:
+            return Reply(status, json_bytes(page.values), JSON_TYPE)
+        return self._html(visit, sign_in, page, source, status)
+
+    def _html(
+        self, visit: Visit, sign_in: SignIn, page: Page, source: Source | None = None, status: int = 200
+    ) -> Reply:
+        frame = Frame(
+            self._host.lake.name,
+            visit.path,
+            "" if source is None else source.caller,
+            signed_in=source is not None and self._host.needs_token,
+            may_change=source is not None and source.may_change,
+            csrf=sign_in.csrf,
+            tabs=() if source is None else _tabs(visit),
+            twin=_twin(visit) if visit.path in PAGES and status == 200 else None,  # noqa: PLR2004
+            now_ms=time.time_ns() // 1_000_000,
+        )
+        return Reply(status, self._renderer.html(page, frame).encode(errors="replace"), headers=sign_in.nonce_header())
+
+    def _error(self, visit: Visit, error: BerglineError) -> Reply:
+        status = 401 if isinstance(error, AuthenticationError) else row_of(error).status
+        return self._error_page(visit, status, str(error), list(error.hints))
+
+    def _error_page(self, visit: Visit, status: int, message: str, hints: list[str]) -> Reply:
+        values: dict[str, Any] = {"status": status, "message": message, "hints": hints}
+        if visit.wants_json:
+            return Reply(status, json_bytes({"error": values}), JSON_TYPE)
+        title = _TITLES.get(status, _TITLES[400] if status < _FAILED else "Something went wrong")
+        return self._html(visit, SignIn(visit), Page(title, "error.html", values), status=status)
+
+    def _wrong_method(self, visit: Visit, allowed: str) -> Reply:
+        reply = self._error_page(visit, 405, f"expected one of {allowed}, found {visit.method[:20]}", [])
+        return Reply(reply.status, reply.body, reply.content_type, (*reply.headers, ("allow", allowed)))
+
+
+def _tabs(visit: Visit) -> tuple[Tab, ...]:
+    """The pages of the table that a visit is about."""
+    name = (visit.query if visit.is_read else visit.form).get("name")
+    if not name or not f"{visit.path}/".startswith("table/"):
+        return ()
+    near = "table/actions" if visit.path.startswith(_ACTIONS) else visit.path
+    tabs = [Tab(entry.tab, link(path, name), path == near) for path, entry in PAGES.items() if entry.tab]
+    return (*tabs, Tab("Audit", link("audit", name), False))
+
+
+def _twin(visit: Visit) -> str:
+    return link(twin_of(visit.path), **visit.query)
+
+
+def _moment(text: str, now_ms: int) -> int:
+    """The moment of a review that is being confirmed; now, if it is none or too old."""
+    moment = int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else now_ms  # noqa: PLR2004
+    return moment if now_ms - _REVIEW_LASTS_MS <= moment <= now_ms else now_ms

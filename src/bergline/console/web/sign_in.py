@@ -1,0 +1,82 @@
+"""Who a browser is: the token in a cookie that scripts cannot read, and the secret that our own forms carry.
+
+The cookies have the server's port in their names, for browsers send those of one port to all.
+"""
+
+import hashlib
+import hmac
+import secrets
+
+from bergline.console.web.visit import Visit
+from bergline.errors import RefusedError
+
+_NONCE_BYTES = 18
+_MAX_AGE_S = 30 * 86_400
+_LONGEST_TOKEN = 4096
+
+
+class SignIn:
+    """The cookies of one visit."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        port = visit.headers.get("host", "").rpartition(":")[2]
+        suffix = port if port.isdecimal() else "default"
+        self._token_cookie, self._nonce_cookie = f"bergline-token-{suffix}", f"bergline-form-{suffix}"
+        known = visit.cookies.get(self._nonce_cookie, "")
+        self.is_new = not known
+        self._nonce = known or secrets.token_urlsafe(_NONCE_BYTES)
+
+    @property
+    def token(self) -> str | None:
+        """The token: of the cookie, or for programs that of the Authorization header."""
+        scheme, _, given = self._visit.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and given.strip():
+            return given.strip()
+        return self._visit.cookies.get(self._token_cookie) or None
+
+    @property
+    def csrf(self) -> str:
+        """What forms of this browser carry; others can neither read nor compute it."""
+        who = self._visit.cookies.get(self._token_cookie, "")
+        return hmac.new(self._nonce.encode(), who.encode(), hashlib.sha256).hexdigest()
+
+    def check_form(self) -> None:
+        """RefusedError unless the form is one of ours, in this browser."""
+        origin = self._visit.headers.get("origin")
+        site = self._visit.headers.get("sec-fetch-site", "same-origin")
+        if origin is not None and origin.partition("://")[2] != self._visit.headers.get("host", ""):
+            raise _refused("it came from another site")
+        if site not in {"same-origin", "none"}:
+            raise _refused("it came from another site")
+        given = self._visit.form.get("csrf", "").encode()
+        if self.is_new or not hmac.compare_digest(given, self.csrf.encode()):
+            raise _refused("it does not belong to this browser, or is from before signing in")
+
+    def nonce_header(self) -> tuple[tuple[str, str], ...]:
+        """Sets the secret of forms in a browser that has none yet."""
+        return (("set-cookie", self._cookie(self._nonce_cookie, self._nonce)),) if self.is_new else ()
+
+    def token_header(self, token: str) -> tuple[str, str]:
+        """Sets the token."""
+        return "set-cookie", self._cookie(self._token_cookie, token, _MAX_AGE_S)
+
+    def sign_out_headers(self) -> tuple[tuple[str, str], ...]:
+        """Removes token and secret."""
+        return tuple(("set-cookie", self._cookie(name, "", 0)) for name in (self._token_cookie, self._nonce_cookie))
+
+    def _cookie(self, name: str, value: str, max_age: int | None = None) -> str:
+        parts = [f"{name}={value}", "Path=/", "HttpOnly", "SameSite=Strict"]
+        parts += ["Secure"] if self._visit.is_secure else []
+        parts += [] if max_age is None else [f"Max-Age={max_age}"]
+        return "; ".join(parts)
+
+
+def is_cookie_text(token: str) -> bool:
+    """Whether a cookie can hold a token as it is; ours are of letters, digits, `_` and `-`."""
+    allowed = set("!#$%&'()*+-./:<=>?@[]^_`{|}~")
+    return len(token) <= _LONGEST_TOKEN and all(c.isascii() and (c.isalnum() or c in allowed) for c in token)
+
+
+def _refused(why: str) -> RefusedError:
+    return RefusedError(f"the form was not accepted: {why}", hints=["open the page again, and send its form"])

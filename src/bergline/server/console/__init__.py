@@ -1,0 +1,1 @@
+"""The console in its two homes: `bergline serve`, and `bergline ui` over any lake."""

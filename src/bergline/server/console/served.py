@@ -1,0 +1,85 @@
+"""The console of `bergline serve`: callers come in with the API's tokens, and changes go the API's way."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
+from bergline.catalog.sql.records import AuditEntry
+from bergline.errors import AuthenticationError, ConflictError, UnavailableError
+from bergline.lake.lake import Lake
+from bergline.server.access.cross_origin import check_cross_origin
+from bergline.server.commits.locks import Release
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.errors import RequestRefused
+
+_Done = TypeVar("_Done")
+_MAX_CONFLICT = 2000
+
+
+class ServedLake:
+    """The lake of a server, as a host of the console."""
+
+    def __init__(self, context: ServerContext, *, any_host: bool = False) -> None:
+        self._context = context
+        self._any_host = any_host
+        self._lake = Lake(context.catalog, context.settings.name)
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that is served."""
+        return self._lake
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether the API needs one."""
+        return self._context.authenticator.has_tokens
+
+    def check_origin(self, headers: Mapping[str, str]) -> None:
+        """As the API does where it needs no token."""
+        if not self.needs_token:
+            check_cross_origin(headers, any_host=self._any_host)
+
+    def caller(self, token: str | None) -> str:
+        """The principal, as the API names it."""
+        header = None if token is None else f"Bearer {token}"
+        try:
+            return self._context.authenticator.cached(header) or self._context.authenticator.check(header)
+        except RequestRefused as refusal:
+            raise AuthenticationError(str(refusal)) from refusal
+
+    def change(self, caller: str, action: str, table: TableName, act: Callable[[], _Done]) -> _Done:
+        """Commit when it is the table's turn, with an audit row in the transaction of the change."""
+        records, agent = self._context.records, f"bergline console: {action}"
+        resource = f"table/{'.'.join(table.namespace)}/{table.name}"
+
+        def note(connection: sa.Connection, changed: tuple[tuple[TableName, str | None], ...]) -> None:
+            for _, location in changed:
+                entry = AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, location)
+                records.add_audit(connection, entry)
+
+        release = asyncio.run(self._turn(table))
+        try:
+            with records.database.noting(note):
+                return act()
+        except ConflictError as error:
+            lost = str(error)[:_MAX_CONFLICT]
+            records.add_conflict(AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, conflict=lost))
+            raise
+        finally:
+            release()
+
+    async def _turn(self, table: TableName) -> Release:
+        try:
+            async with asyncio.timeout(self._context.settings.request_timeout_s / 2):
+                return await self._context.locks.take([table])
+        except (TimeoutError, RequestRefused) as error:
+            raise UnavailableError(f"other commits to `{table}` take long: nothing was changed, try again") from error
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

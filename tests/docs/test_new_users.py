@@ -1,0 +1,69 @@
+"""The pages for newcomers: their examples run, in the engines that they show."""
+
+from pathlib import Path
+
+import pytest
+from bergline_server import BerglineServer
+from doc_examples import code_blocks, output_of_example, statements
+from peers import duckdb_connection
+from pyspark.sql import SparkSession
+
+from bergline import Lake
+
+
+@pytest.mark.server
+def test_first_table_in_five_minutes_and_a_second_engine_that_reads_it(tmp_path: Path) -> None:
+    printed = output_of_example("guides/first-steps.md", tmp_path).splitlines()
+    assert printed[0] == "2 3 1"
+    assert "`staging` against `main`" in printed[1]
+    assert printed[-2:] == ["[1, 3]", "[1, 2, 3]"]
+    with BerglineServer(tmp_path / "first") as server:
+        assert in_duckdb("guides/first-steps.md", server) == [("eu", 15.0)]
+
+
+@pytest.mark.server
+def test_duckdb_creates_writes_and_reads_as_the_page_says(tmp_path: Path) -> None:
+    with BerglineServer(tmp_path) as server:
+        assert in_duckdb("guides/other-engines.md", server) == [("eu", 1), ("us", 1)]
+
+
+def in_duckdb(name: str, server: BerglineServer) -> list[tuple[object, ...]]:
+    """What the last statement of a page's first block of SQL returns in DuckDB."""
+    with duckdb_connection() as connection:
+        for statement in statements(code_blocks(name, "sql")[0]):
+            found = connection.execute(statement.replace("http://127.0.0.1:8181", server.uri))
+        return found.fetchall()
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("engine", ["Trino", "Flink"])
+def test_lines_of_the_page_are_those_that_the_server_prints(engine: str, tmp_path: Path) -> None:
+    (trino,), (_, flink) = (code_blocks("guides/other-engines.md", language) for language in ("text", "sql"))
+    with BerglineServer(tmp_path) as server:
+        printed = server.connection_examples[engine].replace(server.uri, "http://127.0.0.1:8181")
+    shown = {"Trino": trino, "Flink": flink}[engine]
+    assert {line.strip() for line in printed.splitlines()} - {"fs.hadoop.enabled=true"} <= set(shown.splitlines())
+
+
+def test_those_who_come_from_pyiceberg_go_on_with_their_tables(tmp_path: Path) -> None:
+    assert output_of_example("guides/from-pyiceberg.md", tmp_path) == "[1, 2, 3]\n"
+
+
+def test_a_table_of_another_catalog_is_registered(tmp_path: Path) -> None:
+    assert output_of_example("guides/from-official-runtime.md", tmp_path) == "1\n"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["from-official-runtime", "from-delta"])
+def test_statements_for_those_who_come_run_on_spark(name: str, spark: SparkSession, lake: Lake) -> None:
+    lake.create_namespace("db", if_not_exists=True)
+    (example,) = code_blocks(f"guides/{name}.md", "sql")
+    results = [spark.sql(statement).collect() for statement in statements(example)]
+    if name == "from-delta":
+        assert [results[4], results[-1]] == [[(2,)], [(2,)]]
+    else:
+        assert results[-2] == [(3,)]
+
+
+def test_a_lake_is_restored_and_brought_forward(tmp_path: Path) -> None:
+    assert output_of_example("guides/production.md", tmp_path).split() == ["1", "1", "2"]

@@ -1,0 +1,114 @@
+"""The console of a server: the API's tokens, the API's audit log, the API's order of commits."""
+
+import re
+from urllib.parse import urlencode
+
+import pyarrow as pa
+import pytest
+from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
+
+from bergline.errors import AuthenticationError, ConflictError, RefusedError
+from bergline.lake.lake import Lake
+from bergline.server.console.served import ServedLake
+from bergline.server.handlers.context import ServerContext
+
+LOCAL = {"host": "localhost:8181"}
+
+
+@pytest.fixture
+def served(context: ServerContext) -> ServerContext:
+    lake = Lake(context.catalog, "lake")
+    lake.create_namespace("db")
+    lake.create_table("db.orders", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    return context
+
+
+def hidden(page: AsgiResponse, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"'.encode(), page.body)
+    assert found, page
+    return found[1].decode()
+
+
+def test_action_is_in_the_audit_log_with_who_did_it(served: ServerContext) -> None:
+    with AsgiClient(served) as client:
+        path = "/table/actions/create-tag"
+        form = client("GET", path, query={"name": "db.orders"}, headers=LOCAL)
+        headers = LOCAL | {"cookie": form.headers["set-cookie"].partition(";")[0]}
+        answers = {"csrf": hidden(form, "csrf"), "name": "db.orders", "new": "v1"}
+        review = client("POST", path, urlencode(answers).encode(), headers=headers)
+        assert review.status == 200
+        assert served.records.audit() == []
+        answers |= {"confirm": hidden(review, "confirm"), "moment": hidden(review, "moment")}
+        assert client("POST", path, urlencode(answers).encode(), headers=headers).status == 200
+    (entry,) = served.records.audit()
+    assert (entry.principal, entry.operation, entry.resource) == ("anonymous", "commit_table", "table/db/orders")
+    assert entry.agent == "bergline console: create-tag"
+    assert entry.metadata_location == served.catalog.pointer(Lake(served.catalog, "x").load_table("db.orders").name)
+
+
+def test_api_and_console_share_the_address(served: ServerContext) -> None:
+    with AsgiClient(served) as client:
+        assert client("GET", "/v1/namespaces").json["namespaces"] == [["db"]]
+        assert client("GET", "/health").status == 200
+        assert client("GET", "/nothing").error == (404, "NotFoundException")
+        page = client("GET", "/nothing", headers=LOCAL | {"accept": "text/html"})
+        assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert client("GET", "/x/v1/config", headers=LOCAL | {"accept": "text/html"}).json["error"]["code"] == 404
+        assert client("GET", "/table/rows", query={"name": "db.orders"}, headers=LOCAL).status == 200
+        assert b'operation="console"' in client("GET", "/metrics").body
+
+
+def test_console_forbids_what_the_api_forbids(served: ServerContext, guarded: ServerContext) -> None:
+    with AsgiClient(guarded) as client:
+        query = {"name": "db.orders"}
+        assert client("GET", "/table/rows", query=query, headers=LOCAL).status == 303
+        assert client("GET", "/table/rows.json", query=query, headers=LOCAL).status == 401
+        assert client("GET", "/table/rows.json", query=query, headers=LOCAL | bearer("bl_old")).status == 401
+        assert client("GET", "/table/rows.json", query=query, headers=LOCAL | bearer(TOKEN)).status == 200
+
+
+def test_expired_token_is_no_token(guarded: ServerContext) -> None:
+    host = ServedLake(guarded)
+    assert host.needs_token
+    assert host.caller(TOKEN) == "ann"
+    for wrong in (None, "bl_old", "bl_other"):
+        with pytest.raises(AuthenticationError):
+            host.caller(wrong)
+
+
+def test_open_server_answers_no_page_of_another_site_and_no_rebound_name(served: ServerContext) -> None:
+    with AsgiClient(served) as client:
+        for headers in ({"host": "evil.example"}, LOCAL | {"origin": "http://evil.example"}):
+            assert client("GET", "/audit", headers=headers).status == 403
+    with pytest.raises(RefusedError):
+        ServedLake(served).check_origin({"host": "evil.example"})
+    ServedLake(served, any_host=True).check_origin({"host": "lake.example"})
+
+
+def test_lost_conflict_is_recorded_and_the_lock_is_free_again(served: ServerContext) -> None:
+    host = ServedLake(served)
+    name = host.lake.load_table("db.orders").name
+
+    def lose() -> None:
+        raise ConflictError("`main` moved")
+
+    for _ in range(2):
+        with pytest.raises(ConflictError):
+            host.change("ann", "merge", name, lose)
+    assert served.records.audit() == []
+    found = served.records.newest_audit(9, conflicts=True)
+    assert [(e.principal, e.conflict) for e in found] == [("ann", "`main` moved")] * 2
+
+
+def test_conflict_that_a_client_of_the_api_loses_is_recorded(served: ServerContext) -> None:
+    with AsgiClient(served) as client:
+        wrong = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7}]
+        update = {"action": "set-properties", "updates": {"a": "b"}}
+        agent = {"user-agent": "Trino/480"}
+        assert client.commit(update, requirements=wrong, headers=agent).status == 409
+        key = {"Idempotency-Key": "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"}
+        for _ in range(2):  # the second time is the same request
+            assert client.commit(update, requirements=wrong, headers=agent | key).status == 409
+        found = served.records.newest_audit(9, conflicts=True)
+        assert [(e.resource, e.agent) for e in found] == [("table/db/orders", "Trino/480")] * 2
+        assert all(e.conflict and "main" in e.conflict for e in found)
