@@ -59,6 +59,11 @@ class PlannedFiles(Sequence[PlannedFile]):
         return [path for group in self._groups for path in group.frame["file_path"].to_list()]
 
     @property
+    def sizes(self) -> list[int]:
+        """The sizes of the files in bytes."""
+        return [size for group in self._groups for size in group.frame["file_size_in_bytes"].to_list()]
+
+    @property
     def without_metrics(self) -> "PlannedFiles":
         """The same files without metrics, which take most of the memory."""
         return PlannedFiles([g.without_metrics for g in self._groups])
@@ -120,6 +125,11 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
+
+
+def sizes_of(files: Sequence[PlannedFile]) -> list[int]:
+    """The sizes of files in bytes, without creating their objects."""
+    return files.sizes if isinstance(files, PlannedFiles) else [planned.file.file_size_in_bytes for planned in files]
 
 
 def paths_of(files: Sequence[PlannedFile]) -> list[str]:

@@ -1,6 +1,7 @@
 """Opening Parquet files and reading them by row group; FormatError names a malformed file."""
 
 import contextlib
+import io as python_io
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -27,9 +28,26 @@ def open_parquet(io: FileIO, path: str) -> Iterator[pq.ParquetFile]:
 @contextlib.contextmanager
 def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
     """Open a file and its stream for the duration of the context."""
-    with format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
+    with format_errors(path), io.open_input(path) as stream, arrow_input(stream) as source, _opened(source) as file:
         _check_rows(file.metadata)
         yield file, stream
+
+
+@contextlib.contextmanager
+def arrow_input(stream: BinaryIO) -> Iterator[BinaryIO | pa.NativeFile]:
+    """What Arrow is to read an open stream by: a local file it opens once more itself.
+
+    Its threads may still read when the process ends, and would abort it if they called into Python then.
+    """
+    opened = None
+    if isinstance(stream, python_io.BufferedReader) and isinstance(stream.name, str):
+        with contextlib.suppress(OSError, UnicodeError):  # the stream reads whatever the file's name is now
+            opened = pa.OSFile(stream.name)
+    if opened is None:
+        yield stream
+        return
+    with opened:
+        yield opened
 
 
 def row_group_batches(
@@ -46,10 +64,10 @@ def row_group_batches(
         start += rows
 
 
-def _opened(stream: BinaryIO) -> pq.ParquetFile:
+def _opened(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     # INT96 in nanoseconds would overflow in the year 2262
     return pq.ParquetFile(
-        stream,
+        source,
         coerce_int96_timestamp_unit="us",
         thrift_string_size_limit=_MAX_SCHEMA_TEXT,
         page_checksum_verification=True,

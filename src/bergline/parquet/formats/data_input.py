@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.open_input import format_errors, open_with_stream, row_group_batches
+from bergline.parquet.file.open_input import arrow_input, format_errors, open_with_stream, row_group_batches
 from bergline.parquet.formats.avro import AvroInput
 from bergline.parquet.formats.orc import OrcInput
 from bergline.scan.plan import check_readable
@@ -72,8 +72,8 @@ def open_data_file(io: FileIO, file: DataFile) -> Iterator[DataInput]:
     path = file.file_path
     match file.file_format.upper():
         case "ORC":
-            with format_errors(path, "an ORC"), io.open_input(path) as stream:
-                yield OrcInput(stream)
+            with format_errors(path, "an ORC"), io.open_input(path) as stream, arrow_input(stream) as source:
+                yield OrcInput(source)
         case "AVRO":
             with format_errors(path, "an Avro"), io.open_input(path) as stream:
                 yield AvroInput(stream, path)

@@ -24,8 +24,8 @@ _TOO_FAR = "out of range for nanosecond resolution"
 class OrcInput:
     """An open ORC file."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._file = orc.ORCFile(stream)
+    def __init__(self, source: BinaryIO | pa.NativeFile) -> None:
+        self._file = orc.ORCFile(source)
         self.group_rows = _checked_stripes(self._file.reader.serialized_file_tail())
         """How many rows each stripe has."""
         self._names = self._file.schema.names

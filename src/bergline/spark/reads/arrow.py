@@ -78,7 +78,9 @@ def _read(
         return _in_spark(parts, read_part, schema, io)
 
     blobs = [pickle.dumps(task) for task in tasks]
-    return task_frame(backend, blobs, location, len(blobs)).mapInArrow(read_batches, read_schema(schema))
+    rows, columns = sum(planned.file.record_count for planned in files), read_schema(schema)
+    work = backend.with_estimate(task_frame(backend, blobs, location, len(blobs)), rows, columns)
+    return work.mapInArrow(read_batches, columns)
 
 
 def _in_spark(

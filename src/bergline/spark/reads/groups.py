@@ -34,7 +34,7 @@ from bergline.format.types.types import (
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, columns_to_read
-from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of
+from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of, sizes_of
 from bergline.spark.reads.native_columns import (
     KNOWS_NEW_ANNOTATIONS,
     NativeColumn,
@@ -81,6 +81,11 @@ class ReadGroup(msgspec.Struct, frozen=True):
     def paths(self) -> list[str]:
         """Where the files are."""
         return paths_of(self.files)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many bytes they have."""
+        return sizes_of(self.files)
 
 
 Find = Callable[[Sequence[str]], Mapping[str, int]]

@@ -3,6 +3,7 @@
 What it does must not depend on the session's settings: they are looked at when a frame is run, not when it is made.
 """
 
+import re
 import zlib
 from collections.abc import Sequence
 from urllib.parse import quote, unquote
@@ -83,7 +84,7 @@ def _open(plan: ScanPlan, group: ReadGroup, backend: SparkBackend) -> DataFrame:
     types = T.StructType([T.StructField(f.name, spark_type(f.type, f.name)) for f in stored])
     reader = backend.spark.read.schema(types).options(**_OPTIONS)
     try:
-        rows = backend.load_files(reader, [spark_location(path) for path in paths])
+        rows = backend.load_files(reader, [spark_location(path) for path in paths], group.sizes)
     except AnalysisException as error:
         for path in paths:
             if path.rsplit("/", 1)[-1] in str(error) and error.getCondition() == "PATH_NOT_FOUND":
@@ -181,10 +182,13 @@ def _column(field: NestedField) -> Column:
 
 
 _LEGAL = "/!$&'()*+,-.:;=@_~"
+_SPELLED_ALIKE = re.compile(r"(?:file://|s3a://[a-z0-9.-]+)(?:/[A-Za-z0-9=%+_-][A-Za-z0-9=%+_.-]*)+")
 
 
 def spark_location(location: str) -> str:
     """Where Spark finds a file: S3 through its S3A connector, whatever the metadata calls it."""
+    if _SPELLED_ALIKE.fullmatch(location):
+        return location
     if scheme_of(location) == "file":
         return f"file://{local_path(location)}"
     _, bucket, key = object_location(location)

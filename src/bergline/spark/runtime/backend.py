@@ -268,12 +268,16 @@ class SparkBackend(Protocol):
         """No columns and no rows, without a Spark job to find that out."""
         ...
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-        """The rows of Parquet files; paths are without line breaks."""
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
+        """The rows of Parquet files of known sizes; paths are without line breaks."""
         ...
 
     def count_files(self, rows: DataFrame) -> int | None:
         """How many files Spark found for what `load_files` gave; None if it looks when the frame is run."""
+        ...
+
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        """Work for tasks; Spark's optimizer is told what rows they will give, and how many, where somebody can."""
         ...
 
     def s3a_refusal(self) -> str | None:

@@ -234,6 +234,6 @@ def test_a_use_of_a_table_takes_few_calls(
         count(text)
         for text in ("SELECT 1", "SELECT id FROM db.t LIMIT 1", "SELECT t.id FROM db.t JOIN db.u ON t.id = u.id")
     )
-    assert one <= 80, one
-    assert two - one <= 35, (one, two)
-    assert none <= 12, none
+    assert one <= 20, one
+    assert two - one <= 8, (one, two)
+    assert none <= 6, none

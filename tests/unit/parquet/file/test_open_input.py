@@ -1,15 +1,18 @@
 """Parquet files opened for reading."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergline.errors import FormatError, NotFoundError
+from bergline.errors import FormatError, NotFoundError, RefusedError
+from bergline.io.fenced import FencedFileIO
+from bergline.io.local import LocalFileIO
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.file.open_input import open_parquet, row_group_batches
+from bergline.parquet.file.open_input import arrow_input, open_parquet, row_group_batches
 
 PATH = "memory:/f.parquet"
 
@@ -71,3 +74,25 @@ def test_damaged_page_is_found_by_its_checksum() -> None:
     with pytest.raises(FormatError, match=f"CRC.* in {PATH}"), open_parquet(damaged, PATH) as file:
         for _ in row_group_batches(file, ["c"]):
             pass
+
+
+def test_arrow_opens_local_files_itself(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "a file.parquet")
+    files = FencedFileIO(LocalFileIO(), [f"file://{tmp_path}"])
+    with files.open_input(f"file://{tmp_path}/a file.parquet") as stream, arrow_input(stream) as source:
+        assert isinstance(source, pa.OSFile)
+        assert pq.read_table(source).num_rows == 2
+    assert source.closed
+    with pytest.raises(RefusedError), open_parquet(files, "file:///etc/passwd"):
+        pass
+    with pytest.raises(NotFoundError), open_parquet(files, f"file://{tmp_path}/none.parquet"):
+        pass
+
+
+def test_a_file_that_lost_its_name_is_read_by_its_stream(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), path)
+    with LocalFileIO().open_input(f"file://{path}") as stream:
+        path.unlink()
+        with arrow_input(stream) as source:
+            assert pq.read_table(source).num_rows == 2

@@ -26,7 +26,9 @@ from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
+from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.java_classes import session_facts
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
     analyzed,
@@ -87,7 +89,7 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     @property
     def session_id(self) -> str:
-        return str(self._java.sessionUUID())
+        return session_facts(self.spark).session_id
 
     @property
     def is_stopped(self) -> bool:
@@ -231,11 +233,14 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return ClassicDataFrame(self._java.emptyDataFrame(), self.spark)
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-        return load_files(reader, paths, self.spark)
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
+        return load_files(reader, paths, sizes, self.spark)
 
     def count_files(self, rows: DataFrame) -> int | None:
         return count_files(rows)
+
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        return with_estimate(work, rows, schema, self.spark)
 
     def s3a_refusal(self) -> str | None:
         return s3a_refusal(self.spark)

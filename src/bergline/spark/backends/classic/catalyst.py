@@ -110,6 +110,11 @@ def scala_items(sequence: Any) -> Iterator[Any]:
         yield items.next()
 
 
+def scala_seq(sequence: Any) -> list[Any]:
+    """What is in a Scala sequence: of a short one that takes half of the calls."""
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
 def class_of(node: Any) -> str:
     """The name of a Catalyst node's class."""
     return str(node.getClass().getSimpleName())

@@ -6,11 +6,14 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.spark.backends.classic.known_files import known_index
 from bergline.spark.runtime.backend import LISTED_BY_DRIVER, LISTING_THRESHOLD
 
 _FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 """Spark's reader by its class: what `parquet` means depends on a setting, and the other one numbers no rows."""
-_SEPARATOR = "\n"
+_SEPARATOR, _PATH = "\n", "path"
+MOST_LOOKED_UP = 32
+"""So many files Spark looks up by itself, and says at once if one is not there."""
 
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _S3A_SETTINGS = ("fs.s3a.access.key", "fs.s3a.aws.credentials.provider", "fs.s3a.endpoint", "fs.s3a.endpoint.region")
@@ -21,11 +24,16 @@ NO_CONNECTOR = "Spark has no S3A connector (hadoop-aws) to read files on S3"
 NO_SETTINGS = "Spark's S3A connector has no settings: no fs.s3a credentials, endpoint or region"
 
 
-def load_files(reader: DataFrameReader, paths: Sequence[str], spark: SparkSession) -> DataFrame:
-    """The rows of Parquet files; paths are without line breaks."""
+def load_files(reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int], spark: SparkSession) -> DataFrame:
+    """The rows of Parquet files of known sizes; paths are without line breaks."""
     jvm = spark.sparkContext._jvm  # noqa: SLF001  (PySpark would send each path in a call of its own)
     split = jvm.org.apache.commons.lang3.StringUtils.split  # type: ignore[union-attr]
-    array, load = split(_SEPARATOR.join(paths), _SEPARATOR), reader.format(_FORMAT)._jreader.load  # noqa: SLF001
+    load = reader.format(_FORMAT)._jreader.load  # noqa: SLF001
+    if len(paths) > MOST_LOOKED_UP and min(sizes) > 0:
+        index = known_index(paths, sizes, _FORMAT, spark)
+        if index is not None:
+            return _relocated(ClassicDataFrame(load(split(paths[0], _SEPARATOR)), spark), index, spark)
+    array = split(_SEPARATOR.join(paths), _SEPARATOR)
     if paths[0].startswith("file:") and len(paths) > int(str(spark.conf.get(LISTING_THRESHOLD))):
         first = ClassicDataFrame(load(split(paths[0], _SEPARATOR)), spark)
         return _listed_by_driver(first, array, spark)
@@ -56,19 +64,25 @@ def _listed_by_driver(first: DataFrame, paths: Any, spark: SparkSession) -> Data
     """
     session: Any = spark._jsparkSession  # noqa: SLF001  (no option of a read says who looks up its files)
     relation: Any = _relation(first)
-    options = relation.options().removed("path")
+    options = relation.options().removed(_PATH)
     lookup = session.newSession()
     lookup.conf().set(LISTING_THRESHOLD, LISTED_BY_DRIVER)
     reader = lookup.read().format(_FORMAT).schema("unused INT")
     files = reader.options(session.conf().getAll()).options(options).load(paths)
-    location = _relation(ClassicDataFrame(files, spark)).location()
+    return _relocated(first, _relation(ClassicDataFrame(files, spark)).location(), spark)
+
+
+def _relocated(first: DataFrame, location: Any, spark: SparkSession) -> DataFrame:
+    """The rows of the files in an index, read as the first of them is."""
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    relation: Any = _relation(first)
     every = relation.copy(
         location,
         relation.partitionSchema(),
         relation.dataSchema(),
         relation.bucketSpec(),
         relation.fileFormat(),
-        options,
+        relation.options().removed(_PATH),
         session,
     )
     return ClassicDataFrame(session.baseRelationToDataFrame(every), spark)

@@ -5,8 +5,9 @@ are replaced by Spark itself, in subqueries too: a Scala map is a partial functi
 """
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.errors import PySparkException
@@ -14,7 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.spark.backends.classic.catalyst import scala_items
+from bergline.spark.backends.classic.catalyst import scala_seq
+from bergline.spark.backends.classic.java_classes import (
+    new_object,
+    scala_map,
+    scala_object,
+    session_facts,
+    static_member,
+    table_alias,
+)
 from bergline.spark.runtime.backend import TablePlace
 from bergline.sql.queries.query import AsOf, OtherStatement, Query, TableUse
 from bergline.sql.queries.time_travel import time_travel_clauses
@@ -32,6 +41,12 @@ _CREATED = {
 _WRITING = ("CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
 _WRITING_ANYWHERE = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
+_PLAIN_RELATION = re.compile(r"'UnresolvedRelation \[(\w+(?:, \w+)*)\], \[\], false")
+_PLAIN_ORIGIN = re.compile(r"Origin\(Some\(\d+\),Some\(\d+\),Some\((\d+)\),Some\((\d+)\),")
+_MOST_FIELDS = 25
+_ALIAS = "org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias"
+_DATASET = "org.apache.spark.sql.classic.Dataset"
+_PLANS: "weakref.WeakKeyDictionary[DataFrame, Any]" = weakref.WeakKeyDictionary()
 
 
 class ParsedStatement(msgspec.Struct, frozen=True):
@@ -56,9 +71,9 @@ def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
     """The tables of a statement, or of one that stands in a longer text, by its plan."""
     plan = _cte_substitution(spark).apply(plan)
     clauses = {start: (end, as_of) for start, end, as_of in time_travel_clauses(sql)}
-    nodes = sorted(_relations(plan), key=lambda found: found[1].start)
-    uses = tuple(_with_clause(use, node, sql, clauses) for node, use in nodes)
-    parsed = ParsedStatement(plan, [node for node, _ in nodes])
+    found = sorted(_relations(plan, sql.text), key=lambda relation: relation.use.start)
+    uses = tuple(_with_clause(r.use, r.node, sql, clauses) if r.travels else r.use for r in found)
+    parsed = ParsedStatement(plan, [relation.node for relation in found])
     writes = sql.first_word in _WRITING or sql.has_word(*_WRITING_ANYWHERE)
     return Query(sql, uses, writes=writes, parsed=parsed)
 
@@ -66,7 +81,7 @@ def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
 def with_frames(text: str, frames: Mapping[str, tuple[DataFrame, Name]], spark: SparkSession) -> Any:
     """The plan of a text in which frames stand by names of their own; columns are qualified by other names."""
     plan = _cte_substitution(spark).apply(parse(text, spark))
-    nodes = [(node, use.name[0]) for node, use in _relations(plan) if use.name[0] in frames]
+    nodes = [(node, use.name[0]) for node, use, _ in _relations(plan, text) if use.name[0] in frames]
     places = {name: TablePlace((number,), frames[name][1]) for number, (_, name) in enumerate(nodes)}
     rows = {name: analyzed(frame) for name, (frame, _) in frames.items()}
     return substituted(ParsedStatement(plan, [node for node, _ in nodes]), places, rows, spark)
@@ -76,14 +91,12 @@ def substituted(
     parsed: ParsedStatement, places: Mapping[str, TablePlace], rows: Mapping[str, Any], spark: SparkSession
 ) -> Any:
     """The plan with other plans in place of tables."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (no public class of Spark's has plans)
-    catalyst = jvm.org.apache.spark.sql.catalyst
-    replaced = jvm.java.util.HashMap()
-    for source, (numbers, name) in places.items():
-        alias = catalyst.AliasIdentifier(name[-1], jvm.PythonUtils.toSeq(list(name[:-1])))
-        for number in numbers:
-            replaced.put(parsed.nodes[number], catalyst.plans.logical.SubqueryAlias(alias, rows[source]))
-    return parsed.plan.transformWithSubqueries(jvm.PythonUtils.toScalaMap(replaced))
+    replaced = [
+        (parsed.nodes[number], new_object(spark, _ALIAS, table_alias(spark, name), rows[source]))
+        for source, (numbers, name) in places.items()
+        for number in numbers
+    ]
+    return parsed.plan.transformWithSubqueries(scala_map(spark, replaced))
 
 
 def with_arguments(plan: Any, args: Any, spark: SparkSession) -> Any:
@@ -111,34 +124,57 @@ def headed(plan: Any, head: str, spark: SparkSession) -> Any:
 
 
 def analyzed(frame: DataFrame) -> Any:
-    """The plan of a frame."""
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    """The plan of a frame, asked for once if the frame has its files already."""
+    plan = _PLANS.get(frame)
+    if plan is None:
+        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+        if type(frame) is ClassicDataFrame:
+            _PLANS[frame] = plan
+    return plan
 
 
 def frame_of(plan: Any, spark: SparkSession) -> DataFrame:
     """A plan as Spark analyzes it, run at once if it is a command."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
     session: Any = spark._jsparkSession  # noqa: SLF001
-    return ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan), spark)
+    return ClassicDataFrame(static_member(spark, _DATASET, "ofRows")(session, plan), spark)
 
 
 def parse(text: str, spark: SparkSession) -> Any:
     """The plan of a statement, which is not analyzed yet."""
-    return spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
+    return session_facts(spark).parser.parsePlan(text)
 
 
 def _cte_substitution(spark: SparkSession) -> Any:
     """Spark's rule that gives queries of WITH their places: what is left has the names of tables and views."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
-    return getattr(getattr(jvm.org.apache.spark.sql.catalyst.analysis, "CTESubstitution$"), "MODULE$")
+    return scala_object(spark, "org.apache.spark.sql.catalyst.analysis.CTESubstitution")
 
 
-def _relations(plan: Any) -> Iterator[tuple[Any, TableUse]]:
-    for part in (plan, *scala_items(plan.subqueriesAll())):
-        for leaf in scala_items(part.collectLeaves()):
-            kind = leaf.nodeName()
-            if kind in {_RELATION, _TIME_TRAVEL}:
-                yield leaf, _use(leaf if kind == _RELATION else leaf.relation())
+class _FoundRelation(NamedTuple):
+    """A table in a plan, and whether it has a time travel clause."""
+
+    node: Any
+    use: TableUse
+    travels: bool
+
+
+def _relations(plan: Any, text: str) -> Iterator[_FoundRelation]:
+    for part in (plan, *scala_seq(plan.subqueriesAll())):
+        for leaf in scala_seq(part.collectLeaves()):
+            said = str(leaf.simpleString(_MOST_FIELDS))
+            if said.startswith(f"'{_RELATION} "):
+                yield _FoundRelation(leaf, _plain_use(leaf, said, text) or _use(leaf), False)
+            elif leaf.nodeName() == _TIME_TRAVEL:
+                yield _FoundRelation(leaf, _use(leaf.relation()), True)
+
+
+def _plain_use(relation: Any, said: str, text: str) -> TableUse | None:
+    """A table without options, by what Spark says of it; None if that leaves a doubt about its name."""
+    found = _PLAIN_RELATION.fullmatch(said)
+    if found is None:
+        return None
+    start, end = _span(relation)
+    name = tuple(found[1].split(", "))
+    return TableUse(name, start, end, None, add_alias=False) if text[start:end] == ".".join(name) else None
 
 
 def _use(relation: Any) -> TableUse:
@@ -155,8 +191,6 @@ def _use(relation: Any) -> TableUse:
 
 def _with_clause(use: TableUse, node: Any, sql: SqlText, clauses: Mapping[int, tuple[int, AsOf]]) -> TableUse:
     """The table with what its time travel clause says."""
-    if node.nodeName() != _TIME_TRAVEL:
-        return use
     start, end = _span(node)
     if start in clauses:
         return msgspec.structs.replace(use, end=clauses[start][0], as_of=clauses[start][1])
@@ -172,4 +206,7 @@ def _with_clause(use: TableUse, node: Any, sql: SqlText, clauses: Mapping[int, t
 def _span(node: Any) -> tuple[int, int]:
     """Where a node stands in the text."""
     origin = node.origin()
+    found = _PLAIN_ORIGIN.match(str(origin.toString()))
+    if found is not None:
+        return int(found[1]), int(found[2]) + 1
     return int(origin.startIndex().get()), int(origin.stopIndex().get()) + 1

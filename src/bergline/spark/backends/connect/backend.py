@@ -173,11 +173,14 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return self.spark.range(0).select()  # type: ignore[no-any-return]
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
         return reader.parquet(*paths)
 
     def count_files(self, rows: DataFrame) -> int | None:
         return None
+
+    def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
+        return work  # statistics are the server's own
 
     def s3a_refusal(self) -> str | None:
         return NO_SESSION

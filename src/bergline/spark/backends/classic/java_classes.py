@@ -1,0 +1,90 @@
+"""Classes of the JVM, looked up once: by `jvm.org.apache.…` each part of a name is a round trip, every time.
+
+And what of a session never changes while it runs.
+"""
+
+import functools
+import weakref
+from typing import Any, NamedTuple
+
+from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+_PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+
+
+class SessionFacts(NamedTuple):
+    """What tells a session from others, and its parser."""
+
+    java: str
+    session_id: str
+    parser: Any
+
+
+_FACTS: "weakref.WeakKeyDictionary[SparkSession, SessionFacts]" = weakref.WeakKeyDictionary()
+
+
+def session_facts(spark: SparkSession) -> SessionFacts:
+    """What never changes in a session."""
+    java: Any = spark._jsparkSession  # noqa: SLF001  (nothing public has these)
+    known = _FACTS.get(spark)
+    if known is None or known.java != java._target_id:  # noqa: SLF001
+        known = SessionFacts(java._target_id, str(java.sessionUUID()), java.sessionState().sqlParser())  # noqa: SLF001
+        _FACTS[spark] = known
+    return known
+
+
+def new_object(spark: SparkSession, class_name: str, *args: Any) -> Any:
+    """A new object of a class."""
+    return _class(_client(spark), class_name)(*args)
+
+
+def static_member(spark: SparkSession, class_name: str, name: str) -> Any:
+    """A static method of a class, or the value of a static field that never changes."""
+    return _member(_client(spark), class_name, name)
+
+
+def scala_object(spark: SparkSession, class_name: str) -> Any:
+    """The only instance of a Scala object."""
+    return static_member(spark, f"{class_name}$", "MODULE$")
+
+
+def scala_map(spark: SparkSession, pairs: list[tuple[Any, Any]]) -> Any:
+    """A Scala map, by one call if it is small."""
+    if 0 < len(pairs) <= 4:  # noqa: PLR2004  (Scala has a class for each of these sizes)
+        return new_object(
+            spark, f"scala.collection.immutable.Map$Map{len(pairs)}", *(one for two in pairs for one in two)
+        )
+    found = new_object(spark, "java.util.HashMap")
+    for key, value in pairs:
+        found.put(key, value)
+    return static_member(spark, _PYTHON_UTILS, "toScalaMap")(found)
+
+
+def table_alias(spark: SparkSession, name: tuple[str, ...]) -> Any:
+    """A name that columns are qualified by, as Spark has it."""
+    return _alias(_client(spark), name)
+
+
+def _client(spark: SparkSession) -> Any:
+    context: Any = spark.sparkContext
+    return context._gateway._gateway_client  # noqa: SLF001
+
+
+@functools.lru_cache(maxsize=64)
+def _class(client: Any, name: str) -> Any:
+    return JavaClass(name, client)
+
+
+@functools.lru_cache(maxsize=64)
+def _member(client: Any, class_name: str, name: str) -> Any:
+    return getattr(JavaClass(class_name, client), name)
+
+
+@functools.lru_cache(maxsize=512)
+def _alias(client: Any, name: tuple[str, ...]) -> Any:
+    qualifier = _class(client, "java.util.ArrayList")()
+    for part in name[:-1]:
+        qualifier.add(part)
+    to_seq = _member(client, _PYTHON_UTILS, "toSeq")
+    return _class(client, "org.apache.spark.sql.catalyst.AliasIdentifier")(name[-1], to_seq(qualifier))
