@@ -1,7 +1,7 @@
-"""PySpark with bergline beside PySpark with the official Iceberg runtime, both sides in one run, on the same tables.
+"""PySpark with bergline beside PySpark with the official Iceberg runtime and on plain Parquet files, all in one run.
 
-Each side runs in fresh processes of its own with the same settings, by turns; a figure is the median of the rounds.
-`--small` takes about a minute, with sizes that show only that everything works.
+The tables and their files are the same. Each side runs in fresh processes of its own with the same settings, by turns;
+a figure is the median of the rounds. `--small` takes about a minute, with sizes that show only that everything works.
 """
 
 import argparse
@@ -53,8 +53,12 @@ def cases(sizes: dict[str, int]) -> dict[str, str]:
     rows, parts, files = sizes["rows"], sizes["parts"], sizes["files"]
     return {
         "start": "a new process to the first rows of a table",
-        "append": f"append {rows:,} rows, the first of a process",
+        "first append": "append 100 rows, the first of a process",
+        "append 100": "append 100 rows",
+        "append": f"append {rows:,} rows",
         "append again": f"append {rows:,} rows to a table that has rows",
+        "count": f"count(*) of {rows:,} rows",
+        "one row": f"read one of {rows:,} rows, by a filter",
         "full scan": f"read all columns of {rows:,} rows",
         "filtered": f"read {parts // 40:,} partitions of {parts:,}, a file each, by a filter",
         "deleted": f"read {rows:,} rows, 1 % of them deleted by delete files",
@@ -93,6 +97,17 @@ def make_tables(lake: Lake, sizes: dict[str, int]) -> None:
     parts = lake.create_table("db.parts", COLUMNS, partition_by=["part"])
     parts.append(rows_from(0, sizes["parts"] * ROWS_IN_PART, sizes["parts"]))
     make_many_files(lake.create_table("db.many", SCHEMA), sizes["files"])
+
+
+def make_parquet(lake: Lake, directory: Path) -> None:
+    """The data files of the tables once more (hard links), as directories that Spark reads without a table."""
+    for name in ("start", "rows", "parts", "many"):
+        for planned in lake.load_table(f"db.{name}").scan().plan().files:
+            file = planned.file
+            source = Path(file.file_path.removeprefix("file://"))
+            folder = directory / "parquet" / name / (f"part={file.partition[0]}" if file.partition else "")
+            folder.mkdir(parents=True, exist_ok=True)
+            os.link(source, folder / source.name)
 
 
 def make_many_files(table: Table, files: int) -> None:
@@ -148,10 +163,11 @@ def run_rounds(
     *,
     script: Path = SIDE,
     prepare: Callable[[Lake, str], None] | None = None,
+    make_files: Callable[[Lake, Path], None] | None = None,
 ) -> tuple[dict[str, int], list[list[dict[str, Any]]]]:
-    """Both sides in fresh processes, by turns: the sizes asked for, and what the processes of each side found.
+    """All sides in fresh processes, by turns: the sizes asked for, and what the processes of each side found.
 
-    `prepare` makes what one process needs, named by its mark.
+    `prepare` makes what one process needs, named by its mark; with `make_files` Parquet files are a third side.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--small", action="store_true", help="sizes that take about a minute")
@@ -163,6 +179,9 @@ def run_rounds(
         with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
             make_tables(lake, sizes)
             sides = {"bergline": "bergline", "official": official_jars(directory)}
+            if make_files is not None:
+                make_files(lake, directory)
+                sides["parquet"] = "parquet"
             found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
             for number in range(rounds):
                 for side in sides if number % 2 == 0 else reversed(sides):
@@ -171,22 +190,32 @@ def run_rounds(
                         prepare(lake, mark)
                     found[side].append(run_side(sides[side], directory, sizes, mark, script))
                     print(f"round {number + 1} of {rounds}: {side} done", file=sys.stderr)
-    for ours, theirs in zip(*found.values(), strict=True):
-        assert ours["answers"] == theirs["answers"], (ours["answers"], theirs["answers"])
+    for ours, *others in zip(*found.values(), strict=True):
+        for other in others:
+            same = {case: ours["answers"][case] for case in other["answers"]}
+            assert same == other["answers"], (same, other["answers"])
     return sizes, list(found.values())
 
 
-def print_table(words: dict[str, str], ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> None:
-    print("| case | bergline | official runtime | relative speed |\n|---|---|---|---|")
+def print_table(words: dict[str, str], *sides: Sequence[dict[str, Any]]) -> None:
+    """The seconds of bergline, the official runtime and, where they are given, of Parquet files."""
+    heads = ["case", "bergline", "official runtime", "relative speed", "Parquet"][: 2 + len(sides)]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for case, said in words.items():
-        mine, other = (statistics.median(one["seconds"][case] for one in side) for side in (ours, theirs))
-        print(f"| {said} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")
-        record(said, *([one["seconds"][case] for one in side] for side in (ours, theirs)), peer="official runtime")
+        rounds = [[one["seconds"][case] for one in side if case in one["seconds"]] for side in sides]
+        mine, other, *plain = (statistics.median(found) if found else None for found in rounds)
+        assert mine is not None
+        assert other is not None
+        files = "".join(" |" if found is None else f" {found:.2f} s |" for found in plain)
+        print(f"| {said} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |{files}")
+        for peer, theirs in zip(("official runtime", "Parquet files"), rounds[1:], strict=False):
+            if theirs:
+                record(said, rounds[0], theirs, peer)
 
 
 def main() -> None:
-    sizes, (ours, theirs) = run_rounds(__doc__, FULL, SMALL, make_tables)
-    print_table(cases(sizes), ours, theirs)
+    sizes, sides = run_rounds(__doc__, FULL, SMALL, make_tables, make_files=make_parquet)
+    print_table(cases(sizes), *sides)
 
 
 if __name__ == "__main__":

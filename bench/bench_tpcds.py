@@ -1,7 +1,7 @@
 """The queries of TPC-DS on small tables: PySpark with bergline, on plain Parquet files and with the official runtime.
 
 Each side runs in fresh processes of its own with the same settings, by turns; a figure is the median of the rounds.
-`--queries 5` takes the first five alone, which shows only that everything works.
+`--small` takes the first five queries alone, which shows only that everything works.
 """
 
 import argparse
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtur
 from tpcds_data import tpcds_queries, tpcds_tables
 
 SIDE = Path(__file__).with_name("tpcds_side.py")
-SHOWN = 5
+SHOWN = FEW = 5
 
 
 def make_tables(directory: Path) -> None:
@@ -57,6 +57,7 @@ def print_figures(found: dict[str, list[dict[str, Any]]], names: list[str]) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true", help="the first five queries, which shows that it works")
     parser.add_argument("--queries", type=int, default=None, help="how many of them (all)")
     parser.add_argument("--rounds", type=int, default=1, help="processes of each side (1)")
     given = parser.parse_args()
@@ -64,7 +65,7 @@ def main() -> None:
     if queries is None:
         print("no queries of TPC-DS: make gets them, with Maven", file=sys.stderr)
         return
-    names = list(queries)[: given.queries]
+    names = list(queries)[: FEW if given.small else given.queries]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         make_tables(directory)

@@ -1,6 +1,7 @@
 """One side of `bench_spark.py` in a process of its own: runs every case once and prints its seconds as JSON.
 
-`python spark_side.py SIDE DIRECTORY SIZES`, where SIDE is `bergline` or the jars of the official runtime.
+`python spark_side.py SIDE DIRECTORY SIZES MARK`, where SIDE is `bergline`, `parquet` or the jars of the official
+runtime.
 """
 # ruff: noqa: S608  (statements are put together from our own names)
 
@@ -13,7 +14,7 @@ from typing import Any
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 ROWS = (
     "id",
@@ -24,6 +25,8 @@ ROWS = (
     "concat('note number ', cast(id AS string)) AS note",
 )
 COLUMNS = "id bigint, ts timestamp, region string, part int, amount double, note string"
+PARQUET = "parquet"
+REPEATED = 5
 EVERY_COLUMN = "count(id), max(ts), max(region), sum(part), max(amount), max(note)"
 
 
@@ -47,6 +50,8 @@ def settings(directory: str) -> SparkSession.Builder:
 def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
     """A session whose `lake.db.…` are the same tables on both sides, and what plans the files of `lake.db.many`."""
     builder = settings(directory)
+    if side == PARQUET:
+        return builder.getOrCreate(), lambda: 0
     if side == "bergline":
         import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
 
@@ -76,10 +81,13 @@ def _planned_by_java(spark: SparkSession) -> int:
 
 
 class Side:
-    """The cases, alike for both sides: plain PySpark."""
+    """The cases, alike for all sides: plain PySpark. Parquet files have no deletes, and nobody plans them."""
 
-    def __init__(self, spark: SparkSession, plan_files: PlanFiles, sizes: dict[str, int], mark: str) -> None:
+    def __init__(
+        self, spark: SparkSession, plan_files: PlanFiles, sizes: dict[str, int], mark: str, files: str | None
+    ) -> None:
         self._spark = spark
+        self._files = files
         self._plan_files = plan_files
         self._sizes = sizes
         self._mark = mark
@@ -89,28 +97,44 @@ class Side:
     def run(self) -> None:
         """Every case, in order."""
         spark, sizes = self._spark, self._sizes
-        rows = self._new_table("appended")
-        self._time("append", lambda: self._source(sizes["rows"]).writeTo(rows).append())
-        self._time("append again", lambda: self._source(sizes["rows"]).writeTo(rows).append())
-        self._query("full scan", f"SELECT {EVERY_COLUMN} FROM lake.db.rows")
-        self._query("deleted", f"SELECT {EVERY_COLUMN} FROM lake.db.deleted")
+        few, rows = self._new_table("few"), self._new_table("appended")
+        self._time("first append", lambda: self._append(100, few))
+        self._time("append 100", lambda: self._append(100, few), REPEATED)
+        self.answers["append 100"] = spark.sql(f"SELECT count(*), sum(id) FROM {few}").collect()[0]
+        self._time("append", lambda: self._append(sizes["rows"], rows))
+        self._time("append again", lambda: self._append(sizes["rows"], rows))
+        self._query("full scan", f"SELECT {EVERY_COLUMN} FROM {self.table('rows')}")
+        self._query("count", f"SELECT count(*) FROM {self.table('rows')}", REPEATED)
+        self._query("one row", f"SELECT * FROM {self.table('rows')} WHERE id = {sizes['rows'] // 2 + 1}", REPEATED)
+        if self._files is None:
+            self._query("deleted", f"SELECT {EVERY_COLUMN} FROM lake.db.deleted")
+            self.answers["plan"] = [self._time("plan", self._plan_files)]
         low, high = sizes["parts"] // 2, sizes["parts"] // 2 + sizes["parts"] // 40
         where = f"WHERE part >= {low} AND part < {high} AND amount < 500"
-        self._query("filtered", f"SELECT {EVERY_COLUMN} FROM lake.db.parts {where}")
+        self._query("filtered", f"SELECT {EVERY_COLUMN} FROM {self.table('parts')} {where}")
         small = self._new_table("small")
         self._time("small appends", lambda: self._insert_often(small))
         self.answers["small appends"] = spark.sql(f"SELECT count(*), sum(id) FROM {small}").collect()[0]
-        self.answers["plan"] = [self._time("plan", self._plan_files)]
-        self._query("few of many", "SELECT count(*), sum(c0) FROM lake.db.many WHERE c3 > 9")
+        self._query("few of many", f"SELECT count(*), sum(c0) FROM {self.table('many')} WHERE c3 > 9")
         self._time("open many", self._open_many)
 
     def _new_table(self, name: str) -> str:
-        table = f"lake.db.{name}_{self._mark}"
-        self._spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING iceberg")
+        table, kind = f"{name}_{self._mark}", PARQUET
+        if self._files is None:
+            table, kind = f"lake.db.{table}", "iceberg"
+        self._spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING {kind}")
         return table
 
-    def _source(self, rows: int) -> DataFrame:
-        return self._spark.range(rows).selectExpr(*ROWS)
+    def table(self, name: str) -> str:
+        """One of the tables that are read, as SQL names it."""
+        return f"lake.db.{name}" if self._files is None else f"parquet.`{self._files}/{name}`"
+
+    def _append(self, rows: int, table: str) -> None:
+        source = self._spark.range(rows).selectExpr(*ROWS)
+        if self._files is None:
+            source.writeTo(table).append()
+        else:
+            source.write.insertInto(table)
 
     def _insert_often(self, table: str) -> None:
         for number in range(self._sizes["appends"]):
@@ -119,24 +143,28 @@ class Side:
 
     def _open_many(self) -> int:
         """Until Spark knows the parts that tasks would read."""
-        return self._spark.table("lake.db.many").rdd.getNumPartitions()
+        return self._spark.sql(f"SELECT * FROM {self.table('many')}").rdd.getNumPartitions()
 
-    def _query(self, case: str, text: str) -> None:
-        self.answers[case] = self._time(case, lambda: self._spark.sql(text).collect()[0])
+    def _query(self, case: str, text: str, times: int = 1) -> None:
+        self.answers[case] = self._time(case, lambda: self._spark.sql(text).collect()[0], times)
 
-    def _time(self, case: str, run: Callable[[], Any]) -> Any:
+    def _time(self, case: str, run: Callable[[], Any], times: int = 1) -> Any:
+        """What is run once, or as often as that after once without the clock, and the seconds of each time."""
+        if times > 1:
+            run()
         started = time.perf_counter()
-        found = run()
-        self.seconds[case] = time.perf_counter() - started
+        for _ in range(times):
+            found = run()
+        self.seconds[case] = (time.perf_counter() - started) / times
         return found
 
 
 def main() -> None:
     side, directory, sizes, mark = sys.argv[1:]
     spark, plan_files = start(side, directory)
-    first = spark.sql("SELECT count(*), sum(id) FROM lake.db.start").collect()[0]
+    cases = Side(spark, plan_files, json.loads(sizes), mark, f"{directory}/parquet" if side == PARQUET else None)
+    first = spark.sql(f"SELECT count(*), sum(id) FROM {cases.table('start')}").collect()[0]
     ready = time.time()
-    cases = Side(spark, plan_files, json.loads(sizes), mark)
     cases.run()
     cases.answers["start"] = first
     answers = {case: [str(v) for v in row] for case, row in cases.answers.items()}

@@ -48,7 +48,9 @@ def test_commands_of_the_first_page_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda p: p.name)
 def test_commands_in_guides_are_there(path: Path) -> None:
-    used = set(re.findall(r"^bergline ([a-z-]+)", "".join(code_blocks(f"guides/{path.name}", "sh")), re.MULTILINE))
+    shell = "".join(code_blocks(f"guides/{path.name}", "sh"))
+    used = set(re.findall(r"^bergline ([a-z-]+)", shell, re.MULTILINE))
+    used |= set(re.findall(r"`bergline ([a-z-]+)[^`\n]*`", path.read_text()))
     assert used <= set(COMMANDS)
 
 
