@@ -67,9 +67,6 @@ BEGIN
   SELECT count(*) FROM IDENTIFIER(t);
 END
 
---because a statement that is none is said to be not supported yet
-DROP shop.emp
-
 --because a comment that is not closed is a syntax error of bergline's own
 SELECT max(id) FROM shop.emp /* not closed
 

@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from bergline.arguments import check_text
+from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
@@ -122,7 +123,7 @@ class LakeSession(QuerySession):
             case OtherStatement(keyword="CREATE" | "CREATE FUNCTION") if self.functions.create(self, sql):
                 return no_result(self._spark)
             case OtherStatement():
-                check_not_of_lakes(statement, self.lakes)
+                self._check_not_of_lakes(statement, sql)
             case CreateView() | AlterViewAs():
                 if self.define_view(statement):
                     return no_result(self._spark)
@@ -131,6 +132,15 @@ class LakeSession(QuerySession):
                 if rows is not None:
                     return rows
         return self.run_sql(sql.text, args)
+
+    def _check_not_of_lakes(self, statement: OtherStatement, sql: SqlText) -> None:
+        """Refuse a statement on lake tables that we do not run, unless Spark itself says what is wrong with it."""
+        try:
+            check_not_of_lakes(statement, self.lakes)
+        except UnsupportedError:
+            found = None if statement.error else self.backend.read_query(sql)
+            if not isinstance(found, OtherStatement) or not found.leave_to_engine:
+                raise
 
     def _run_in_script(self, text: SqlText, script: SqlText, args: Any) -> None:
         """Run a statement of a script, whose functions then read what it has changed."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 from pyspark.errors import AnalysisException, PySparkException
 
-from bergline.errors import NotFoundError, UnsupportedError
+from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.quoting import back_quoted
 from bergline.spark.runtime.backend import SqlFunction
 from bergline.spark.statements.query_session import QuerySession
@@ -125,11 +125,14 @@ class SessionFunctions:
 
     def _called(self, sql: SqlText) -> list[LakeFunction]:
         """The functions that a statement may call, also through others."""
-        if not self._functions or _creates_function(sql):
+        try:
+            if not self._functions or _creates_function(sql):
+                return []
+            if sql.first_word == "EXECUTE":  # nobody knows what it runs
+                return list(self._functions.values())
+            pending = [name.casefold() for name in called_functions(sql)]
+        except SqlSyntaxError:  # who runs it says what is wrong
             return []
-        if sql.first_word == "EXECUTE":  # nobody knows what it runs
-            return list(self._functions.values())
-        pending = [name.casefold() for name in called_functions(sql)]
         found: set[str] = set()
         while pending:
             name = pending.pop()
