@@ -32,7 +32,6 @@ from bergline.server.http.response import Response
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
-_MAX_CONFLICT = 2000
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
@@ -150,7 +149,7 @@ class IdempotentChanges:
         try:
             for resource, _ in _resources(request, tuple((name, None) for name in names)):
                 who, what = request.principal, request.endpoint.name
-                lost = AuditEntry(_now_ms(), who, what, resource, _agent(request), conflict=str(error)[:_MAX_CONFLICT])
+                lost = AuditEntry(_now_ms(), who, what, resource, _agent(request), conflict=str(error))
                 self._records.add_conflict(lost)
         except BerglineError as failure:
             _LOG.warning("could not record a conflict: %s", failure)
