@@ -58,8 +58,8 @@ def main() -> None:
         finally:
             bergline.spark.detach(spark)
             spark.stop()
-    say(f"\ndone in {time.monotonic() - started:.0f} s; the tables are in {LAKE}/, their refs are shown by")
-    say(f"  .venv/bin/bergline refs db.orders --catalog sqlite:///{LAKE}/catalog.db")
+    say(f"\ndone in {time.monotonic() - started:.0f} s; the tables are in {LAKE}/, their history is drawn by")
+    say(f"  .venv/bin/bergline log db.orders --graph --catalog sqlite:///{LAKE}/catalog.db")
 
 
 def tell(spark: SparkSession, lake: Lake) -> None:

@@ -55,8 +55,8 @@ def main() -> None:
         finally:
             bergline.spark.detach(spark)
             spark.stop()
-    say(f"\ndone in {time.monotonic() - started:.0f} s; look around: the table is in {LAKE}/, its refs are shown by")
-    say(f"  .venv/bin/bergline refs db.orders --catalog sqlite:///{LAKE}/catalog.db")
+    say(f"\ndone in {time.monotonic() - started:.0f} s; the table is in {LAKE}/, its history is drawn by")
+    say(f"  .venv/bin/bergline log db.orders --graph --catalog sqlite:///{LAKE}/catalog.db")
 
 
 class Demo:

@@ -1,9 +1,10 @@
 """Takes the pictures of the documentation: a table in a notebook, and pages of the console, in Chromium.
 
-Usage: python tools/pictures.py [name …], by default all. The console is that of `bergline serve` over the lake of
-`bergline quickstart`. Chromium is the machine's own, or the one that CHROMIUM names.
+Usage: python tools/pictures.py [--to DIRECTORY] [name …], by default all, to docs/images. The console is that of
+`bergline serve` over the lake of `bergline quickstart`. Chromium is the machine's own, or the one that CHROMIUM names.
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -21,32 +22,36 @@ from playwright.sync_api import sync_playwright
 import bergline
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-WIDTH, HEIGHT = 1080, 720
+WIDTH = 1080
 
 
 class Picture(NamedTuple):
     """A page of the console, by its address below the server's."""
 
     path: str
+    height: int
     dark: bool = False
 
 
 CONSOLE = {
-    "console-lake-dark": Picture("/", dark=True),
-    "console-table": Picture("/table?name=shop.orders"),
+    "console-lake-dark": Picture("/", 420, dark=True),
+    "console-table": Picture("/table?name=shop.orders", 720),
+    "console-difference": Picture("/table/difference?name=shop.orders&from=main&to=experiment", 720),
 }
 NOTEBOOK = "notebook"
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
     """Take the pictures that are named."""
-    unknown = set(names) - {*CONSOLE, NOTEBOOK}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=IMAGES, help="where they go")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join([NOTEBOOK, *CONSOLE])}")
+    given = parser.parse_args()
+    unknown = set(given.names) - {NOTEBOOK, *CONSOLE}
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if unknown or chromium is None:
-        sys.stderr.write(f"no picture {', '.join(sorted(unknown))}\n" if unknown else "needs chromium\n")
-        return 2
-    wanted = names or [NOTEBOOK, *CONSOLE]
-    IMAGES.mkdir(exist_ok=True)
+        parser.error(f"no picture {', '.join(sorted(unknown))}" if unknown else "needs chromium, found none")
+    wanted = given.names or [NOTEBOOK, *CONSOLE]
     with (
         tempfile.TemporaryDirectory() as directory,
         sync_playwright() as playwright,
@@ -57,25 +62,19 @@ def main(names: list[str]) -> int:
             page.set_content(
                 f'<body style="font:14px sans-serif;background:#fff">{table_in_notebook(directory)}</body>'
             )
-            save(page, NOTEBOOK, whole=True)
+            page.screenshot(path=given.to / f"{NOTEBOOK}.png", full_page=True)
         console = {name: picture for name, picture in CONSOLE.items() if name in wanted}
         if console:
             with served(Path(directory)) as url:
-                for name, (path, dark) in console.items():
+                for name, (path, height, dark) in console.items():
                     scheme: Any = "dark" if dark else "light"
-                    page = browser.new_page(color_scheme=scheme, viewport={"width": WIDTH, "height": HEIGHT})
+                    page = browser.new_page(color_scheme=scheme, viewport={"width": WIDTH, "height": height})
                     response = page.goto(url + path)
                     if response is None or not response.ok:
                         sys.stderr.write(f"{path}: {response and response.status}\n")
                         return 1
-                    save(page, name)
+                    page.screenshot(path=given.to / f"{name}.png")
     return 0
-
-
-def save(page: Any, name: str, *, whole: bool = False) -> None:
-    """Write one picture."""
-    page.screenshot(path=IMAGES / f"{name}.png", full_page=whole)
-    sys.stderr.write(f"{name}.png\n")
 
 
 def table_in_notebook(directory: str) -> str:
@@ -114,4 +113,4 @@ def served(directory: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

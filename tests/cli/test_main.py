@@ -15,7 +15,7 @@ from bergline import Table
 from bergline.cli.main import COMMANDS, load_command
 
 NEEDS_NO_LAKE = {"quickstart"}
-NO_JSON = {"serve", "sql", "token create", "token revoke", "audit prune", "ui"}
+NO_JSON = {"serve", "ui"}
 
 
 def every_command() -> Iterator[tuple[str, Any]]:

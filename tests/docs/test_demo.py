@@ -124,7 +124,7 @@ def test_guide_to_pipelines_shows_what_make_demo_says_also_the_second_time(tmp_p
         )
         assert done.returncode == 0, done.stderr[-3000:]
         assert masked(done.stdout) == masked(shown)
-        said = ["starting Spark", "done in", ".venv/bin/bergline refs"]
+        said = ["starting Spark", "done in", ".venv/bin/bergline log"]
         assert [line for line in done.stderr.splitlines() if line and not any(words in line for words in said)] == []
         assert (tmp_path / "lake" / "spark.log").exists()
     assert "demo/pipeline.py" in (ROOT / "Makefile").read_text()

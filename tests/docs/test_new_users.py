@@ -1,5 +1,9 @@
 """The pages for newcomers: their examples run, in the engines that they show."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,8 +11,10 @@ from bergline_server import BerglineServer
 from doc_examples import code_blocks, output_of_example, statements
 from peers import duckdb_connection
 from pyspark.sql import SparkSession
+from support_path import ROOT
 
 from bergline import Lake
+from bergline.cli.main import COMMANDS
 
 
 @pytest.mark.server
@@ -19,6 +25,31 @@ def test_first_table_in_five_minutes_and_a_second_engine_that_reads_it(tmp_path:
     assert printed[-2:] == ["[1, 3]", "[1, 2, 3]"]
     with BerglineServer(tmp_path / "first") as server:
         assert in_duckdb("guides/first-steps.md", server) == [("eu", 15.0)]
+
+
+def test_commands_of_the_first_page_run(tmp_path: Path) -> None:
+    lines = "".join(code_blocks("guides/first-steps.md", "sh")).splitlines()
+    commands = [line for line in lines if re.match(r"bergline (?!ui|serve)|cd ", line)]
+    assert len(commands) == 4
+    script = "\n".join(["set -e", *commands])
+    path = f"{sys.prefix}/bin{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],  # noqa: S607
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "experiment" in done.stdout
+    assert "monday" in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda p: p.name)
+def test_commands_in_guides_are_there(path: Path) -> None:
+    used = set(re.findall(r"^bergline ([a-z-]+)", "".join(code_blocks(f"guides/{path.name}", "sh")), re.MULTILINE))
+    assert used <= set(COMMANDS)
 
 
 @pytest.mark.server

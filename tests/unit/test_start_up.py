@@ -33,9 +33,9 @@ def own(modules: set[str]) -> set[str]:
     return {name for name in modules if name.partition(".")[0] == "bergline"}
 
 
-def test_importing_the_package_imports_its_errors_alone(tmp_path: Path) -> None:
+def test_importing_the_package_imports_errors_and_nothing_that_works(tmp_path: Path) -> None:
     found = imported_by("import bergline", tmp_path)
-    assert own(found) == {"bergline", "bergline.errors"}
+    assert own(found) == {"bergline", "bergline.errors", "bergline.notebook"}
 
 
 def test_connecting_to_a_database_file_imports_no_engine_and_no_other_catalog(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ _SUFFIXES = {
     ".ndjson": FileFormat.JSONL,
 }
 
+_BLOCK_BYTES = 8 * 1024 * 1024
+"""What is read at once, and what types are inferred from."""
+
 
 def file_format(file: Path, given: FileFormat | None = None) -> FileFormat:
     """The format of a file: the one that is given, or by its suffix."""
@@ -73,9 +76,17 @@ def _open(file: Path, form: FileFormat, schema: pa.Schema | None) -> Any:
             case FileFormat.PARQUET:
                 return _ParquetRows(file)
             case FileFormat.CSV:
-                return pa_csv.open_csv(file, convert_options=_csv_options(schema))
+                return pa_csv.open_csv(
+                    file,
+                    read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
+                    convert_options=_csv_options(schema),
+                )
             case FileFormat.JSONL:
-                return pa_json.open_json(file, parse_options=_json_options(schema))
+                return pa_json.open_json(
+                    file,
+                    read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES),
+                    parse_options=_json_options(schema),
+                )
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(file, form, error) from error
 

@@ -32,15 +32,15 @@ def later(make: Callable[[], _Method]) -> _Method:
 class _LaterMethod:
     def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
         self._make = make
-        self._name = ""
+        self._place: tuple[type, str] | None = None
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        self._place = owner, name
 
     def __get__(self, holder: object | None, owner: type) -> Any:
         method = self._make()
-        of = next(cls for cls in owner.__mro__ if cls.__dict__.get(self._name) is self)
-        setattr(of, self._name, method)
+        if self._place is not None:
+            setattr(*self._place, method)  # threads that ask for it at the same time all set an equal one
         return method if holder is None else types.MethodType(method, holder)
 
 

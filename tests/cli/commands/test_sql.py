@@ -88,12 +88,14 @@ def read_until(terminal: int, end: str) -> str:
 
 
 def test_what_is_wrong_is_said_before_spark_starts(tmp_path: Path) -> None:
-    for arguments, error in (
-        (["-e", "SELECT 'a"], "error: expected a closing quote, found `'a` left open at line 1, column 8\n"),
+    for arguments, code, error in (
+        (["-e", "SELECT 'a"], 2, "error: expected a closing quote, found `'a` left open at line 1, column 8\n"),
         (
             ["-e", "SELECT 1", "--catalog", "sqlite:///no.db"],
-            "error: no catalog at `sqlite:///no.db`: no such file\nhint: name one with --catalog\n",
+            1,
+            "error: no catalog at `sqlite:///no.db`: no such file\n"
+            "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n",
         ),
     ):
         done = run("sql", *arguments, cwd=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", error)

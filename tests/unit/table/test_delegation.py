@@ -1,7 +1,9 @@
 """Methods that parts carry out: called and documented like methods of the class itself."""
 
 import inspect
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import pytest
@@ -84,3 +86,17 @@ def test_method_that_is_made_later_is_made_once_and_bound() -> None:
     holder = Derived()
     assert (holder.method(1), holder.method(2), Base().method(3)[1]) == ((holder, 1), (holder, 2), 3)
     assert made == [1]
+
+
+def test_method_that_threads_ask_for_at_the_same_time_is_there_for_all() -> None:
+    at_once = threading.Barrier(4, timeout=30)
+
+    def make() -> Callable[[Any], int]:
+        at_once.wait()
+        return lambda _: 7
+
+    class Base:
+        method = later(make)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: Base().method(), range(4))) == [7] * 4

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from bergline.cli.output.visible import visible
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, InvalidInputError
 
 FAILED, USAGE, CONFLICT, UNKNOWN = 1, 2, 3, 4
@@ -13,6 +14,7 @@ _CODES: dict[type[BerglineError], int] = {
 }
 _PLAN = re.compile(r";\s*\n[\s'+:]*\w.*\Z|\n\s*(?:Driver stacktrace|JVM stacktrace):.*\Z", re.DOTALL)
 _HINT = "hint: "
+_LINES = "\n\t"
 
 
 def exit_code(error: BaseException) -> int:
@@ -34,6 +36,6 @@ def show_error(error: BaseException, prefix: str = "") -> None:
     notes = [note.removeprefix(_HINT) for note in getattr(error, "__notes__", ()) if note.startswith(_HINT)]
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     # brackets in messages are not markup
-    console.print(f"[red]error[/red]: {escape(prefix + (text or type(error).__name__))}")
+    console.print(f"[red]error[/red]: {escape(visible(prefix + (text or type(error).__name__), keep=_LINES))}")
     for hint in notes:
-        console.print(f"[dim]hint[/dim]: {escape(hint)}")
+        console.print(f"[dim]hint[/dim]: {escape(visible(hint, keep=_LINES))}")

@@ -6,14 +6,17 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.cli.output.errors import FAILED
+from bergline.cli.output.visible import visible
 from bergline.errors import InvalidInputError
 
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
+_NEWLINE = "\n"
+
 
 def confirm(plan: str, yes: bool) -> None:
     """Show a plan and ask whether to carry it out; ends the command if not, or if there is nobody to ask."""
-    sys.stderr.write(f"{plan}\n")
+    sys.stderr.write(f"{visible(plan, keep=_NEWLINE)}\n")
     sys.stderr.flush()
     if yes:
         return

@@ -16,3 +16,8 @@ def end_with_problems(problems: Iterable[Problem]) -> None:
         show_error(BerglineError(str(problem), hints=problem.hints))
     if shown:
         raise typer.Exit(FAILED)
+
+
+def json_problem(problem: Problem) -> dict[str, str]:
+    """A problem as `--json` shows it."""
+    return {"what": problem.what, "message": problem.message, "code": problem.code}

@@ -69,6 +69,8 @@ class FirstRows:
 
 def texts(column: pa.Array) -> list[str | None]:
     """Values as text: bytes in hexadecimal, nested values as JSON."""
+    if isinstance(column.type, pa.UuidType):
+        return [None if v is None else str(v) for v in column.to_pylist()]
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type
@@ -141,6 +143,8 @@ def _json_lines(batch: pa.RecordBatch) -> Iterator[str]:
 
 
 def _json_values(column: pa.Array) -> list[Any]:
+    if isinstance(column.type, pa.UuidType):
+        return texts(column)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type

@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bergline.cli.output.visible import visible
+
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 _PIPE_WIDTH = 100_000
+_NEWLINE = "\n"
 
 
 def print_rows(rows: pa.Table, as_json: bool) -> None:
@@ -29,15 +32,16 @@ def print_json(value: Any) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines as they are."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    """Print lines of text."""
+    sys.stdout.writelines(f"{visible(line, keep=_NEWLINE)}\n" for line in lines)
 
 
 def print_texts(texts: Iterable[Text]) -> None:
-    """Print lines with their colors, which a pipe does not get; long ones are not broken."""
+    """Print lines with their colors, but for a pipe or for lines with hostile names; long ones are not broken."""
     console = Console(highlight=False, soft_wrap=True)
     for text in texts:
-        console.print(text)
+        safe = visible(text.plain)
+        console.print(text if safe == text.plain else safe, markup=False)
 
 
 def notice(text: str) -> None:
@@ -52,9 +56,9 @@ def print_table(
     """Print texts in columns, some of them to the right."""
     shown = RichTable(box=None, pad_edge=False, header_style="bold", show_header=header)
     for i, name in enumerate(columns):
-        shown.add_column(Text(name), overflow="fold", justify="right" if i in right else "left")
+        shown.add_column(Text(visible(name)), overflow="fold", justify="right" if i in right else "left")
     for row in rows:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(visible(cell)) for cell in row))
     # values are never truncated: a terminal folds long ones, a pipe gets whole lines
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
 

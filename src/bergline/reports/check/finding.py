@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bergline.arguments import counted
-from bergline.table.expiry.plan import size_text
+from bergline.reports.units import render_size
 
 
 class Severity(StrEnum):
@@ -57,7 +57,7 @@ class TableCheck(msgspec.Struct, frozen=True):
             [
                 counted(self.snapshots, "snapshot"),
                 counted(self.manifests, "manifest"),
-                f"{counted(self.files, 'file')} of {size_text(self.bytes)}",
+                f"{counted(self.files, 'file')} of {render_size(self.bytes)}",
             ]
         )
         count = len(self.findings) + sum(self.omitted.values())

@@ -5,8 +5,8 @@ Entries that inherit their numbers are resolved, as a reader would.
 """
 
 import itertools
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from bergline.format.manifest.manifest import EntryStatus, FileContent, Manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.partition.columns import check_partition
+from bergline.format.partition.sort_order import UNSORTED
 from bergline.io.fileio import FileIO
 from bergline.reports.check.findings import RESTORE, Findings
 from bergline.scan.manifest_cache import FreshReads
@@ -39,6 +40,7 @@ _COLUMNS = {
     "file_size_in_bytes": pl.Int64,
     "sequence_number": pl.Int64,
     "first_row_id": pl.Int64,
+    "counts_rows": pl.Boolean,
     "referenced_data_file": pl.String,
     "content_offset": pl.Int64,
     "content_size_in_bytes": pl.Int64,
@@ -50,10 +52,14 @@ PhaseProgress = Callable[[str, int, int], object]
 
 
 class ListedManifests(NamedTuple):
-    """The manifests of all snapshots: each once, and by snapshot as positions in `manifests`."""
+    """The manifests of all snapshots: each once, and by snapshot as positions in `manifests`.
+
+    First row ids are those of each list: two branches may give a manifest from before v3 different ones.
+    """
 
     manifests: list[ManifestFile]
     by_snapshot: dict[int, list[int]]
+    first_row_ids: dict[int, dict[int, int | None]]
 
     def snapshots_of(self) -> list[set[int]]:
         """The snapshots that need each manifest."""
@@ -78,7 +84,8 @@ def check_manifest_lists(
             findings.unreadable("manifest list", place, error, snapshots=[snapshot.snapshot_id])
             return None
 
-    found = ListedManifests([], {})
+    found = ListedManifests([], {}, {})
+    heads = {ref.snapshot_id for ref in metadata.refs.values()}
     positions: dict[str, int] = {}
     with ThreadPoolExecutor(READERS, thread_name_prefix="bergline-check") as threads:
         for done, (snapshot, manifests) in enumerate(
@@ -93,8 +100,11 @@ def check_manifest_lists(
                 if position == len(found.manifests):
                     found.manifests.append(manifest)
                 else:
-                    _check_same(found.manifests, position, manifest, snapshot, findings)
+                    _check_same(found.manifests[position], manifest, snapshot, findings)
             found.by_snapshot[snapshot.snapshot_id] = [positions[m.manifest_path] for m in manifests]
+            if snapshot.snapshot_id in heads:
+                first = {positions[m.manifest_path]: m.first_row_id for m in manifests}
+                found.first_row_ids[snapshot.snapshot_id] = first
     return found
 
 
@@ -104,7 +114,7 @@ def check_manifests(
     """Read every manifest once; the live entries of those that can be read, with their numbers inherited."""
     needed = listed.snapshots_of()
     frames = [pl.DataFrame(schema=_COLUMNS)]
-    orders = {order.order_id for order in metadata.sort_orders}
+    orders = {UNSORTED.order_id, *(order.order_id for order in metadata.sort_orders)}
 
     def read(position: int) -> pl.DataFrame | None:
         manifest = listed.manifests[position]
@@ -192,25 +202,17 @@ def _sum(manifests: Sequence[ManifestFile], *columns: str) -> int | None:
     return None if None in values else sum(values)
 
 
-def _check_same(
-    manifests: list[ManifestFile], position: int, now: ManifestFile, snapshot: Snapshot, findings: Findings
-) -> None:
-    """A manifest has the same numbers in every list; those that it gets later fill what was empty."""
-    before = manifests[position]
-    filled = {}
-    for column in ("manifest_length", "partition_spec_id", "content", "sequence_number", "first_row_id"):
+def _check_same(before: ManifestFile, now: ManifestFile, snapshot: Snapshot, findings: Findings) -> None:
+    """A manifest has the same numbers in every list."""
+    for column in ("manifest_length", "partition_spec_id", "content", "sequence_number"):
         known, found = getattr(before, column), getattr(now, column)
-        if known is None:
-            filled[column] = found
-        elif found is not None and found != known:
+        if found != known:
             message = (
                 f"expected {column.replace('_', '-')} {known} of {now.manifest_path} in every manifest list, "
                 f"found {found} in that of snapshot {snapshot.snapshot_id}"
             )
             place = snapshot.manifest_list or f"snapshot {snapshot.snapshot_id}"
             findings.error("manifest-lists-disagree", place, message, RESTORE, snapshots=[snapshot.snapshot_id])
-    if any(value is not None for value in filled.values()):
-        manifests[position] = msgspec.structs.replace(before, **filled)
 
 
 def _read(io: FileIO, manifest: ManifestFile, needed: set[int], findings: Findings) -> pl.DataFrame | None:
@@ -250,30 +252,23 @@ class _ManifestCheck:
         self._check_ids(orders)
 
     def live_entries(self, position: int) -> pl.DataFrame:
-        """The live entries in the columns that other checks need."""
-        manifest = self._manifest
-        known = (
-            manifest if manifest.sequence_number is not None else msgspec.structs.replace(manifest, sequence_number=0)
-        )
-        frame = self._frame
+        """The live entries in the columns that other checks need.
+
+        Where `counts_rows` is true, the first row id counts from that of the manifest in a list.
+        """
+        number = self._manifest.sequence_number or 0
+        known = msgspec.structs.replace(self._manifest, sequence_number=number, first_row_id=0)
+        frame = self._frame.with_columns(pl.col("first_row_id").is_null().alias("counts_rows"))
         try:
             frame = inherit_columns([frame], [known]) if frame.height else frame
         except FormatError:  # numbers that are missing were found above
-            frame = frame.with_columns(pl.col("sequence_number").fill_null(known.sequence_number))
-        live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
-        return (
-            live.select(
-                *(
-                    pl.col(name).cast(kind)
-                    for name, kind in _COLUMNS.items()
-                    if name in live.columns and name != "manifest"
-                ),
-                pl.col("key_metadata").is_not_null().alias("encrypted"),
-                pl.lit(position, pl.UInt32).alias("manifest"),
-            )
-            .select(pl.col("content").fill_null(0), *(name for name in _COLUMNS if name != "content"))
-            .select(*_COLUMNS)
+            frame = frame.with_columns(pl.col("sequence_number").fill_null(number))
+        live = frame.filter(pl.col("status") != int(EntryStatus.DELETED)).with_columns(
+            pl.col("content").fill_null(0),
+            pl.col("key_metadata").is_not_null().alias("encrypted"),
+            pl.lit(position, pl.UInt32).alias("manifest"),
         )
+        return live.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items())
 
     def _check_counts(self) -> None:
         manifest = self._manifest
@@ -367,11 +362,12 @@ def is_vector() -> pl.Expr:
 def head_entries(
     metadata: TableMetadata, listed: ListedManifests, entries: pl.DataFrame
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The entries of each snapshot that a ref names, by its id."""
-    heads: Mapping[int, None] = dict.fromkeys(ref.snapshot_id for ref in metadata.refs.values())
-    by_manifest: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for head in heads:
-        by_manifest[tuple(listed.by_snapshot.get(head, ()))].append(head)
-    for positions, some in by_manifest.items():
-        chosen = entries.filter(pl.col("manifest").is_in(list(dict.fromkeys(positions))))
-        yield from ((head, chosen) for head in some)
+    """The entries of each snapshot that a ref names, by its id, with the row ids that its list gives them."""
+    for head in dict.fromkeys(ref.snapshot_id for ref in metadata.refs.values()):
+        first = listed.first_row_ids.get(head, {})
+        starts = pl.DataFrame(
+            {"manifest": list(first), "start": list(first.values())}, {"manifest": pl.UInt32, "start": pl.Int64}
+        )
+        counted = pl.when(pl.col("counts_rows")).then(pl.col("first_row_id") + pl.col("start"))
+        given = pl.when(pl.col("start").is_not_null()).then(counted.otherwise(pl.col("first_row_id")))
+        yield head, entries.join(starts, on="manifest").with_columns(given.alias("first_row_id"))

@@ -1,6 +1,7 @@
 """`bergline branch`."""
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import Command, Terminal
@@ -98,7 +99,18 @@ def test_diff_of_two_refs(bl: Command, staged: Table) -> None:
     found = json.loads(bl("branch", "diff", "db.orders", "main", "staging", "--json").stdout)
     assert found["common_ancestor_id"] == str(staged.metadata.snapshots[0].snapshot_id)
     assert [s["snapshot_id"] for s in found["only_to"]] == [str(staged.metadata.snapshots[1].snapshot_id)]
-    assert (found["only_from"], found["partitions"][0]["added_rows"]) == ([], 1)
+    assert (found["only_from"], found["partitions"][0]["added_rows"], found["rows"]) == ([], 1, None)
+    found = json.loads(bl("branch", "diff", "db.orders", "main", "staging", "--rows", "5", "--json").stdout)
+    assert [(row["_change_type"], row["id"]) for row in found["rows"]] == [("INSERT", "2")]
+    assert "INSERT" in bl("branch", "diff", "db.orders", "main", "staging", "--rows", "1").stdout
+
+
+def test_diff_with_files_that_are_gone_shows_the_rest(bl: Command, staged: Table) -> None:
+    head = staged.metadata.snapshot(staged.refs["staging"].snapshot_id)
+    Path(str(head.manifest_list).removeprefix("file://")).unlink()
+    done = bl("branch", "diff", "db.orders", "main", "staging", "--json")
+    assert (done.returncode, json.loads(done.stdout)["problems"][0]["what"]) == (1, "the files that differ")
+    assert "error: cannot show the files that differ: " in done.stderr
 
 
 @pytest.mark.parametrize(

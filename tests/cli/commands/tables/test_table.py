@@ -149,7 +149,7 @@ def test_table_is_created_with_the_rows_of_files(bl: Command, tmp_path: Path, la
 
 def test_table_that_cannot_be_created_with_its_rows_is_not_created(bl: Command, tmp_path: Path, lake: Lake) -> None:
     (tmp_path / "good.csv").write_text("id\n1\n")
-    (tmp_path / "bad.csv").write_text("id\n" + "1234567890\n" * 150_000 + "x\n")
+    (tmp_path / "bad.csv").write_text("id\n" + "1234567890\n" * 900_000 + "x\n")
     done = bl("table", "create", "db.new", "good.csv", "bad.csv")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: cannot read `bad.csv` as csv: ")

@@ -46,6 +46,16 @@ def upgraded(lake: Lake) -> None:
     table.rewrite_manifests()
 
 
+def upgraded_with_a_branch(lake: Lake) -> None:
+    """Both branches give row ids to the manifests from before."""
+    table = new_table(lake, version=2)
+    table.refs.create_branch("audit")
+    table.upgrade_format(3)
+    table.append(rows(20), branch="audit")
+    table.append(rows(30)).append(rows(40))
+    table.append(rows(50), branch="audit")
+
+
 def refs(lake: Lake) -> None:
     table = new_table(lake)
     table.refs.create_branch("audit")
@@ -85,7 +95,7 @@ def evolved(lake: Lake) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [v1, empty, deletes, vectors, upgraded, refs, staged, expired, rolled_back, evolved],
+    [v1, empty, deletes, vectors, upgraded, upgraded_with_a_branch, refs, staged, expired, rolled_back, evolved],
     ids=lambda m: m.__name__,
 )
 def test_healthy_table_has_no_finding(tmp_path: Path, make: Callable[[Lake], None]) -> None:

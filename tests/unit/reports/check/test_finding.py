@@ -3,7 +3,6 @@
 import json
 
 from bergline.reports.check.finding import CheckReport, Finding, Severity, TableCheck
-from bergline.table.expiry.plan import size_text
 
 ERROR = Finding(
     Severity.ERROR, "data-file-missing", "/a.parquet", "the data file does not exist", "restore it", ("main",)
@@ -14,7 +13,7 @@ def test_report_says_what_is_damaged_where_and_what_would_mend_it() -> None:
     report = CheckReport(False, (TableCheck("db.a", "/m", (ERROR,), {"data-file-missing": 3}, 2, 1, 4, 2048),))
     assert str(report).splitlines() == [
         "check of 1 table: 1 damaged",
-        f"db.a: 4 findings (2 snapshots, 1 manifest, 4 files of {size_text(2048)})",
+        "db.a: 4 findings (2 snapshots, 1 manifest, 4 files of 2.00 KiB)",
         "  error data-file-missing: the data file does not exist (needed by `main`)",
         "    at /a.parquet",
         "    to mend it: restore it",

@@ -9,9 +9,11 @@ from bergline.cli.commands.references.refs import plan_drop, print_refs
 from bergline.cli.durations import parse_milliseconds
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
-from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.cli.output.problems import end_with_problems, json_problem
+from bergline.cli.output.rows import AsJson, notice, print_json, print_lines, print_table
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
+from bergline.reports.difference import RefDifference, ref_difference
 from bergline.table.references.diff import RefDiff
 from bergline.table.references.merge import MergeResult
 from bergline.table.table import Table
@@ -220,16 +222,23 @@ def diff(
     from_ref: Annotated[str, typer.Argument(metavar="FROM", help="A branch or tag", autocompletion=complete_ref)],
     to_ref: Annotated[str, typer.Argument(metavar="TO", help="Another one", autocompletion=complete_ref)],
     *,
+    rows: Annotated[int, typer.Option("--rows", help="How many rows that differ are shown as well.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a branch or tag differs from another, from metadata: snapshots, rows by partition, columns."""
+    """Show how a branch or tag differs from another: snapshots, files and rows by partition, columns."""
     with options.open() as lake:
-        loaded = lake.load_table(table)
-        found = loaded.refs.diff(from_ref, to_ref)
+        found = ref_difference(lake.load_table(table), from_ref, to_ref, sample=rows)
     if as_json:
-        print_json(_json_diff(found))
+        print_json(_json_difference(found))
     else:
-        print_lines([str(found)])
+        if found.diff is not None:
+            print_lines([str(found.diff)])
+        if found.sample is not None:
+            shown = [["NULL" if value is None else value for value in row] for row in found.sample.rows]
+            print_table(found.sample.columns, shown)
+    if found.is_sample_refused:
+        notice(f"no rows are shown: {found.compared_rows:,} would have to be compared")
+    end_with_problems(found.problems)
 
 
 def drop_ref(table: Table, name: str, kind: str, *, if_exists: bool, yes: bool, as_json: bool) -> None:
@@ -288,10 +297,19 @@ def print_move(table: Table, ref: str, result: MergeResult, *, as_json: bool) ->
     )
 
 
-def _json_diff(found: RefDiff) -> dict[str, Any]:
+def _json_difference(found: RefDifference) -> dict[str, Any]:
+    sample = found.sample
     return {
         "from": found.from_ref,
         "to": found.to_ref,
+        **({} if found.diff is None else _json_diff(found.diff)),
+        "rows": None if sample is None else [dict(zip(sample.columns, row, strict=True)) for row in sample.rows],
+        "problems": [json_problem(problem) for problem in found.problems],
+    }
+
+
+def _json_diff(found: RefDiff) -> dict[str, Any]:
+    return {
         "common_ancestor_id": None if found.ancestor is None else str(found.ancestor.snapshot_id),
         "only_from": [_json_snapshot(s) for s in found.only_from],
         "only_to": [_json_snapshot(s) for s in found.only_to],

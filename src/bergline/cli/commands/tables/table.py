@@ -13,7 +13,7 @@ from bergline.cli.arguments import AtOption, TableArgument, complete_namespace, 
 from bergline.cli.commands.references.refs import json_ref
 from bergline.cli.commands.tables.table_changes import create, drop, properties, register, rename, undrop
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.problems import end_with_problems
+from bergline.cli.output.problems import end_with_problems, json_problem
 from bergline.cli.output.row_writer import texts
 from bergline.cli.output.rows import AsJson, notice, print_json, print_rows, print_table
 from bergline.errors import BerglineError
@@ -229,17 +229,13 @@ def _print_broken(found: FoundTable, *, as_json: bool) -> None:
             {
                 "table": str(found.name),
                 "metadata_location": found.metadata_location,
-                "problems": [_json_problem(problem)],
+                "problems": [json_problem(problem)],
             }
         )
     else:
         location = found.metadata_location or "unknown"
         print_table(["", ""], [["table", str(found.name)], ["metadata", location]], header=False)
     end_with_problems([problem])
-
-
-def _json_problem(problem: Problem) -> dict[str, str]:
-    return {"what": problem.what, "message": problem.message, "code": problem.code}
 
 
 def _json_overview(table: Table, overview: TableOverview) -> dict[str, Any]:
@@ -256,7 +252,7 @@ def _json_overview(table: Table, overview: TableOverview) -> dict[str, Any]:
         "sorted_by": list(overview.sorted_by),
         "refs": [json_ref(table, line.name, line.ref) for line in overview.refs],
         "properties": metadata.properties,
-        "problems": [_json_problem(problem) for problem in overview.problems],
+        "problems": [json_problem(problem) for problem in overview.problems],
     }
 
 
