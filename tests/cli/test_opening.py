@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import run_here
 
 from bergline import Table
 
@@ -12,7 +12,7 @@ from bergline import Table
     "command", ["table list", "refs db.t", "table inspect db.t history", "explain-expiry db.t", "audit list"]
 )
 def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: str) -> None:
-    done = run(*command.split(), cwd=tmp_path)
+    done = run_here(*command.split(), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\n"
@@ -22,7 +22,7 @@ def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: st
 
 
 def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path: Path, orders: Table) -> None:
-    done = run("table", "list", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
+    done = run_here("table", "list", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"error: no catalog `lak` in {tmp_path}/catalog.db, which has `lake`\n"
@@ -33,5 +33,18 @@ def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path:
 @pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
 def test_property_without_a_value_is_refused_and_not_shown(tmp_path: Path, orders: Table, text: str) -> None:
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    done = run("table", "list", "--catalog", uri, "--property", text, cwd=tmp_path)
+    done = run_here("table", "list", "--catalog", uri, "--property", text, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "error: expected --property key=value, found another text\n")
+
+
+def test_databases_whose_paths_resemble_a_missing_one_are_named(tmp_path: Path, orders: Table) -> None:
+    for typed in ("catalogue.db", "catalog.dbx"):
+        done = run_here("table", "list", "--catalog", f"sqlite:///{tmp_path}/{typed}", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        is_near = f"hint: did you mean `sqlite:///{tmp_path}/catalog.db`?\n" in done.stderr
+        assert is_near is typed.endswith(".db")
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "catalog.db").rename(tmp_path / "lake" / "catalog.db")
+    done = run_here("table", "list", "--catalog", "sqlite:///lakes/catalog.db", cwd=tmp_path)
+    assert "hint: did you mean `sqlite:///lake/catalog.db`?\n" in done.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("lake")] == ["lake"]

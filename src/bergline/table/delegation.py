@@ -32,15 +32,16 @@ def later(make: Callable[[], _Method]) -> _Method:
 class _LaterMethod:
     def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
         self._make = make
-        self._place: tuple[type, str] | None = None
+        self._name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._place = owner, name
+        self._name = name
 
     def __get__(self, holder: object | None, owner: type) -> Any:
         method = self._make()
-        if self._place is not None:
-            setattr(*self._place, method)  # threads that ask for it at the same time all set an equal one
+        for cls in owner.__mro__:
+            if cls.__dict__.get(self._name) is self:  # else another thread was faster
+                setattr(cls, self._name, method)
         return method if holder is None else types.MethodType(method, holder)
 
 

@@ -93,8 +93,10 @@ def test_what_is_wrong_is_said_before_spark_starts(tmp_path: Path) -> None:
         (
             ["-e", "SELECT 1", "--catalog", "sqlite:///no.db"],
             1,
-            "error: no catalog at `sqlite:///no.db`: no such file\n"
-            "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n",
+            (
+                "error: no catalog at `sqlite:///no.db`: no such file\n"
+                "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n"
+            ),
         ),
     ):
         done = run("sql", *arguments, cwd=tmp_path)

@@ -94,13 +94,23 @@ def _sink(output: Path | None) -> Iterator[_Sink]:
     try:
         with part.open("wb") as file:
             yield file
-        os.link(part, output)  # fails if another one came first
+        _give_name(part, output)
     except FileExistsError as error:
         raise AlreadyExistsError(f"file `{output}` exists already", kind="file", name=str(output)) from error
     except OSError as error:
         raise StorageError(f"cannot write `{output}`: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _give_name(part: Path, output: Path) -> None:
+    """Give a file its name, if no other one took it meanwhile; where files have only one name, it is moved there."""
+    try:
+        os.link(part, output)
+    except FileExistsError:
+        raise
+    except OSError:
+        part.rename(output)
 
 
 class _StdoutBytes:

@@ -1,8 +1,8 @@
 """JSON decoding and encoding for all values of the format, with errors that name the JSON path."""
 
 import re
+import threading
 from collections.abc import Hashable
-from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -12,6 +12,9 @@ from bergline.format.encoding.value_class import ValueClass
 
 Decoded = TypeVar("Decoded")
 _LONGEST = 2000
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+# msgspec describes a struct when it is first decoded; a second thread would see the half of it, and crash the process
+_BUILDING = threading.Lock()
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 
 
@@ -45,9 +48,12 @@ def describe_decode_error(error: Exception) -> str:
     return f"{start}{text[1:]} at {place}"
 
 
-@cache
 def _decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(as_type, dec_hook=_decode_hook)
+    found = _DECODERS.get(as_type)
+    if found is None:
+        with _BUILDING:
+            found = _DECODERS[as_type] = msgspec.json.Decoder(as_type, dec_hook=_decode_hook)
+    return found
 
 
 def _decode_hook(as_type: Any, wire: Any) -> Any:

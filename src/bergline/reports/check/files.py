@@ -7,7 +7,7 @@ import io as streams
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -134,8 +134,8 @@ def check_contents(
 
 
 def _data_file(named: dict[str, object]) -> DataFile:
-    fields = {name: named[name] for name in DataFile.__struct_fields__ if name in named}
-    return msgspec.convert({**fields, "partition": ()}, DataFile, strict=False)
+    fields: dict[str, Any] = {name: named[name] for name in DataFile.__struct_fields__ if name in named}
+    return DataFile(**{**fields, "content": FileContent(fields["content"]), "partition": ()})
 
 
 def _rows(io: FileIO, file: DataFile, deletes: DeleteFiles) -> int | None:

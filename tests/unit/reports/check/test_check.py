@@ -8,6 +8,7 @@ import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from damaged_tables import check, data_files, new_table, open_lake, path_of, rows
 
+import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.errors import NotFoundError
@@ -143,3 +144,18 @@ def test_table_that_expires_files_meanwhile_is_checked_once_more(tmp_path: Path)
         found = check_table(lake.catalog, parse_table_name("db.orders"), progress=expire_once)
     assert not list(path_of(table.location).rglob("*.parquet"))
     assert found.findings == ()
+
+
+def test_files_of_another_store_are_looked_at() -> None:
+    with bergline.connect("memory:") as lake:
+        table = new_table(lake)
+        assert check_tables(lake, deep=True).tables[0].findings == ()
+        lost, emptied = (file.file_path for file in data_files(table)[:2])
+        table.io.delete([lost, emptied])
+        table.io.create(emptied, b"")
+        (found,) = check_tables(lake, deep=True).tables
+    assert {finding.code for finding in found.findings if finding.place == lost} == {"data-file-missing"}
+    assert {finding.code for finding in found.findings if finding.place == emptied} == {
+        "data-file-size",
+        "data-file-unreadable",
+    }

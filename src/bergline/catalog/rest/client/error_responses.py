@@ -15,6 +15,8 @@ from bergline.catalog.rest.protocol.bodies import ErrorModel, ErrorResponse
 from bergline.catalog.rest.protocol.errors import error_of
 from bergline.errors import AuthenticationError, BerglineError, StorageError, UnavailableError
 
+_ERRORS = msgspec.json.Decoder(ErrorResponse)
+
 TOO_MANY_REQUESTS = 429
 _FIRST_ERROR = 400
 _NOT_FOUND = 404
@@ -80,7 +82,7 @@ def is_of_protocol(response: HttpResponse) -> bool:
 
 def _error_model(response: HttpResponse) -> ErrorModel | None:
     try:
-        return msgspec.json.decode(response.body, type=ErrorResponse).error
+        return _ERRORS.decode(response.body).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

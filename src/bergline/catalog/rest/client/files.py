@@ -20,6 +20,8 @@ from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.io.store_properties import is_secret_property, is_store_property
 
+_NAMES = msgspec.json.Decoder(TableName)
+
 _EXPIRIES = re.compile(
     r"s3\.session-token-expires-at-ms|gcs\.oauth2\.token-expires-at|adls\.sas-token-expires-at-ms(\..+)?"
 )
@@ -167,7 +169,7 @@ def _check_alive(table: str, expires_ms: int, now_ms: int) -> None:
     """Raise if credentials that cannot be renewed here have certainly expired."""
     if now_ms < expires_ms + _MOST_SKEW_MS:
         return
-    name = msgspec.json.decode(table, type=TableName)
+    name = _NAMES.decode(table)
     since = dt.datetime.fromtimestamp(expires_ms / 1000, dt.UTC).isoformat(timespec="seconds")
     raise AuthenticationError(
         f"the credentials for the files of table `{name}` expired at {since}; a task has those alone that it was sent",

@@ -51,6 +51,8 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, NestedField
 from bergline.io.fileio import FileIO
 
+_NAMES = msgspec.json.Decoder(TableName)
+
 _ANY_SCHEMA = Schema((NestedField(1, "id", required=False, type=LONG),), 0)
 
 
@@ -261,7 +263,7 @@ class RestTables(RestNamespaces):
 
     def _renewed(self, key: str) -> Vended | None:
         """Fresh credentials for a table: from the credentials endpoint, or with the table."""
-        name = msgspec.json.decode(key, type=TableName)
+        name = _NAMES.decode(key)
         about, names = about_table(name), self._session.table_path(name)
         if self._session.calls.has(LOAD_CREDENTIALS):
             response = self._session.calls.call(LOAD_CREDENTIALS, about, names=names)

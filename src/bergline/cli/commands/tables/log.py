@@ -121,7 +121,7 @@ def _flat_line(entry: HistoryEntry, table: str | None) -> Text:
 
 def _words(entry: HistoryEntry) -> Text:
     """A snapshot in one line."""
-    line = Text(str(entry.snapshot_id), "yellow")
+    line = Text.assemble((str(entry.snapshot_id), "yellow"))
     if entry.refs:
         line.append(" (")
         line.append(Text(", ").join(map(_ref_words, entry.refs)))
