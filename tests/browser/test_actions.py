@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+from accessibility import check_accessible
 from console_stories import shown, tell_story
 from playwright.sync_api import Page, expect
 
@@ -73,7 +74,11 @@ def test_every_action_is_done_as_reviewed(open_page: Opener, address: str, table
     refs = table.refresh().refs
     assert (refs["lab"].snapshot_id, refs["lab"].max_ref_age_ms) == (refs["v1"].snapshot_id, 432_000_000)
     assert refs["v2"].snapshot_id == refs["main"].snapshot_id
-    done.add(do(page, address, "drop-ref", ref="lab"))
+    review(page, address, "drop-ref", ref="lab")
+    check_accessible(page, "review")
+    confirm(page, "drop-ref")
+    check_accessible(page, "done")
+    done.add("drop-ref")
     assert "lab" not in table.refresh().refs
     page = open_page(java_script_enabled=False, viewport={"width": 390, "height": 844}, color_scheme="dark")
     head = table.refs["main"].snapshot_id

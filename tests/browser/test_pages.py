@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from accessibility import check_accessible
 from asgi_client import TOKEN
-from axe_playwright_python.sync_playwright import Axe
 from console_stories import HOSTILE_TABLE, MANY
 from playwright.sync_api import Page, expect
 
@@ -16,7 +16,6 @@ from bergline.console.actions.registry import ACTIONS
 from bergline.console.pages.registry import PAGES
 
 Opener = Callable[..., Page]
-_SERIOUS = {"serious", "critical"}
 
 
 def addresses(lake: Lake, table: str) -> Iterator[str]:
@@ -33,12 +32,6 @@ def visit(page: Page, address: str) -> None:
     response = page.goto(address)
     assert response
     assert response.status == 200, address
-
-
-def check_accessible(page: Page, where: str) -> None:
-    found = Axe().run(page).response["violations"]
-    serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in _SERIOUS]
-    assert serious == [], where
 
 
 def has_horizontal_scroll(page: Page) -> bool:

@@ -12,7 +12,7 @@ _LEVELS = "\x1f"
 """Separates the levels of a name of which one has a dot."""
 
 
-def link(path: str, table: TableName | str | None = None, **query: object) -> str:
+def link(path: str, table: TableName | str | None = None, /, **query: object) -> str:
     """The address of a page, such as `table/rows`; the empty path is the lake. What is None is left out."""
     given = {key: str(value) for key, value in query.items() if value is not None}
     if table is not None:

@@ -20,7 +20,7 @@ _TRINO_S3 = {"s3.endpoint": "s3.endpoint", "s3.region": "s3.region", "client.reg
 
 
 def connection_examples(context: ServerContext, url: str) -> str:
-    """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino."""
+    """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino, and where the console is."""
     name, has_token = context.settings.name, context.authenticator.has_tokens
     java = {"token": "TOKEN"} if has_token else {}
     if context.vending:
@@ -34,6 +34,7 @@ def connection_examples(context: ServerContext, url: str) -> str:
         f"  Spark      {_spark(name, url, java)}",
         f"  Flink      {_flink(name, url, java)}",
         f"  Trino      {_trino(context, url)}",
+        f"  browser    {url}/",
         "",
     ]
     return "\n".join(lines)

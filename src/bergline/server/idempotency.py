@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import acting_as, current_caller
+from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
@@ -23,6 +23,7 @@ from bergline.errors import (
     StorageError,
 )
 from bergline.server.cache.load_responses import entity_tag
+from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
@@ -34,8 +35,6 @@ from bergline.server.http.response import Response
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
-_MAX_CONFLICT = 2000
-_MAX_OPERATION_CHARACTERS = 64
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
@@ -151,13 +150,8 @@ class IdempotentChanges:
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
                 self._records.add_audit(connection, entry)
-            locations = dict(changed)
-            for name, notes in current_caller().notes.items():
-                resource = f"{request.kind}/{'.'.join(name.namespace)}/{name.name}"
-                for one in notes:
-                    operation = f"{one.operation}:{one.rule}"[:_MAX_OPERATION_CHARACTERS]
-                    entry = AuditEntry(_now_ms(), request.principal, operation, resource, agent, locations.get(name))
-                    self._records.add_audit(connection, entry)
+            said = AuditEntry(_now_ms(), request.principal, request.endpoint.name, request.resource, agent)
+            audit_rules(self._records, connection, said, dict(changed))
 
         return note
 
@@ -167,7 +161,7 @@ class IdempotentChanges:
         try:
             for resource, _ in _resources(request, tuple((name, None) for name in names)):
                 who, what = request.principal, request.endpoint.name
-                lost = AuditEntry(_now_ms(), who, what, resource, _agent(request), conflict=str(error)[:_MAX_CONFLICT])
+                lost = AuditEntry(_now_ms(), who, what, resource, _agent(request), conflict=str(error))
                 self._records.add_conflict(lost)
         except BerglineError as failure:
             _LOG.warning("could not record a conflict: %s", failure)

@@ -102,7 +102,7 @@ class ConsoleBrowser:
         self.scheme = scheme
         self.cookies: dict[str, str] = {}
 
-    def get(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None, **query: str) -> Seen:
+    def get(self, path: str, /, method: str = "GET", headers: Mapping[str, str] | None = None, **query: str) -> Seen:
         return self._send(method, path, query, b"", headers or {})
 
     def post(self, path: str, headers: Mapping[str, str] | None = None, **form: str) -> Seen:

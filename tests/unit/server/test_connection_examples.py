@@ -20,7 +20,8 @@ def test_every_engine_has_its_lines(context: ServerContext) -> None:
     assert text.startswith(f"serving `lake` ({context.settings.warehouse}) at http://h:1\n")
     for engine in ENGINES:
         assert text.count(f"\n  {engine} ") == 1
-    assert text.count("http://h:1") == len(ENGINES) + 1
+    assert "\n  browser    http://h:1/\n" in text
+    assert text.count("http://h:1") == len(ENGINES) + 2
     assert "TOKEN" not in text
     assert "fs.hadoop.enabled=true" in text
 

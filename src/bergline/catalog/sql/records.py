@@ -21,6 +21,7 @@ REQUEST = "request"
 _CLOSED = ""
 """The name of the row that marks a catalog that requires tokens; no token has it."""
 _HASH_LENGTH = 64
+_LONGEST_CONFLICT = 2000
 _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building a statement is slower than running it
 
 
@@ -110,8 +111,9 @@ class Records:
 
     def add_conflict(self, entry: AuditEntry) -> None:
         """Record a change that lost a conflict, in a transaction of its own: nothing else was changed."""
+        conflict = None if entry.conflict is None else entry.conflict[:_LONGEST_CONFLICT]
         with self.database.changing() as connection:
-            self.add_audit(connection, entry)
+            self.add_audit(connection, msgspec.structs.replace(entry, conflict=conflict))
 
     def audit(self) -> list[AuditEntry]:
         """All changes, oldest first."""

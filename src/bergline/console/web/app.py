@@ -154,7 +154,7 @@ class Console:
                 raise
             return redirect(link("sign-in", next=visit.address))
         source = Source(self._host.lake, time.time_ns() // 1_000_000, caller, may_change=True)
-        if visit.path.startswith(_ACTIONS) and not visit.wants_json:
+        if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
         entry = PAGES.get(visit.path)
         if entry is None:
@@ -242,7 +242,7 @@ class Console:
             may_change=source is not None and source.may_change,
             csrf=sign_in.csrf,
             tabs=() if source is None else _tabs(visit),
-            twin=_twin(visit) if visit.path in PAGES and status == 200 else None,  # noqa: PLR2004
+            twin=_twin(visit) if source is not None and visit.is_read else None,
             now_ms=time.time_ns() // 1_000_000,
         )
         return Reply(status, self._renderer.html(page, frame).encode(errors="replace"), headers=sign_in.nonce_header())
@@ -274,7 +274,8 @@ def _tabs(visit: Visit) -> tuple[Tab, ...]:
 
 
 def _twin(visit: Visit) -> str:
-    return link(twin_of(visit.path), **visit.query)
+    _, mark, query = visit.address.partition("?")
+    return f"{link(twin_of(visit.path))}{mark}{query}"
 
 
 def _moment(text: str, now_ms: int) -> int:

@@ -1,11 +1,11 @@
 """One request to the console, and the response to it."""
 
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope
 
 from bergline.errors import InvalidInputError
@@ -90,7 +90,7 @@ async def read_visit(scope: Scope, receive: Receive) -> Visit:
         _page_path(path.removesuffix(_TWIN)) if wants_json else path,
         _fields(query_text),
         headers,
-        _cookies(headers.get("cookie", "")),
+        cookie_parser(headers.get("cookie", "")),  # cookies of other programs may be broken: each for itself
         scope.get("scheme") == "https",
         wants_json,
         form,
@@ -127,10 +127,3 @@ async def _body(receive: Receive) -> bytes:
             raise InvalidInputError(f"expected a form of up to {MAX_FORM_BYTES} bytes, found a larger one")
         if not message.get("more_body", False):
             return b"".join(parts)
-
-
-def _cookies(text: str) -> dict[str, str]:
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(text).items()}
-    except CookieError:
-        return {}

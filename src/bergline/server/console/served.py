@@ -1,6 +1,7 @@
 """The console of `bergline serve`: callers come in with the API's tokens, and changes go the API's way."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -8,17 +9,19 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
 from bergline.catalog.sql.records import AuditEntry
-from bergline.errors import AuthenticationError, ConflictError, UnavailableError
+from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
 from bergline.lake.lake import Lake
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.commits.locks import Release
+from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 
 _Done = TypeVar("_Done")
-_MAX_CONFLICT = 2000
+_LOG = logging.getLogger("bergline.server")
 
 
 class ServedLake:
@@ -61,17 +64,24 @@ class ServedLake:
             for _, location in changed:
                 entry = AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, location)
                 records.add_audit(connection, entry)
+                audit_rules(records, connection, entry, dict(changed))
 
         release = asyncio.run(self._turn(table))
         try:
-            with records.database.noting(note):
+            with acting_as(caller), records.database.noting(note):
                 return act()
         except ConflictError as error:
-            lost = str(error)[:_MAX_CONFLICT]
-            records.add_conflict(AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, conflict=lost))
+            self._note_conflict(AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, conflict=str(error)))
             raise
         finally:
             release()
+
+    def _note_conflict(self, entry: AuditEntry) -> None:
+        """Record who lost; a record that cannot be written changes nothing about the outcome."""
+        try:
+            self._context.records.add_conflict(entry)
+        except BerglineError as failure:
+            _LOG.warning("could not record a conflict: %s", failure)
 
     async def _turn(self, table: TableName) -> Release:
         try:

@@ -53,6 +53,15 @@ def test_record_is_rolled_back_with_its_change(records: Records) -> None:
     assert records.audit() == []
 
 
+def test_lost_conflicts_are_apart_from_changes(records: Records) -> None:
+    with records.database.changing() as connection:
+        records.add_audit(connection, ENTRIES[1])
+    records.add_conflict(AuditEntry(9, "ann", "commit_table", "db.a", conflict="x" * 5000))
+    assert records.audit() == records.newest_audit(9) == [ENTRIES[1]]
+    lost, won = records.newest_audit(9, conflicts=True)
+    assert (won, lost.principal, lost.conflict) == (ENTRIES[1], "ann", "x" * 2000)
+
+
 def test_audit_is_read_newest_first_by_resource_principal_and_time(records: Records) -> None:
     with records.database.changing() as connection:
         for entry in ENTRIES:

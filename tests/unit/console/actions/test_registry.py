@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from command_line import run_here
 from sql_statements import run_text
@@ -198,3 +199,11 @@ def test_expiry_does_what_was_confirmed_or_nothing(browser: Any, table: Table, l
 def test_form_of_a_retention_begins_with_what_the_ref_has(browser: Any, table: Table) -> None:
     page = browser.get("/table/actions/set-retention", name="db.orders", ref="kept")
     assert 'name="min_snapshots" value="4"' in page.text
+
+
+def test_branch_of_an_empty_table_starts_empty(browser: Any, lake: Lake) -> None:
+    lake.create_table("db.orders", pa.schema([("id", pa.int64())]))
+    review = browser.review("create-branch", new="dev")
+    assert "an empty snapshot, for the table has none" in review.text
+    assert browser.confirm("create-branch", review, new="dev").status == 200
+    assert list(lake.load_table("db.orders").refs) == ["dev"]

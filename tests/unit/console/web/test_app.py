@@ -11,7 +11,7 @@ from bergline.console.pages import registry
 from bergline.console.pages.registry import PAGES, PageEntry
 
 
-@pytest.mark.parametrize("path", ["table/rows", "table/actions", "audit"])
+@pytest.mark.parametrize("path", ["table/rows", "table/actions", "table/actions/merge", "audit"])
 def test_page_has_a_twin_with_the_same_values(browser: Any, story: Table, path: str) -> None:
     page = browser.get(f"/{path}", name="db.orders")
     assert page.status == 200
@@ -37,6 +37,12 @@ def test_page_has_nothing_inline_and_nothing_from_outside(browser: Any, story: T
     for path in ("/table/rows", "/audit", "/table/actions/merge", "/nothing"):
         text = browser.get(path, name="db.orders").text
         assert not re.search(r"<script|<style|\son\w+=|\sstyle=|https?://", text)
+
+
+def test_query_may_have_any_name(browser: Any, story: Table) -> None:
+    page = browser.get("/table/rows", name="db.orders", path="x", table="y", self="z")
+    assert page.status == 200
+    assert 'href="/table/rows.json?name=db.orders&amp;path=x&amp;table=y&amp;self=z"' in page.text
 
 
 def test_head_has_the_headers_and_no_body(browser: Any, story: Table) -> None:

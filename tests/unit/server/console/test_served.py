@@ -50,6 +50,8 @@ def test_api_and_console_share_the_address(served: ServerContext) -> None:
     with AsgiClient(served) as client:
         assert client("GET", "/v1/namespaces").json["namespaces"] == [["db"]]
         assert client("GET", "/health").status == 200
+        assert b"db.orders" in client("GET", "/", headers=LOCAL).body
+        assert [t["name"] for t in client("GET", "/lake.json", headers=LOCAL).json["tables"]] == ["db.orders"]
         assert client("GET", "/nothing").error == (404, "NotFoundException")
         page = client("GET", "/nothing", headers=LOCAL | {"accept": "text/html"})
         assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")

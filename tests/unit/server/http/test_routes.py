@@ -7,7 +7,7 @@ from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
 from bergline.server.http.routes import Routes
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])
 def test_unknown_paths_are_not_found(client: AsgiClient, path: str) -> None:
     assert client("GET", path).status in {404, 400}
 
