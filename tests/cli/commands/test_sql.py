@@ -16,6 +16,7 @@ from rows import order_rows
 from bergline import Table
 
 PROGRAM = [sys.executable, "-c", "from bergline.cli.entry import main; main()", "sql"]
+NO_CATALOG = "error: no catalog at `sqlite:///no.db`: no such file"
 SCRIPT = """
 -- what has no rows; prints nothing
 CREATE TABLE db.copies AS SELECT id, ';' AS mark FROM db.orders;

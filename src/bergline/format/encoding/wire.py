@@ -1,27 +1,23 @@
 """JSON decoding and encoding for all values of the format, with errors that name the JSON path."""
 
 import re
-import threading
-from collections.abc import Hashable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
 from bergline.errors import FormatError, InvalidInputError
 from bergline.format.encoding.value_class import ValueClass
+from bergline.json_decoders import JsonDecoders
 
 Decoded = TypeVar("Decoded")
 _LONGEST = 2000
-_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
-# msgspec describes a struct when it is first decoded; a second thread would see the half of it, and crash the process
-_BUILDING = threading.Lock()
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 
 
 def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
     """Decode a value; FormatError with the JSON path and the source."""
     try:
-        decoder: msgspec.json.Decoder[Decoded] = _decoder(cast("Hashable", as_type))
+        decoder: msgspec.json.Decoder[Decoded] = _DECODERS.of(as_type)
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{describe_decode_error(error)} in {source}") from error
@@ -48,14 +44,6 @@ def describe_decode_error(error: Exception) -> str:
     return f"{start}{text[1:]} at {place}"
 
 
-def _decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
-    found = _DECODERS.get(as_type)
-    if found is None:
-        with _BUILDING:
-            found = _DECODERS[as_type] = msgspec.json.Decoder(as_type, dec_hook=_decode_hook)
-    return found
-
-
 def _decode_hook(as_type: Any, wire: Any) -> Any:
     if isinstance(as_type, type) and issubclass(as_type, ValueClass):
         return as_type.from_json(wire)
@@ -69,3 +57,4 @@ def _encode_hook(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
+_DECODERS = JsonDecoders(_decode_hook)
