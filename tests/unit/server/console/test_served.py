@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 
-from bergline.errors import AuthenticationError, ConflictError, RefusedError
+from bergline.errors import AuthenticationError, ConflictError, ProtectedRefError, RefusedError
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
@@ -114,3 +114,16 @@ def test_conflict_that_a_client_of_the_api_loses_is_recorded(served: ServerConte
         found = served.records.newest_audit(9, conflicts=True)
         assert [(e.resource, e.agent) for e in found] == [("table/db/orders", "Trino/480")] * 2
         assert all(e.conflict and "main" in e.conflict for e in found)
+
+
+def test_rules_about_refs_know_who_acts_in_the_console(served: ServerContext) -> None:
+    lake = Lake(served.catalog, "lake")
+    orders = lake.load_table("db.orders")
+    orders.refs.create_branch("dev")
+    orders.refs.protect("dev", no_drop=True, bypass=["ann"])
+    host = ServedLake(served)
+    with pytest.raises(ProtectedRefError, match="`dev`"):
+        host.change("bob", "drop-branch", orders.name, lambda: lake.load_table("db.orders").refs.drop_branch("dev"))
+    host.change("ann", "drop-branch", orders.name, lambda: lake.load_table("db.orders").refs.drop_branch("dev"))
+    operations = [(entry.principal, entry.operation) for entry in served.records.audit()]
+    assert operations == [("ann", "commit_table"), ("ann", "bypass_ref_rule:dev")]
