@@ -20,7 +20,7 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench docs pictures clean
+.PHONY: help setup java chromium demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench docs pictures clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -103,10 +103,20 @@ $(DBT)/.installed: | $(INSTALLED)
 java:
 	@tools/machine.sh java
 
+# a system package: made only where that needs no password, as in a container
+chromium:
+	@if ! command -v chromium > /dev/null; then \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	echo "installing chromium for tests ..." >&2; \
+	{ apt-get install -y --no-install-recommends chromium || \
+	{ apt-get update && apt-get install -y --no-install-recommends chromium; }; } > .venv/chromium.txt 2>&1 || \
+	echo "chromium could not be installed, the tests of pages will be skipped: .venv/chromium.txt says why" >&2; \
+	else echo "no chromium on this machine: the tests of pages will be skipped" >&2; fi; fi
+
 demo: java $(DEMO_INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed lint
+test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed lint
 	@$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
 	$(BIN)/python -m pytest -m "engine and not thorough"; engine=$$?; \
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
@@ -152,7 +162,7 @@ bench: java $(INSTALLED) $(REST_SERVER) $(TPCDS)
 docs: $(INSTALLED)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict && echo "the pages are in site/index.html" >&2
 
-pictures: $(INSTALLED)
+pictures: $(INSTALLED) chromium
 	@$(BIN)/python tools/pictures.py
 
 clean:
