@@ -56,3 +56,12 @@ def test_contradiction_is_found_and_the_rest_is_checked_too(
     messages = [f.message for f in found.findings if f.code == "metadata-contradicts-itself"]
     assert any(message in text for text in messages)
     assert (found.snapshots, found.files) == (2, 4)
+
+
+def test_retention_that_means_nothing_is_found(tmp_path: Path) -> None:
+    with open_lake(tmp_path) as lake:
+        table = new_table(lake)
+    change_metadata(table, lambda document: document["refs"]["main"].update({"min-snapshots-to-keep": 0}))
+    finding = the_finding(tmp_path, "metadata-unreadable")
+    assert "min-snapshots-to-keep above 0" in finding.message
+    assert "register" in finding.mend
