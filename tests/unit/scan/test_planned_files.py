@@ -9,7 +9,7 @@ from rows import ORDERS, order_rows
 from bergline import Lake
 from bergline.format.manifest.columns import METRICS
 from bergline.scan.plan import PlannedFile
-from bergline.scan.planned_files import PlannedFiles
+from bergline.scan.planned_files import PlannedFiles, paths_of, sizes_of
 
 
 @pytest.fixture
@@ -65,3 +65,9 @@ def test_no_files_are_false(lake: Lake) -> None:
     table = lake.create_table("db.empty", ORDERS).append(order_rows(1))
     assert not table.scan("id = 99").plan().files
     assert table.scan("id = 1").plan().files
+
+
+def test_paths_and_sizes_are_those_of_the_files(files: PlannedFiles) -> None:
+    listed = list(files)
+    assert paths_of(files) == paths_of(listed) == [planned.file.file_path for planned in listed]
+    assert sizes_of(files) == sizes_of(listed) == [planned.file.file_size_in_bytes for planned in listed]
