@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
     from bergline.lake.lake import Lake, connect
     from bergline.lake.maintenance.maintain import maintain
+    from bergline.reports.progress_bar import ProgressBar
     from bergline.table.evolution.maintenance_policy import MaintenancePolicy
     from bergline.table.references.ref_changes import Retention
     from bergline.table.table import Table
@@ -22,6 +23,7 @@ __all__ = [
     "Lake",
     "MaintenancePolicy",
     "PartitionStatisticsFile",
+    "ProgressBar",
     "Retention",
     "StatisticsFile",
     "Table",
@@ -36,6 +38,7 @@ _MODULES = {
     "Lake": "lake.lake",
     "MaintenancePolicy": "table.evolution.maintenance_policy",
     "PartitionStatisticsFile": "format.metadata.table_metadata",
+    "ProgressBar": "reports.progress_bar",
     "Retention": "table.references.ref_changes",
     "StatisticsFile": "format.metadata.table_metadata",
     "Table": "table.table",
