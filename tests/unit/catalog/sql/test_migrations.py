@@ -153,7 +153,7 @@ def test_older_layout_is_brought_up_to_date_step_by_step(database: Database, mon
 
 def test_older_audit_log_gets_a_column_for_conflicts_and_keeps_its_rows(database: Database) -> None:
     database.use()
-    database.run("ALTER TABLE bergline_audit DROP COLUMN conflict", "DELETE FROM bergline_layout WHERE version = 4")
+    database.run("ALTER TABLE bergline_audit DROP COLUMN conflict", "DELETE FROM bergline_layout WHERE version = 5")
     database.run(
         "INSERT INTO bergline_audit (catalog_name, at_ms, principal, operation, resource) "
         "VALUES ('lake', 1, 'a', 'b', 'c')"

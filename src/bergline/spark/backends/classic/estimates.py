@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.spark.backends.classic.catalyst import scala_items
+
 _ROW_OVERHEAD = 8
 """What Spark adds to the size of each row."""
 _LONG = 8
@@ -24,10 +26,11 @@ def with_estimate(work: DataFrame, rows: int, schema: T.StructType, spark: Spark
     dealt = java.queryExecution().sparkPlan().execute()
     leaf = session.internalCreateDataFrame(dealt, java.schema(), False).queryExecution().analyzed()
     fields = [leaf.productElement(place) for place in range(leaf.productArity())]
+    _, _, *others = scala_items(leaf.otherCopyArgs())  # after session and statistics; how many depends on the version
     row = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
     size = max(1, rows) * (int(row.defaultSize()) + _ROW_OVERHEAD)
     known = jvm.org.apache.spark.sql.execution.LogicalRDD(
-        *fields, session, jvm.scala.Some(_statistics(size, spark)), jvm.scala.Option.empty()
+        *fields, session, jvm.scala.Some(_statistics(size, spark)), *others
     )
     return ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, known), spark)
 

@@ -4,6 +4,7 @@ What a stream has written, Spark reads by a list of files that it takes as it is
 `MetadataLogFileIndex`. One made of an empty log is filled with the statuses of files, in Hadoop's own encoding.
 """
 
+import hashlib
 import tempfile
 import threading
 from collections import OrderedDict
@@ -52,7 +53,8 @@ _KEPT = _KeptIndexes()
 def known_index(paths: Sequence[str], sizes: Sequence[int], file_format: str, spark: SparkSession) -> Any | None:
     """A file index of Spark's that has exactly these files; None if the session makes no such index."""
     session = spark._jsparkSession  # noqa: SLF001  (nothing public takes statuses of files)
-    key = (str(session.sessionUUID()), hash(tuple(paths)), tuple(sizes), paths[0], paths[-1])
+    files = hashlib.sha256("\0".join((*paths, *map(str, sizes))).encode()).digest()
+    key = (str(session.sessionUUID()), files)
     index = _KEPT.find(key)
     if index is not None:
         return index
