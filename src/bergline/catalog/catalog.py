@@ -154,6 +154,10 @@ class Catalog(Protocol):
         """
         ...
 
+    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
+        """ProtectedRefError if a rule about refs forbids what would become of a table; nothing is changed."""
+        ...
+
     def dropped_tables(self) -> list[DroppedTable]:
         """The tables in the catalog's bin, newest first; empty where it has none."""
         ...

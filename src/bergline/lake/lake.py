@@ -190,6 +190,11 @@ class Lake:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
 
+    @property
+    def keeps_dropped_tables(self) -> bool:
+        """Whether tables that are dropped here go to the bin of a server."""
+        return bool(getattr(self.catalog, "keeps_dropped_tables", False))
+
     def dropped_tables(self) -> list[DroppedTable]:
         """The tables in the bin of `bergline serve --drop-retention`, newest first."""
         return self.catalog.dropped_tables()

@@ -80,6 +80,10 @@ class TableHandle:
         (self.loaded,) = commit(self.catalog, (work,), self.timing)
         return self.metadata
 
+    def check_rules(self, after: TableMetadata) -> None:
+        """ProtectedRefError if a rule about refs forbids what would become of the table."""
+        self.catalog.check_rules(self.loaded, after)
+
     def snapshot_summary(self, given: Mapping[str, str] | None, wap_id: str | None = None) -> dict[str, str]:
         """The summary entries of a snapshot; InvalidInputError for those that bergline writes itself."""
         return self.summary | check_summary(given) | wap_summary(wap_id)

@@ -118,6 +118,10 @@ class Table:
         """Commit an operation and move this handle forward."""
         return self._handle.commit(operation)
 
+    def check_rules(self, after: TableMetadata) -> None:
+        """ProtectedRefError if a rule about refs forbids what would become of the table; nothing is changed."""
+        self._handle.check_rules(after)
+
     check_branch = delegated(TableWrites, TableWrites.check_branch)
     append = chained(TableWrites, TableWrites.append)
     overwrite = chained(TableWrites, TableWrites.overwrite)

@@ -88,6 +88,9 @@ class PointerTables(PointerNamespaces):
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         self._drop_table(name, expected, "the table dropped", proven=expected is not None)
 
+    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
+        self.guard.check_change(table.name, table.metadata, after)
+
     def dropped_tables(self) -> list[DroppedTable]:
         return self.store.dropped_tables() if isinstance(self.store, DroppedPointers) else []
 

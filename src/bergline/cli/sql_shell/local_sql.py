@@ -58,7 +58,7 @@ class LocalSql:
             f"cannot run {sql.first_word} without Spark",
             hints=[
                 "without it there are SELECT, and statements about refs, tables and namespaces",
-                "pip install 'bergline[spark]', and Java",
+                "`--engine spark` runs it, with pip install 'bergline[spark]' and Java",
             ],
         )
 

@@ -135,6 +135,10 @@ def _try(table: Table, call: RefCall) -> MergeResult | None:
 
     def run(operation: Operation) -> TableMetadata:
         change = operation.attempt(base, CommitStamp(1, now_ms))
-        return apply_updates(base, change.updates, base_location=None, now_ms=now_ms) if change.updates else base
+        if not change.updates:
+            return base
+        after = apply_updates(base, change.updates, base_location=None, now_ms=now_ms)
+        table.check_rules(after)
+        return after
 
     return call(Refs(lambda: base, run, ScratchFileIO(table.io)))

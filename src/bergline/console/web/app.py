@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.console.actions.form import Answers
 from bergline.console.actions.registry import ACTIONS
@@ -218,7 +219,8 @@ class Console:
                     return self._page(visit, sign_in, source, page)
         try:
             fresh = source.lake.load_table(table.name)
-            review = action.review(fresh, answers, source.now_ms)
+            with acting_as(source.caller):
+                review = action.review(fresh, answers, source.now_ms)
         except BerglineError as error:
             status = min(row_of(error).status, _FAILED)
             return self._page(visit, sign_in, source, form_page(table, action, visit.form, error), status)

@@ -14,7 +14,7 @@ def test_rows_of_several_files_are_one_snapshot(bl: Command, tmp_path: Path, ord
     (tmp_path / "a.csv").write_text("region,id\neu,1\n,2\n")
     (tmp_path / "b.jsonl").write_text('{"id": 3, "amount": 1}\n{"id": 4, "region": "us"}\n')
     done = bl("append", "db.orders", "a.csv", "b.jsonl", "--branch", "staging", "--summary", "author=ann", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "branch `staging` did not exist and was created\n")
     table = orders.refresh()
     (snapshot,) = (s for s in table.metadata.snapshots if s.summary.get("author") == "ann")
     found = json.loads(done.stdout)

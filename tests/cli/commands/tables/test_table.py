@@ -259,3 +259,9 @@ def test_table_in_the_bin_of_a_server_is_listed_and_comes_back(bl: Command, lake
     assert bl("table", "undrop", "db.orders").returncode == 0
     assert lake.table_exists("db.orders")
     assert json.loads(bl("table", "dropped", "--json").stdout) == []
+
+
+def test_lake_without_a_bin_says_so(bl: Command, orders: Table) -> None:
+    done = bl("table", "dropped")
+    assert done.returncode == 0
+    assert "no bin here" in done.stderr

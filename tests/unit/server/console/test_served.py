@@ -127,3 +127,18 @@ def test_rules_about_refs_know_who_acts_in_the_console(served: ServerContext) ->
     host.change("ann", "drop-branch", orders.name, lambda: lake.load_table("db.orders").refs.drop_branch("dev"))
     operations = [(entry.principal, entry.operation) for entry in served.records.audit()]
     assert operations == [("ann", "commit_table"), ("ann", "bypass_ref_rule:dev")]
+
+
+def test_review_says_what_a_rule_forbids_before_anything_is_confirmed(served: ServerContext) -> None:
+    orders = Lake(served.catalog, "lake").load_table("db.orders")
+    orders.refs.create_branch("dev")
+    orders.refs.protect("dev", no_drop=True)
+    with AsgiClient(served) as client:
+        path = "/table/actions/drop-ref"
+        form = client("GET", path, query={"name": "db.orders"}, headers=LOCAL)
+        headers = LOCAL | {"cookie": form.headers["set-cookie"].partition(";")[0]}
+        answers = {"csrf": hidden(form, "csrf"), "name": "db.orders", "ref": "dev"}
+        review = client("POST", path, urlencode(answers).encode(), headers=headers)
+    assert review.status == 403
+    assert b"is protected by the rule" in review.body
+    assert b'name="confirm"' not in review.body

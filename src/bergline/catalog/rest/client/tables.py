@@ -215,6 +215,10 @@ class RestTables(RestNamespaces):
         )
         self._loads.forget(name)
 
+    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
+        """What does not depend on the caller's name: the server decides on the rest."""
+        self._guard.check_change(table.name, table.metadata, after)
+
     @property
     def keeps_dropped_tables(self) -> bool:
         """Whether the server has a bin, and purges tables itself when their time is over."""

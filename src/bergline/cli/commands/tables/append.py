@@ -9,7 +9,7 @@ import typer
 from bergline.arguments import counted
 from bergline.cli.arguments import BranchOption, TableArgument
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
-from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
 from bergline.cli.row_files import FileFormat, rows_of_files
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
@@ -42,9 +42,12 @@ def append(
     said = settings_of(summary, "--summary")
     with options.open() as lake:
         loaded = lake.load_table(table)
+        is_new = branch != MAIN and branch not in loaded.refs
         append_files(loaded, files, form, branch=branch, summary=said)
         snapshot = loaded.metadata.head(branch)
     print_appended(loaded, branch, snapshot, as_json=as_json)
+    if is_new:
+        notice(f"branch `{branch}` did not exist and was created")
 
 
 def append_files(

@@ -68,6 +68,8 @@ def dropped(options: LakeOptions, *, as_json: AsJson = False) -> None:
     """List the tables in the bin of `bergline serve --drop-retention`, newest first."""
     with options.open() as lake:
         found = lake.dropped_tables()
+        if not found and not lake.keeps_dropped_tables:
+            notice("no bin here: a server keeps dropped tables with `bergline serve --drop-retention 7d`")
     if as_json:
         print_json([_json_dropped(table) for table in found])
         return

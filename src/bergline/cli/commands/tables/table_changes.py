@@ -129,11 +129,14 @@ def drop(
     """Drop a table; without --purge its files stay, and `undrop` brings it back."""
     with options.open() as lake:
         found = find_table(lake, parse_table_name(table))
-        confirm(f"drop table `{table}`{_contents(found.table)}; {_fate(purge=purge)}", yes)
+        is_kept = lake.keeps_dropped_tables
+        confirm(f"drop table `{table}`{_contents(found.table)}; {_fate(purge=purge, is_kept=is_kept)}", yes)
         if purge:
             result = lake.purge_table(table)
             outcome: dict[str, Any] = {"deleted_files": result.deleted_files, "failed_files": list(result.failed)}
             said = f"dropped table `{table}` and deleted {counted(result.deleted_files, 'file')}"
+            if is_kept:
+                said = f"dropped table `{table}`; it is in the server's bin, and its files are deleted later"
         else:
             location = lake.catalog.pointer(found.name)
             lake.drop_table(table)
@@ -203,5 +206,8 @@ def _contents(table: Table | None) -> str:
     return f" with {counted(totals.rows or 0, 'row')}, {render_size(totals.bytes or 0)}, {snapshots}"
 
 
-def _fate(*, purge: bool) -> str:
+def _fate(*, purge: bool, is_kept: bool) -> str:
+    if is_kept:
+        fate = "then its files are deleted" if purge else "its files stay"
+        return f"the server keeps it in its bin for a time, {fate}: `bergline table undrop` brings it back until then"
     return "delete all its files: nothing brings them back" if purge else "its files stay"
