@@ -29,6 +29,7 @@ def test_public_names_are_these() -> None:
         "Lake",
         "MaintenancePolicy",
         "PartitionStatisticsFile",
+        "ProgressBar",
         "Retention",
         "StatisticsFile",
         "Table",
