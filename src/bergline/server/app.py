@@ -151,7 +151,15 @@ class Application:
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
             settings, is_local = self.context.settings, _is_local(scope)
             request = Request(
-                endpoint, names, query, headers, body, settings.separator, principal, is_local, settings.max_json_values
+                endpoint,
+                names,
+                query,
+                headers,
+                body,
+                settings.separator,
+                principal,
+                is_local=is_local,
+                max_values=settings.max_json_values,
             )
             can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
             if can_be_cached and (found := load_from_cache(self.context, request)):

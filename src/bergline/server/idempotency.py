@@ -53,7 +53,7 @@ class IdempotentChanges:
 
     def run(self, request: Request, act: Callable[[], Response]) -> Response:
         """The response to a change; for a repeated Idempotency-Key, that of the first request."""
-        with acting_as(request.principal):
+        with acting_as(request.principal, request.groups):
             return self._run(request, act)
 
     def _run(self, request: Request, act: Callable[[], Response]) -> Response:

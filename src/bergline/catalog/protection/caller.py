@@ -2,7 +2,7 @@
 
 import contextlib
 import getpass
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 
 import msgspec
@@ -20,8 +20,9 @@ class RuleNote(msgspec.Struct, frozen=True):
 class Caller:
     """The one who makes a change; the notes are of the latest attempt at each table."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, groups: Collection[str] = ()) -> None:
         self.name = name
+        self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
 
 
@@ -29,9 +30,9 @@ _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 @contextlib.contextmanager
-def acting_as(name: str) -> Iterator[Caller]:
+def acting_as(name: str, groups: Collection[str] = ()) -> Iterator[Caller]:
     """Changes that this thread makes in the block are made by a principal, as a server has authenticated it."""
-    caller = Caller(name)
+    caller = Caller(name, groups)
     token = _CALLER.set(caller)
     try:
         yield caller

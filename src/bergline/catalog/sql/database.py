@@ -122,20 +122,21 @@ class SqlDatabase(ABC):
 
     @contextlib.contextmanager
     def noting(self, note: Note) -> Iterator[None]:
-        """Run a callback in the transaction of every change that this thread makes."""
-        self._noting.note = note
+        """Run a callback in the transaction of every change that this thread makes, before those around it."""
+        outer: tuple[Note, ...] = getattr(self._noting, "notes", ())
+        self._noting.notes = (note, *outer)
         try:
             yield
         finally:
-            self._noting.note = None
+            self._noting.notes = outer
 
     def note(self, connection: sa.Connection, *changed: tuple[TableName, str | None]) -> None:
-        """Run the callback: called after every change, in its transaction, with the pointers that moved.
+        """Run the callbacks: called after every change, in its transaction, with the pointers that moved.
 
-        An exception of the callback rolls the change back.
+        An exception of a callback rolls the change back.
         """
-        note: Note | None = getattr(self._noting, "note", None)
-        if note is not None:
+        notes: tuple[Note, ...] = getattr(self._noting, "notes", ())
+        for note in notes:
             note(connection, changed)
 
     def migrate(self) -> None:

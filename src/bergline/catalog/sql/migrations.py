@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import sqlalchemy as sa
 
+from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
 from bergline.errors import UnsupportedError
@@ -97,7 +98,19 @@ def _add_conflicts(connection: sa.Connection) -> None:
         connection.execute(sa.text(f"ALTER TABLE {AUDIT.name} ADD COLUMN conflict TEXT"))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit, _create_bin, _add_conflicts)
+def _create_governance(connection: sa.Connection) -> None:
+    """Create the tables of governance."""
+    GOVERNANCE.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _create_shared,
+    _create_records,
+    _index_audit,
+    _create_bin,
+    _add_conflicts,
+    _create_governance,
+)
 AUDIT_VERSION = MIGRATIONS.index(_add_conflicts) + 1
 """From which on the audit log is as it is now."""
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1

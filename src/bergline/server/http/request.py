@@ -32,6 +32,8 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes
     separator: str
     principal: str = ANONYMOUS
+    groups: frozenset[str] = frozenset()
+    """The groups of the principal."""
     is_local: bool = False
     """Whether it comes from the same machine."""
     max_values: int = 1_000_000

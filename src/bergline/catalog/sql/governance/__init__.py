@@ -1,0 +1,1 @@
+"""Governance in a catalog's database: grants, rules, reviews, pull requests and events."""

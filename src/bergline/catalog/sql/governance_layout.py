@@ -1,0 +1,20 @@
+"""The tables of a catalog's governance, in its own database: who may do what, what was reviewed, what happened."""
+
+import sqlalchemy as sa
+
+GOVERNANCE = sa.MetaData()
+
+REVIEWS = sa.Table(
+    "bergline_reviews",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("table_uuid", sa.String(36), primary_key=True),
+    sa.Column("snapshot_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("at_ms", sa.BigInteger, nullable=False),
+    sa.Column("detail", sa.Text),
+)
+"""Checks and approvals of a table's snapshots; a row is changed and never deleted, so that a reader can lock it."""

@@ -1,0 +1,1 @@
+"""Handlers of bergline's own endpoints about governance."""
