@@ -209,6 +209,7 @@ def sides(spark_session: SparkSession, shop: Lake) -> Iterator[tuple[Side, Side]
     bergline.spark.detach(attached)
 
 
+@pytest.mark.kinds(len(FILES))
 @pytest.mark.parametrize(
     ("name", "step"),
     [
