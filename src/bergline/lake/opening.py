@@ -10,7 +10,8 @@ import msgspec
 from bergline.arguments import check_text
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.pointer.pointer_store import CREATE_HINT, missing_catalog
+from bergline.catalog.pointer.pointer_store import CREATE_HINT, UnopenedStore, missing_catalog
+from bergline.catalog.sql.sqlite_file import is_ready
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError, near_names
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES
 from bergline.io.fenced import FencedFileIO
@@ -151,9 +152,21 @@ def _open_sqlite(config: CatalogConfig) -> Catalog:
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if config.warehouse is None else config.warehouse
     own = [path + ending for ending in _SQLITE_FILES]
     io = _fenced(config, absolute_location(warehouse), never=own)
-    store = sqlite.SqlitePointerStore(
-        path, catalog_name=config.name, busy_timeout_s=config.busy_timeout_s, create=config.create
-    )
+
+    def open_store(*, create: bool, any_name: bool = False) -> "sqlite.SqlitePointerStore":
+        return sqlite.SqlitePointerStore(
+            path,
+            catalog_name=config.name,
+            busy_timeout_s=config.busy_timeout_s,
+            create=create,
+            any_name=any_name,
+        )
+
+    store: sqlite.SqlitePointerStore | UnopenedStore
+    if is_ready(path, config.name, create=config.create):
+        store = UnopenedStore(lambda: open_store(create=False, any_name=True), atomic_tables=True)
+    else:
+        store = open_store(create=config.create)
     most = config.max_metadata_bytes
     return PointerCatalog(store, io, absolute_location(warehouse), own_places=own, max_metadata_bytes=most)
 

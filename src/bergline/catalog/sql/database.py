@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.migrations import AUDIT_VERSION, FoundLayout, check_known, find_layout, migrate
+from bergline.catalog.sql.layout_version import AUDIT_VERSION
+from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
 Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]

@@ -10,6 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
+from bergline.catalog.sql.layout_version import LAYOUT_VERSION
 from bergline.errors import UnsupportedError
 from bergline.lazy_module import LazyModule
 
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
 else:  # most databases are up to date
     migration_steps = LazyModule("bergline.catalog.sql.migration_steps")
 
-LAYOUT_VERSION = 6
-"""The current version: the number of migrations."""
-AUDIT_VERSION = 5
-"""From which on the audit log is as it is now."""
-RECORDS_VERSION = 2
-"""The version that introduced a server's records."""
 
 _OWN = sa.MetaData()
 LAYOUT = sa.Table(

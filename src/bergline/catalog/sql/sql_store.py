@@ -23,7 +23,7 @@ from bergline.catalog.sql.layout import (
     namespace_or_below,
     next_namespaces,
 )
-from bergline.catalog.sql.migrations import RECORDS_VERSION
+from bergline.catalog.sql.layout_version import RECORDS_VERSION
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
@@ -62,15 +62,17 @@ class NamespacePage(NamedTuple):
 class SqlPointerStore(SqlPointers):
     """PointerStore on the shared layout; `catalog_name` distinguishes catalogs in one database.
 
-    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names.
+    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names, unless `any_name` is.
     """
 
-    def __init__(self, database: SqlDatabase, catalog_name: str, *, create: bool = True) -> None:
+    def __init__(
+        self, database: SqlDatabase, catalog_name: str, *, create: bool = True, any_name: bool = False
+    ) -> None:
         check_lengths(catalog_name)
         check_no_nul(catalog_name, "the catalog's name")
         try:
             found = database.open_layout(create=create)
-            if not create:
+            if not create and not any_name:
                 _check_name(database, catalog_name, found.version)
         except BaseException:
             database.close()

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.migrations import LAYOUT_VERSION
+from bergline.catalog.sql.layout_version import LAYOUT_VERSION
 from bergline.catalog.sql.sqlite import SqliteDatabase, SqlitePointerStore
 from bergline.errors import NotFoundError
 

@@ -13,8 +13,8 @@ from disks import mounted, remount_read_only
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import migration_steps, migrations
 from bergline.catalog.sql.governance_layout import GOVERNANCE
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, LAYOUT_VERSION, RECORDS_VERSION
 from bergline.catalog.sql.migration_steps import MIGRATIONS, Migration
-from bergline.catalog.sql.migrations import AUDIT_VERSION, LAYOUT_VERSION, RECORDS_VERSION
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
