@@ -28,7 +28,7 @@ def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
         for name, table in tables.items():
             connection.register(name, table)
         try:
-            rows = connection.execute(text).to_arrow_table()
+            rows = connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
             raise UnsupportedError(f"DuckDB cannot run this: {_first_line(error)}", hints=[_SPARK_HINT]) from error
     return rows.to_reader()
