@@ -50,7 +50,7 @@ def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
 
 LOCAL_ENGINES: dict[str, RunLocally] = {"duckdb": run_duckdb, "polars": run_polars}
 """The best first."""
-_SPARK_HINT = "all of Spark's SQL needs Spark: `--engine spark`, with pip install 'bergline[spark]' and Java"
+_SPARK_HINT = "all of Spark's SQL needs Spark: `--engine spark`, with the extra `spark` of bergline and Java"
 
 
 def transpiled(query: str, dialect: str) -> str:
