@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import bergline
+
 HEAVY = {
     "boto3",
     "duckdb",
@@ -38,15 +40,23 @@ def test_importing_the_package_imports_errors_and_nothing_that_works(tmp_path: P
     assert own(found) == {"bergline", "bergline.errors", "bergline.notebook"}
 
 
-def test_connecting_to_a_database_file_imports_no_engine_and_no_other_catalog(tmp_path: Path) -> None:
+def test_connecting_to_a_new_database_imports_no_engine_and_no_other_catalog(tmp_path: Path) -> None:
     program = "import bergline\nwith bergline.connect('sqlite:///catalog.db', create=True) as lake: lake.list_tables()"
     found = imported_by(program, tmp_path)
     assert "sqlalchemy" in found
     assert found & (HEAVY | {"psycopg", "rich", "typer", "urllib3"}) == set()
-    assert len(own(found)) <= 111
+    assert len(own(found)) <= 100
     assert {
         name for name in own(found) if name.startswith(("bergline.scan", "bergline.parquet", "bergline.sql"))
     } == set()
+
+
+def test_connecting_to_a_database_that_is_there_does_not_wait_for_sqlalchemy(tmp_path: Path) -> None:
+    bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True).close()
+    found = imported_by("import bergline\nbergline.connect('sqlite:///catalog.db')", tmp_path)
+    assert found & (HEAVY | {"asyncio", "psycopg", "rich", "sqlalchemy", "typer", "urllib3"}) == set()
+    assert len(own(found)) <= 90
+    assert len(found) <= 235
 
 
 def test_help_imports_no_lake(tmp_path: Path) -> None:

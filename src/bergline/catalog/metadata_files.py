@@ -5,16 +5,22 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES, metadata_extension, pack, unpack
-from bergline.format.metadata.json import parse_metadata, render_metadata
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.view.json import parse_view_metadata, render_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import absolute_location, join
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.format.metadata import json as table_json
+    from bergline.format.view import json as view_json
+else:  # connecting reads no metadata
+    table_json = LazyModule("bergline.format.metadata.json")
+    view_json = LazyModule("bergline.format.view.json")
 
 _VERSION = re.compile(r"(?:^|/)(\d{1,18})-[^/]*$")
 _CACHED_BYTES = 32 * 1024 * 1024  # of JSON, which takes several times as much memory once parsed
@@ -118,12 +124,12 @@ class MetadataFiles(Generic[Metadata]):
 
 def table_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[TableMetadata]:
     """Metadata files of tables."""
-    return MetadataFiles(io, parse_metadata, render_metadata, "none", most_bytes)
+    return MetadataFiles(io, _parse_table, _render_table, "none", most_bytes)
 
 
 def view_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[ViewMetadata]:
     """Metadata files of views, which are compressed unless a view says otherwise, as in Java."""
-    return MetadataFiles(io, parse_view_metadata, render_view_metadata, "gzip", most_bytes)
+    return MetadataFiles(io, _parse_view, _render_view, "gzip", most_bytes)
 
 
 def next_location(
@@ -139,3 +145,19 @@ def next_location(
 def metadata_directory(metadata: TableMetadata | ViewMetadata) -> str:
     """Where a table's metadata files, manifests and manifest lists go."""
     return absolute_location(metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata"))
+
+
+def _parse_table(data: bytes, source: str) -> TableMetadata:
+    return table_json.parse_metadata(data, source)
+
+
+def _render_table(metadata: TableMetadata) -> bytes:
+    return table_json.render_metadata(metadata)
+
+
+def _parse_view(data: bytes, source: str) -> ViewMetadata:
+    return view_json.parse_view_metadata(data, source)
+
+
+def _render_view(metadata: ViewMetadata) -> bytes:
+    return view_json.render_view_metadata(metadata)

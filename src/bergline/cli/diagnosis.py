@@ -22,6 +22,7 @@ from bergline.arguments import counted
 from bergline.cli.opening import LakeOptions, open_lake
 from bergline.cli.settings import ENVIRONMENT, ConnectArguments, find_settings_file
 from bergline.errors import AuthenticationError, BerglineError, NotFoundError
+from bergline.extras import install_hint
 from bergline.io.locations import join, local_path, scheme_of
 from bergline.lake.lake import DEFAULT_CATALOG, Lake
 from bergline.lake.opening import TOKEN_VARIABLE, is_server
@@ -104,7 +105,9 @@ def _packages() -> Iterator[Diagnosis]:
         requirements = importlib.metadata.requires("bergline") or ()
     except importlib.metadata.PackageNotFoundError:
         message = "bergline runs from a directory, and is not installed"
-        yield Diagnosis(Health.NOTE, "packages", message, "pip install bergline, which brings what it needs")
+        yield Diagnosis(
+            Health.NOTE, "packages", message, "install it, as the documentation says: that brings what it needs"
+        )
         return
     for text in requirements:
         required, of_extra = _REQUIREMENT.match(text), _EXTRA.search(text)
@@ -115,11 +118,11 @@ def _packages() -> Iterator[Diagnosis]:
         if problem := _problem(required["name"], required["versions"]):
             problems.append(problem)
     for problem in extras.pop("", []):
-        yield Diagnosis(Health.ERROR, "packages", problem, "pip install --upgrade bergline")
+        yield Diagnosis(Health.ERROR, "packages", problem, "install bergline again, which brings what it needs")
     for extra, problems in extras.items():
         if problems:
             message = f"extra `{extra}` is not complete: {', '.join(problems)}"
-            yield Diagnosis(Health.NOTE, "packages", message, f"pip install 'bergline[{extra}]', if you need it")
+            yield Diagnosis(Health.NOTE, "packages", message, f"{install_hint(extra)}, if you need it")
         else:
             yield Diagnosis(Health.OK, "packages", f"extra `{extra}` is installed")
 
@@ -168,7 +171,7 @@ def _java() -> Iterator[Diagnosis]:
 
 def _spark() -> Iterator[Diagnosis]:
     if problem := _problem("pyspark", ">=4.0"):
-        mend = "pip install 'bergline[spark]'; without it `bergline sql` runs on DuckDB or polars"
+        mend = f"{install_hint('spark')}; without it `bergline sql` runs on DuckDB or polars"
         yield Diagnosis(Health.NOTE, "Spark", problem, mend)
         return
     yield Diagnosis(Health.OK, "Spark", f"PySpark {importlib.metadata.version('pyspark')}")

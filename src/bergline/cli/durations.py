@@ -26,9 +26,14 @@ def parse_milliseconds(text: str | None) -> int | None:
 
 def parse_time_ms(text: str, now_ms: int) -> int:
     """A time like `2026-01-31T12:00Z`, in UTC unless it has a zone, or an age like `7d`, in milliseconds since 1970."""
-    if _DURATION.fullmatch(text):
-        return now_ms - 1000 * parse_duration(text)
-    return moment_ms(parse_moment(text), "UTC")
+    try:
+        if _DURATION.fullmatch(text):
+            return max(now_ms - 1000 * parse_duration(text), 0)
+        return moment_ms(parse_moment(text), "UTC")
+    except (InvalidInputError, OverflowError):
+        raise InvalidInputError(
+            f"expected a time like 2026-01-31T12:00Z or an age like 7d, 12h or 30m, found `{text}`"
+        ) from None
 
 
 def parse_time(text: str | None) -> dt.datetime | None:

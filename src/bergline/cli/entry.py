@@ -2,6 +2,8 @@
 
 import sys
 
+from bergline.extras import install_hint
+
 try:
     from bergline.cli.main import main
 except ModuleNotFoundError as error:
@@ -10,7 +12,7 @@ except ModuleNotFoundError as error:
 
     def main() -> None:
         """Report the missing dependency."""
-        sys.exit("bergline: the command line needs more parts: pip install 'bergline[cli]'")
+        sys.exit(f"bergline: the command line needs more parts: {install_hint('cli')}")
 
 
 __all__ = ["main"]

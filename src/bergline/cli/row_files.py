@@ -1,5 +1,6 @@
 """Rows in Parquet, CSV and JSON-lines files, as streams."""
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from bergline.cli.line_numbers import line_of_error, line_of_open_quote
 from bergline.errors import InvalidInputError, NotFoundError
 
 
@@ -28,6 +30,7 @@ _SUFFIXES = {
     ".ndjson": FileFormat.JSONL,
 }
 
+_ROW = re.compile(r" in row \d+$")  # of a block of the file, from 0
 _BLOCK_BYTES = 8 * 1024 * 1024
 """What is read at once, and what types are inferred from."""
 
@@ -63,7 +66,9 @@ def rows_of_files(files: Sequence[Path], given: FileFormat | None, schema: pa.Sc
     for file in files:
         form = file_format(file, given)
         with _open(file, form, schema) as reader:
-            while (batch := _next_batch(reader, file, form)) is not None:
+            rows = 0
+            while (batch := _next_batch(reader, file, form, rows)) is not None:
+                rows += batch.num_rows
                 yield batch
 
 
@@ -76,9 +81,11 @@ def _open(file: Path, form: FileFormat, schema: pa.Schema | None) -> Any:
             case FileFormat.PARQUET:
                 return _ParquetRows(file)
             case FileFormat.CSV:
+                _check_quotes(file)
                 return pa_csv.open_csv(
                     file,
                     read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
+                    parse_options=pa_csv.ParseOptions(newlines_in_values=True),
                     convert_options=_csv_options(schema),
                 )
             case FileFormat.JSONL:
@@ -109,13 +116,22 @@ class _ParquetRows:
         return next(self._batches)
 
 
-def _next_batch(reader: Any, file: Path, form: FileFormat) -> pa.RecordBatch | None:
+def _next_batch(reader: Any, file: Path, form: FileFormat, rows_before: int) -> pa.RecordBatch | None:
     try:
         return reader.read_next_batch()
     except StopIteration:
         return None
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(file, form, error) from error
+        raise _unreadable(file, form, error, rows_before) from error
+
+
+def _check_quotes(file: Path) -> None:
+    line = line_of_open_quote(file)
+    if line is not None:
+        raise InvalidInputError(
+            f"cannot read `{file}` as csv: expected a closing quote, found the end of the file at line {line}",
+            hints=["a quote in a value is written twice, in quotes"],
+        )
 
 
 def _csv_options(schema: pa.Schema | None) -> pa_csv.ConvertOptions:
@@ -144,8 +160,10 @@ def _json_options(schema: pa.Schema | None) -> pa_json.ParseOptions:
     return pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
 
 
-def _unreadable(file: Path, form: FileFormat, error: Exception) -> InvalidInputError:
-    return InvalidInputError(f"cannot read `{file}` as {form.value}: {_reason(error)}")
+def _unreadable(file: Path, form: FileFormat, error: Exception, rows_before: int = 0) -> InvalidInputError:
+    line = line_of_error(file, str(error), rows_before) if isinstance(error, pa.ArrowInvalid) else None
+    reason = _ROW.sub("", _reason(error)).rstrip(".") if line else _reason(error)
+    return InvalidInputError(f"cannot read `{file}` as {form.value}: {reason}{f' at line {line}' if line else ''}")
 
 
 def _reason(error: Exception) -> str:

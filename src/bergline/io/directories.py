@@ -3,12 +3,17 @@
 import contextlib
 import os
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bergline.errors import NotFoundError, StorageError, UnsupportedError
 from bergline.io.locations import local_path, scheme_of
-from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.io import object_store
+else:  # not needed on disk
+    object_store = LazyModule("bergline.io.object_store")
 
 
 class Entries(NamedTuple):
@@ -65,7 +70,7 @@ class LocalDirectories:
 class ObjectDirectories:
     """Directories of an object store, by the prefixes of keys. A directory exists while anything is in it."""
 
-    def __init__(self, files: ObjectStoreFileIO) -> None:
+    def __init__(self, files: "object_store.ObjectStoreFileIO") -> None:
         self._files = files
 
     def entries(self, location: str) -> Entries | None:
@@ -91,5 +96,5 @@ def directories_for(location: str, properties: Mapping[str, str]) -> Directories
     if scheme == "file":
         return LocalDirectories()
     if scheme in OBJECT_STORE_SCHEMES:
-        return ObjectDirectories(ObjectStoreFileIO(properties))
+        return ObjectDirectories(object_store.ObjectStoreFileIO(properties))
     raise UnsupportedError(f"expected a directory on disk or in an object store, found `{location}`")

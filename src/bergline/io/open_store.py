@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.extras import install_hint
 from bergline.io.azure import AZURE_SCHEMES, azure_settings
 from bergline.io.gcs import GCS_SCHEMES, gcs_settings
 from bergline.io.object_errors import panics_contained
@@ -51,7 +52,7 @@ def open_store(scheme: str, authority: str, properties: Mapping[str, str]) -> Op
     except ImportError:
         raise UnsupportedError(
             f"expected the package obstore for {scheme}://{authority}, found none",
-            hints=[f"install bergline[{extra}]"],
+            hints=[install_hint(extra)],
         ) from None
     retry = {"max_retries": 10, "retry_timeout": timedelta(seconds=RETRY_SECONDS), "backoff": _BACKOFF}
     build = getattr(stores, settings.store)

@@ -1,14 +1,19 @@
 """Dispatches each location to the storage for its scheme."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from bergline.errors import UnsupportedError
 from bergline.io.fileio import FileIO, ListedFile, OutputFile
 from bergline.io.local import LocalFileIO
 from bergline.io.locations import scheme_of
-from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.io import object_store
+else:  # most lakes that are opened are on disk
+    object_store = LazyModule("bergline.io.object_store")
 
 
 class SchemeFileIO:
@@ -21,21 +26,26 @@ class SchemeFileIO:
     def __init__(
         self, schemes: Mapping[str, FileIO] | None = None, *, properties: Mapping[str, str] | None = None
     ) -> None:
-        objects = ObjectStoreFileIO(properties)
-        self._schemes: dict[str, FileIO] = {
-            "file": LocalFileIO(),
-            **dict.fromkeys(sorted(OBJECT_STORE_SCHEMES), objects),
-            **(schemes or {}),
-        }
+        self._properties = dict(properties or {})
+        self._schemes: dict[str, FileIO] = {"file": LocalFileIO(), **(schemes or {})}
 
     def storage_for(self, location: str) -> FileIO:
         """The storage that holds a location."""
         scheme = scheme_of(location)
-        try:
-            return self._schemes[scheme]
-        except KeyError:
-            known = ", ".join(sorted(self._schemes))
-            raise UnsupportedError(f"expected a location with one of the schemes {known}, found `{location}`") from None
+        found = self._schemes.get(scheme)
+        if found is None and scheme in OBJECT_STORE_SCHEMES:
+            found = self._open_objects(scheme)
+        if found is None:
+            known = ", ".join(sorted({*self._schemes, *OBJECT_STORE_SCHEMES}))
+            raise UnsupportedError(f"expected a location with one of the schemes {known}, found `{location}`")
+        return found
+
+    def _open_objects(self, scheme: str) -> FileIO:
+        """One storage for all object stores that `schemes` does not name, which opens each on first use."""
+        objects = object_store.ObjectStoreFileIO(self._properties)
+        for other in OBJECT_STORE_SCHEMES:
+            self._schemes.setdefault(other, objects)
+        return self._schemes[scheme]
 
     def read(self, location: str, most: int | None = None) -> bytes:
         return self.storage_for(location).read(location, most)

@@ -10,11 +10,10 @@ import msgspec
 from bergline.arguments import check_text
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.pointer.pointer_store import CREATE_HINT, missing_catalog
+from bergline.catalog.pointer.pointer_store import CREATE_HINT, UnopenedStore, missing_catalog
+from bergline.catalog.sql.sqlite_file import is_ready
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError, near_names
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES
-from bergline.io.conditional_objects import open_objects
-from bergline.io.directories import directories_for
 from bergline.io.fenced import FencedFileIO
 from bergline.io.fileio import FileIO
 from bergline.io.locations import (
@@ -26,7 +25,6 @@ from bergline.io.locations import (
     normalized,
     scheme_of,
 )
-from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
 from bergline.io.schemes import SchemeFileIO
 from bergline.io.settings import PropertyReader
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from bergline.catalog.pointer import memory
     from bergline.catalog.rest.client import rest_catalog
     from bergline.catalog.sql import postgres, sqlite
+    from bergline.io import conditional_objects, directories
+    from bergline.io import memory as memory_files
 else:  # of which a lake needs one
     glue_catalog = LazyModule("bergline.catalog.glue.glue_catalog")
     hadoop_catalog = LazyModule("bergline.catalog.hadoop.hadoop_catalog")
@@ -49,6 +49,9 @@ else:  # of which a lake needs one
     rest_catalog = LazyModule("bergline.catalog.rest.client.rest_catalog")
     postgres = LazyModule("bergline.catalog.sql.postgres")
     sqlite = LazyModule("bergline.catalog.sql.sqlite")
+    conditional_objects = LazyModule("bergline.io.conditional_objects")
+    directories = LazyModule("bergline.io.directories")
+    memory_files = LazyModule("bergline.io.memory")
 
 _SQLITE = "sqlite:///"
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
@@ -149,9 +152,21 @@ def _open_sqlite(config: CatalogConfig) -> Catalog:
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if config.warehouse is None else config.warehouse
     own = [path + ending for ending in _SQLITE_FILES]
     io = _fenced(config, absolute_location(warehouse), never=own)
-    store = sqlite.SqlitePointerStore(
-        path, catalog_name=config.name, busy_timeout_s=config.busy_timeout_s, create=config.create
-    )
+
+    def open_store(*, create: bool, any_name: bool = False) -> "sqlite.SqlitePointerStore":
+        return sqlite.SqlitePointerStore(
+            path,
+            catalog_name=config.name,
+            busy_timeout_s=config.busy_timeout_s,
+            create=create,
+            any_name=any_name,
+        )
+
+    store: sqlite.SqlitePointerStore | UnopenedStore
+    if is_ready(path, config.name, create=config.create):
+        store = UnopenedStore(lambda: open_store(create=False, any_name=True), atomic_tables=True)
+    else:
+        store = open_store(create=config.create)
     most = config.max_metadata_bytes
     return PointerCatalog(store, io, absolute_location(warehouse), own_places=own, max_metadata_bytes=most)
 
@@ -165,7 +180,7 @@ def _open_postgres(config: CatalogConfig) -> Catalog:
 def _open_memory(config: CatalogConfig) -> Catalog:
     if config.uri not in {"memory:", "memory://"}:
         raise _bad_uri(config.uri)
-    io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(config.properties))
+    io = SchemeFileIO({"memory": memory_files.MemoryFileIO()}, properties=check_store_properties(config.properties))
     return PointerCatalog(memory.MemoryPointerStore(), io, _warehouse(config) or "memory://warehouse")
 
 
@@ -175,7 +190,9 @@ def _open_object_store(config: CatalogConfig) -> Catalog:
     root, io = absolute_location(config.uri), _storage(config)
     warehouse = _warehouse(config) or join(root, "warehouse")
     home = join(root, "catalog")
-    store = object_store.ObjectPointerStore(open_objects(home, config.properties), create=config.create)
+    store = object_store.ObjectPointerStore(
+        conditional_objects.open_objects(home, config.properties), create=config.create
+    )
     return PointerCatalog(store, io, warehouse, own_places=[home])
 
 
@@ -201,13 +218,13 @@ def _open_version_hint(config: CatalogConfig) -> Catalog:
         PropertyReader({hadoop_store.SINGLE_WRITER_PROPERTY: text}).boolean(hadoop_store.SINGLE_WRITER_PROPERTY)
         or False
     )
-    io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
+    io, folders = SchemeFileIO(properties=properties), directories.directories_for(root, properties)
     if _is_missing(place):
         if not config.create:
             raise _no_directory(place)
-        directories.make(root)
+        folders.make(root)
     return hadoop_catalog.HadoopCatalog(
-        hadoop_store.HadoopPointerStore(io, directories, root, single_writer=single_writer), io, root
+        hadoop_store.HadoopPointerStore(io, folders, root, single_writer=single_writer), io, root
     )
 
 

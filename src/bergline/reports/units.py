@@ -1,31 +1,22 @@
 """Sizes, ages and durations in the words in which people read them."""
 
+from bergline.sizes import render_size
+
+__all__ = ["render_age", "render_duration", "render_size"]
+
 _SECOND = 1000
 _MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
-_SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_KIB = 1024
 # an age is told in the first unit in which it is less than so many
 _AGES = (
-    ("second", _SECOND, 90),
-    ("minute", _MINUTE, 90),
-    ("hour", _HOUR, 36),
+    ("second", _SECOND, 60),
+    ("minute", _MINUTE, 60),
+    ("hour", _HOUR, 24),
     ("day", _DAY, 14),
     ("week", 7 * _DAY, 10),
     ("month", 365 * _DAY // 12, 24),
 )
 _YEAR = 365 * _DAY
 _EXACT = (("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE), ("second", _SECOND))
-
-
-def render_size(size: int) -> str:
-    """Bytes in the largest unit that leaves a number of at least 1, with three digits: `512 B`, `1.50 MiB`."""
-    if size < _KIB:
-        return f"{size} B"
-    value, place = size / _KIB, 0
-    while round(value) >= _KIB and place < len(_SIZES) - 1:
-        value, place = value / _KIB, place + 1
-    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0  # noqa: PLR2004  (three digits, rounded)
-    return f"{value:.{digits}f} {_SIZES[place]}"
 
 
 def render_age(then_ms: int, now_ms: int) -> str:

@@ -58,6 +58,7 @@ def test_prompt_goes_on_after_errors_and_over_lines(tmp_path: Path, orders: Tabl
     try:
         seen = read_until(terminal, "sql> ")
         assert "WARN" not in seen
+        assert "starting Spark …" in seen
         shown = say(terminal, "SELECT id, 'a;\n' AS t, null AS x\nFROM db.orders -- ;\n;")
         assert "NULL" in shown
         assert "1 row, " in shown

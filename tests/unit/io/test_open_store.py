@@ -19,7 +19,7 @@ def test_missing_client_is_an_error_that_names_what_to_install(
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(UnsupportedError, match="expected the package obstore for") as caught:
         SchemeFileIO().read(location)
-    assert caught.value.hints == (f"install bergline[{extra}]",)
+    assert caught.value.hints == (f"pip install 'obstore>=0.12', the extra `{extra}` of bergline",)
 
 
 FORK = """

@@ -1,27 +1,10 @@
-"""Sizes, ages and durations as people read them."""
+"""Ages and durations as people read them."""
 
 import pytest
 
-from bergline.reports.units import render_age, render_duration, render_size
+from bergline.reports.units import render_age, render_duration
 
 DAY = 86_400_000
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.00 KiB"),
-        (1024**2 - 1, "1.00 MiB"),
-        (1536 * 1024, "1.50 MiB"),
-        (10 * 1024**3, "10.0 GiB"),
-        (999 * 1024**4, "999 TiB"),
-        (5000 * 1024**6, "5000 EiB"),
-    ],
-)
-def test_size_has_three_digits_and_a_binary_unit(size: int, text: str) -> None:
-    assert render_size(size) == text
 
 
 @pytest.mark.parametrize(
@@ -29,8 +12,11 @@ def test_size_has_three_digits_and_a_binary_unit(size: int, text: str) -> None:
     [
         (999, "now"),
         (1000, "1 second ago"),
-        (89_999, "89 seconds ago"),
-        (90_000, "1 minute ago"),
+        (59_999, "59 seconds ago"),
+        (60_000, "1 minute ago"),
+        (87_000, "1 minute ago"),
+        (DAY - 1, "23 hours ago"),
+        (DAY, "1 day ago"),
         (2 * 3_600_000, "2 hours ago"),
         (3 * DAY, "3 days ago"),
         (15 * DAY, "2 weeks ago"),

@@ -30,6 +30,7 @@ from bergline.errors import (
     StorageError,
     UnsupportedError,
 )
+from bergline.extras import install_hint
 from bergline.format.metadata.table_metadata import TableMetadata
 
 
@@ -185,7 +186,7 @@ def open_client(settings: GlueSettings) -> Any:
         boto3, botocore, config = map(importlib.import_module, ("boto3", "botocore.session", "botocore.config"))
     except ImportError:
         raise UnsupportedError(
-            "expected the package boto3 for AWS Glue, found none", hints=["pip install 'bergline[glue]'"]
+            "expected the package boto3 for AWS Glue, found none", hints=[install_hint("glue")]
         ) from None
     key, secret, token = settings.credentials or (None, None, None)
     try:

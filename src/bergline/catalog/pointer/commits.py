@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,10 +25,15 @@ from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, 
 from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
 from bergline.errors import BerglineError, ConflictError
-from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.requirements import check_requirements
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AssignUuid
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.format.metadata import apply
+else:  # readers need it not
+    apply = LazyModule("bergline.format.metadata.apply")
 
 
 class PointerCommit(PointerTables):
@@ -73,7 +79,9 @@ class PointerCommit(PointerTables):
         check_requirements(base.metadata, change.requirements, str(base.name))
         if base.metadata.table_uuid is None:  # an old v1 table gets its UUID with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
-        after = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+        after = apply.apply_updates(
+            base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms()
+        )
         if drops_directory(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
             return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
         return after

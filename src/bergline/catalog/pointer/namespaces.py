@@ -8,7 +8,7 @@ from uuid import uuid4
 from bergline.arguments import shown
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerStore
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerStore, UnopenedStore
 from bergline.catalog.protection.guard import RefGuard, TableRulesGuard
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import (
@@ -38,7 +38,7 @@ class PointerNamespaces:
 
     def __init__(
         self,
-        store: PointerStore,
+        store: PointerStore | UnopenedStore,
         io: FileIO,
         warehouse: str | None,
         *,
@@ -47,7 +47,7 @@ class PointerNamespaces:
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._store = store
+        self._given_store = store
         self._closed = False
         self.atomic_tables = store.atomic_tables
         self.metadata_files_stay = False
@@ -67,6 +67,11 @@ class PointerNamespaces:
         return self._store
 
     @property
+    def _store(self) -> PointerStore:
+        given = self._given_store
+        return given.opened() if isinstance(given, UnopenedStore) else given
+
+    @property
     def warehouse(self) -> str | None:
         """The default parent of new locations, unless a namespace has its own."""
         return self._warehouse
@@ -75,7 +80,7 @@ class PointerNamespaces:
         """Close the store; idempotent."""
         if not self._closed:
             self._closed = True
-            self._store.close()
+            self._given_store.close()
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         _check_properties(properties)

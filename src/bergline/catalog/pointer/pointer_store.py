@@ -1,6 +1,7 @@
 """The pointer store interface: one string per table, the current metadata location, moved only by compare-and-swap."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
@@ -187,3 +188,26 @@ def missing_catalog(
 ) -> NotFoundError:
     """The error for a missing catalog that is not to be created."""
     return NotFoundError(message, kind=kind, name=name, known=known, hints=hints)
+
+
+class UnopenedStore:
+    """A store that is known to be there, and that is opened once, on first use."""
+
+    def __init__(self, open_store: Callable[[], PointerStore], *, atomic_tables: bool) -> None:
+        self.atomic_tables = atomic_tables
+        self._open_store = open_store
+        self._opened: PointerStore | None = None
+        self._lock = threading.Lock()
+
+    def opened(self) -> PointerStore:
+        """The store; whatever opening it raises."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_store()
+            return self._opened
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()

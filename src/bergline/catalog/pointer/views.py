@@ -1,6 +1,6 @@
 """Views of a pointer catalog."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
@@ -10,9 +10,14 @@ from bergline.catalog.pointer.namespaces import PointerNamespaces
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps
 from bergline.errors import CommitUnknownError, ConflictError
-from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.updates import check_view_requirements
 from bergline.format.view.view_metadata import ViewMetadata
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.format.view import apply
+else:  # readers need it not
+    apply = LazyModule("bergline.format.view.apply")
 
 
 class PointerViews(PointerNamespaces):
@@ -67,7 +72,7 @@ class PointerViews(PointerNamespaces):
         if names.pointers.read(base.name) != base.metadata_location:
             raise _moved_on(base)
         check_view_requirements(base.metadata, change.requirements, str(base.name))
-        metadata = apply_view_updates(base.metadata, change.updates, now_ms=self._clock_ms())
+        metadata = apply.apply_view_updates(base.metadata, change.updates, now_ms=self._clock_ms())
         location = self._view_files.write(metadata, base.metadata_location)
         match self._swap_view(names, PointerSwap(base.name, base.metadata_location, location), metadata):
             case Verdict.LANDED:

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.migrations import AUDIT_VERSION, MIGRATIONS, FoundLayout, check_known, find_layout, migrate
+from bergline.catalog.sql.layout_version import AUDIT_VERSION
+from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
 Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]
@@ -97,8 +98,8 @@ class SqlDatabase(ABC):
         """Find the layout; if there is none, create it or raise NotFoundError. An existing one is not changed."""
         with self.reading() as connection:
             found = find_layout(connection)
-        check_known(found, self.name, len(MIGRATIONS))
-        self._is_current = found.is_there and found.version == len(MIGRATIONS)
+        check_known(found, self.name)
+        self._is_current = found.is_current
         if found.is_there:
             return found
         if not create:
@@ -145,7 +146,7 @@ class SqlDatabase(ABC):
         while more:
             with self.writing() as connection:
                 self.lock_layout(connection)
-                more = migrate(connection, self.name, MIGRATIONS)
+                more = migrate(connection, self.name)
         self._is_current = True
 
     def close(self) -> None:

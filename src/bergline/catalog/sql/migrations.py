@@ -4,15 +4,21 @@ The tables shared with Java and PyIceberg are never changed: a database that the
 our own tables beside theirs with the first change.
 """
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
-from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.layout import NAMESPACES, TABLES
+from bergline.catalog.sql.layout_version import LAYOUT_VERSION
 from bergline.errors import UnsupportedError
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.sql import migration_steps
+else:  # most databases are up to date
+    migration_steps = LazyModule("bergline.catalog.sql.migration_steps")
+
 
 _OWN = sa.MetaData()
 LAYOUT = sa.Table(
@@ -22,8 +28,6 @@ LAYOUT = sa.Table(
 )
 """One row per migration."""
 
-Migration = Callable[[sa.Connection], None]
-
 
 class FoundLayout(msgspec.Struct, frozen=True):
     """The layout found: our version (0 if none), the shared tables, and whether their rows have a type."""
@@ -31,6 +35,11 @@ class FoundLayout(msgspec.Struct, frozen=True):
     version: int
     is_there: bool
     typed: bool
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no migration is due."""
+        return self.is_there and self.version == LAYOUT_VERSION
 
 
 def find_layout(connection: sa.Connection) -> FoundLayout:
@@ -44,74 +53,29 @@ def find_layout(connection: sa.Connection) -> FoundLayout:
     return FoundLayout(version, has_tables and inspector.has_table(NAMESPACES.name), typed)
 
 
-def check_known(found: FoundLayout, database: str, known: int) -> None:
+def check_known(found: FoundLayout, database: str) -> None:
     """Refuse a layout of a newer bergline."""
-    if found.version > known:
+    if found.version > LAYOUT_VERSION:
         raise UnsupportedError(
-            f"expected a catalog of layout version {known} or older, found version {found.version} in {database}",
+            f"expected a catalog of layout version {LAYOUT_VERSION} or older, "
+            f"found version {found.version} in {database}",
             hints=["a newer bergline changed it: upgrade bergline to work with it"],
         )
 
 
-def migrate(connection: sa.Connection, database: str, migrations: tuple[Migration, ...]) -> bool:
+def migrate(connection: sa.Connection, database: str) -> bool:
     """Run the next migration in the connection's transaction; False if there is none left.
 
     The caller has locked out every other process that may migrate.
     """
     found = find_layout(connection)
-    check_known(found, database, len(migrations))
-    if found.is_there and found.version >= len(migrations):
+    check_known(found, database)
+    if found.is_current:
         return False
     _OWN.create_all(connection)
     if not found.is_there:
-        _create_shared(connection)
-    if found.version < len(migrations):
-        migrations[found.version](connection)
+        migration_steps.create_shared(connection)
+    if found.version < LAYOUT_VERSION:
+        migration_steps.MIGRATIONS[found.version](connection)
         connection.execute(sa.insert(LAYOUT).values(version=found.version + 1))
     return True
-
-
-def _create_shared(connection: sa.Connection) -> None:
-    """Create the shared tables that are missing."""
-    SHARED.create_all(connection)
-
-
-def _create_records(connection: sa.Connection) -> None:
-    """Create the tables of a server's records."""
-    RECORDS.create_all(connection)
-
-
-def _index_audit(connection: sa.Connection) -> None:
-    """Create the indexes of the audit log, in databases that lack them."""
-    for index in AUDIT_INDEXES:
-        index.create(connection, checkfirst=True)
-
-
-def _create_bin(connection: sa.Connection) -> None:
-    """Create the table of dropped tables."""
-    BIN_LAYOUT.create_all(connection)
-
-
-def _add_conflicts(connection: sa.Connection) -> None:
-    """Add the column for conflicts to audit logs that lack it."""
-    if all(column["name"] != "conflict" for column in sa.inspect(connection).get_columns(AUDIT.name)):
-        connection.execute(sa.text(f"ALTER TABLE {AUDIT.name} ADD COLUMN conflict TEXT"))
-
-
-def _create_governance(connection: sa.Connection) -> None:
-    """Create the tables of governance."""
-    GOVERNANCE.create_all(connection)
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    _create_shared,
-    _create_records,
-    _index_audit,
-    _create_bin,
-    _add_conflicts,
-    _create_governance,
-)
-AUDIT_VERSION = MIGRATIONS.index(_add_conflicts) + 1
-"""From which on the audit log is as it is now."""
-RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
-"""The version that introduced a server's records."""

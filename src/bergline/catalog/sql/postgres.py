@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql
 from bergline.catalog.sql.database import SqlDatabase, transaction
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
+from bergline.extras import install_hint
 
 _LAYOUT_LOCK = 0x6265726773  # any number that all versions of bergline agree on
 _MAX_CONNECTIONS = 10
@@ -107,7 +108,7 @@ def _engine(url: str) -> sa.Engine:
         )
     except ModuleNotFoundError as error:
         raise UnsupportedError(
-            "cannot connect to PostgreSQL without psycopg", hints=["pip install 'bergline[postgres]'"]
+            "cannot connect to PostgreSQL without psycopg", hints=[install_hint("postgres")]
         ) from error
     except (sa.exc.ArgumentError, ValueError) as error:
         raise InvalidInputError("expected a catalog like `postgresql://user@host:5432/database`") from error

@@ -2,7 +2,8 @@
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
@@ -10,7 +11,6 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
-from bergline.catalog.sql.bin import SqlBin
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import (
     EXISTS_KEY,
@@ -23,10 +23,17 @@ from bergline.catalog.sql.layout import (
     namespace_or_below,
     next_namespaces,
 )
-from bergline.catalog.sql.migrations import RECORDS_VERSION
+from bergline.catalog.sql.layout_version import RECORDS_VERSION
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.catalog.sql.records_layout import TOKENS
 from bergline.errors import InvalidInputError, RefusedError
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.sql import bin as table_bin
+    from bergline.catalog.sql import records_layout
+else:  # connecting needs neither
+    table_bin = LazyModule("bergline.catalog.sql.bin")
+    records_layout = LazyModule("bergline.catalog.sql.records_layout")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
@@ -55,22 +62,28 @@ class NamespacePage(NamedTuple):
 class SqlPointerStore(SqlPointers):
     """PointerStore on the shared layout; `catalog_name` distinguishes catalogs in one database.
 
-    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names.
+    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names, unless `any_name` is.
     """
 
-    def __init__(self, database: SqlDatabase, catalog_name: str, *, create: bool = True) -> None:
+    def __init__(
+        self, database: SqlDatabase, catalog_name: str, *, create: bool = True, any_name: bool = False
+    ) -> None:
         check_lengths(catalog_name)
         check_no_nul(catalog_name, "the catalog's name")
         try:
             found = database.open_layout(create=create)
-            if not create:
+            if not create and not any_name:
                 _check_name(database, catalog_name, found.version)
         except BaseException:
             database.close()
             raise
         super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
-        self.bin = SqlBin(database, catalog_name)
+
+    @cached_property
+    def bin(self) -> "table_bin.SqlBin":
+        """The tables that a server dropped."""
+        return table_bin.SqlBin(self.database, self.catalog_name)
 
     def dropped_tables(self) -> list[DroppedTable]:
         return self.bin.tables()
@@ -261,7 +274,7 @@ def _check_name(database: SqlDatabase, name: str, version: int) -> None:
             contextlib.suppress(RefusedError),
             database.reading() as connection,
         ):  # the table of tokens may not be readable
-            names.update(connection.execute(sa.select(TOKENS.c.catalog_name).distinct()).scalars())
+            names.update(connection.execute(sa.select(records_layout.TOKENS.c.catalog_name).distinct()).scalars())
     if names and name not in names:
         found = ", ".join(f"`{other}`" for other in sorted(names)[:_MOST_SHOWN])
         message = f"no catalog `{name}` in {database.name}, which has {found}"

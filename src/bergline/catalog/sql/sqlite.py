@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
@@ -17,6 +16,7 @@ from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.catalog.sql.database import SqlDatabase, transaction
 from bergline.catalog.sql.migrations import FoundLayout
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.sqlite_file import open_file
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
 FileIdentity = tuple[int, tuple[int, int] | None]
@@ -93,8 +93,9 @@ class SqlitePointerStore(SqlPointerStore):
         catalog_name: str = "lake",
         busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S,
         create: bool = True,
+        any_name: bool = False,
     ) -> None:
-        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name, create=create)
+        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name, create=create, any_name=any_name)
 
 
 class SqliteDatabase(SqlDatabase):
@@ -192,14 +193,8 @@ class SqliteDatabase(SqlDatabase):
         return True
 
     def _connect(self, busy_timeout_s: float | None = None) -> sqlite3.Connection:
-        still = "&immutable=1" if _is_read_only(os.path.dirname(self._path)) else ""
-        return sqlite3.connect(
-            f"file:{quote(self._path)}?mode={self._mode}{still}",
-            uri=True,
-            timeout=self._busy_timeout_s if busy_timeout_s is None else busy_timeout_s,
-            isolation_level=None,  # we manage transactions ourselves
-            check_same_thread=False,  # the pool hands a connection to one thread at a time
-        )
+        wait_s = self._busy_timeout_s if busy_timeout_s is None else busy_timeout_s
+        return open_file(self._path, mode=self._mode, busy_timeout_s=wait_s)
 
     def _opened(self, _connection: Any, record: Any) -> None:
         record.info["of"] = self._identity()
@@ -289,11 +284,3 @@ def _locked(name: str) -> UnavailableError:
 
 def _code(error: sa.exc.DBAPIError) -> int:
     return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _is_read_only(directory: str) -> bool:
-    """Whether the directory is read-only, so that SQLite must work without its side files."""
-    try:
-        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False

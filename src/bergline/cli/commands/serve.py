@@ -9,6 +9,7 @@ import typer
 from bergline.cli.durations import parse_duration
 from bergline.cli.opening import LakeOptions, open_or_create, with_lake
 from bergline.errors import UnsupportedError
+from bergline.extras import install_hint
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 from bergline.server.http.settings import ServerSettings
 
@@ -75,7 +76,7 @@ def serve(
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
-        raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
+        raise UnsupportedError("cannot serve without the server's parts", hints=[install_hint("server")])
     settings = options.settings()
     opening = partial(
         open_server,

@@ -88,7 +88,12 @@ def _statements(
     engine: str, settings: ConnectArguments, conf: dict[str, str], output: OutputFormat, limit: int | None
 ) -> Iterator[Statements]:
     if engine == "spark":
-        yield SparkStatements(start_spark({**lake_conf(settings), **conf}), output, limit)
+        all_conf = {**lake_conf(settings), **conf}
+        if output is not OutputFormat.JSON:
+            local = next(name for name in LOCAL_ENGINES if is_installed(name))
+            sys.stderr.write(f"starting Spark …, which --engine {local} does not need for SELECT\n")
+            sys.stderr.flush()
+        yield SparkStatements(start_spark(all_conf), output, limit)
         return
     with open_lake(settings) as lake:
         yield LocalStatements(LocalSql(lake, settings.name or DEFAULT_NAME, engine), output, limit)

@@ -8,6 +8,7 @@ import typer
 
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.errors import UnsupportedError
+from bergline.extras import install_hint
 
 try:
     from bergline.server.console.local import show_lake
@@ -31,7 +32,7 @@ def ui(
 ) -> None:
     """Show a lake in the browser: graph, rows, differences and actions, for this machine alone."""
     if not _IS_INSTALLED:
-        raise UnsupportedError("cannot show pages without the server's parts", hints=["pip install 'bergline[server]'"])
+        raise UnsupportedError("cannot show pages without the server's parts", hints=[install_hint("server")])
     with options.open() as lake:
         show_lake(lake, port, say=_say, started=lambda url: None if no_browser else _open(url))
 

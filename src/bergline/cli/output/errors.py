@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from bergline.cli.output.command_hints import command_hint
 from bergline.cli.output.visible import visible
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, InvalidInputError
 
@@ -37,5 +38,5 @@ def show_error(error: BaseException, prefix: str = "") -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     # brackets in messages are not markup
     console.print(f"[red]error[/red]: {escape(visible(prefix + (text or type(error).__name__), keep=_LINES))}")
-    for hint in notes:
+    for hint in map(command_hint, notes):
         console.print(f"[dim]hint[/dim]: {escape(visible(hint, keep=_LINES))}")

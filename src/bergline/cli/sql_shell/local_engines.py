@@ -28,7 +28,7 @@ def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
         for name, table in tables.items():
             connection.register(name, table)
         try:
-            rows = connection.execute(text).to_arrow_table()
+            rows = connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
             raise UnsupportedError(f"DuckDB cannot run this: {_first_line(error)}", hints=[_SPARK_HINT]) from error
     return rows.to_reader()
@@ -50,7 +50,7 @@ def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
 
 LOCAL_ENGINES: dict[str, RunLocally] = {"duckdb": run_duckdb, "polars": run_polars}
 """The best first."""
-_SPARK_HINT = "all of Spark's SQL needs Spark: `--engine spark`, with pip install 'bergline[spark]' and Java"
+_SPARK_HINT = "all of Spark's SQL needs Spark: `--engine spark`, with the extra `spark` of bergline and Java"
 
 
 def transpiled(query: str, dialect: str) -> str:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from bergline.cli.sql_shell.local_engines import LOCAL_ENGINES
 from bergline.errors import UnsupportedError
+from bergline.extras import install_hint
 from bergline.lake.lake import Lake
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes, Target, ViewTarget
@@ -58,7 +59,7 @@ class LocalSql:
             f"cannot run {sql.first_word} without Spark",
             hints=[
                 "without it there are SELECT, and statements about refs, tables and namespaces",
-                "`--engine spark` runs it, with pip install 'bergline[spark]' and Java",
+                f"`--engine spark` runs it, with Java: {install_hint('spark')}",
             ],
         )
 

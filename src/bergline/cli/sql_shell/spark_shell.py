@@ -14,6 +14,7 @@ from bergline.cli.output.rows import print_table
 from bergline.cli.settings import ConnectArguments
 from bergline.cli.sql_shell.shell import SHOWN_ROWS, OutputFormat, say_that_more_follow
 from bergline.errors import UnsupportedError
+from bergline.extras import install_hint
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 
 _QUIET = {
@@ -83,9 +84,7 @@ def start_spark(conf: dict[str, str]) -> Any:
         except ModuleNotFoundError as error:
             if error.name != "pyspark":
                 raise
-            raise UnsupportedError(
-                "`bergline sql` needs PySpark", hints=["install the extra `spark`, as the documentation says"]
-            ) from error
+            raise UnsupportedError("`bergline sql` needs PySpark", hints=[install_hint("spark")]) from error
         except RuntimeError as error:
             log.seek(0)
             raise UnsupportedError(f"cannot start Spark: {error}\n{log.read()[-_MOST_LOG:]}".rstrip()) from error

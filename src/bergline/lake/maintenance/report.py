@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bergline.arguments import counted
 from bergline.errors import BerglineError
-from bergline.table.expiry.plan import size_text
+from bergline.sizes import render_size
 
 _SCHEMA = pa.schema(
     [
@@ -139,4 +139,4 @@ def failed_step(
 
 
 def _amount(name: str, value: int) -> str:
-    return size_text(value) if name.endswith("bytes") else f"{value:,}"
+    return render_size(value) if name.endswith("bytes") else f"{value:,}"

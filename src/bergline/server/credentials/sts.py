@@ -11,6 +11,7 @@ from typing import Any
 from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.catalog.sql.table_directories import outermost
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
+from bergline.extras import install_hint
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.credentials.vending import VendedCredentials, fingerprint_of, prefixes_of, storage_config
@@ -165,7 +166,7 @@ def _open_sts(properties: Mapping[str, str]) -> Any:
         boto3 = importlib.import_module("boto3")
     except ImportError:
         raise UnsupportedError(
-            "expected the package boto3 to assume a role, found none", hints=["pip install 'bergline[glue]'"]
+            "expected the package boto3 to assume a role, found none", hints=[install_hint("glue")]
         ) from None
     given = {
         "region_name": properties.get("client.region", properties.get("s3.region")),

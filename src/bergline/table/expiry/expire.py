@@ -20,9 +20,9 @@ from bergline.format.metadata.updates import (
 )
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
+from bergline.sizes import render_size
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
-from bergline.table.expiry.plan import size_text
 from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded, unneeded_files
 from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest, decide_expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
@@ -67,7 +67,7 @@ class ExpiryResult(msgspec.Struct, frozen=True):
         removed += [f"partition spec {i}" for i in self.removed_specs] + [f"schema {i}" for i in self.removed_schemas]
         each = [(kind, getattr(self, f"deleted_{kind}")) for kind in _KINDS]
         kinds = ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in each if number)
-        files = f"{counted(self.deleted_files, 'file')} of {size_text(self.deleted_bytes)}"
+        files = f"{counted(self.deleted_files, 'file')} of {render_size(self.deleted_bytes)}"
         left = f"; {counted(len(self.failed), 'file')} could not be deleted" if self.failed else ""
         return f"removed: {', '.join(removed)}; deleted: {files}{f' ({kinds})' if kinds else ''}{left}"
 

@@ -6,12 +6,11 @@ import msgspec
 import pyarrow as pa
 
 from bergline.arguments import counted
+from bergline.sizes import render_size
 from bergline.table.expiry.reachable import FileKind, StoredFile
 from bergline.table.expiry.retention import ExpiryDecision, RefDecision, SnapshotDecision
 from bergline.table.scans.version import readable_ms
 
-_SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
-_THOUSAND = 1000
 _SCHEMA = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -33,7 +32,7 @@ class Amount(msgspec.Struct, frozen=True):
     bytes: int = 0
 
     def __str__(self) -> str:
-        return f"{counted(self.files, 'file')} of {size_text(self.bytes)}"
+        return f"{counted(self.files, 'file')} of {render_size(self.bytes)}"
 
 
 class ExpiryPlan(msgspec.Struct, frozen=True):
@@ -120,16 +119,6 @@ def total(files: Iterable[StoredFile]) -> Amount:
     """Some files together; a size that is not known counts as none."""
     counted = tuple(files)
     return Amount(len(counted), sum(f.size or 0 for f in counted))
-
-
-def size_text(size: int) -> str:
-    """A number of bytes for people."""
-    power = 0
-    shown = float(size)
-    while shown >= _THOUSAND and power < len(_SIZES) - 1:
-        shown /= _THOUSAND
-        power += 1
-    return f"{size} bytes" if power == 0 else f"{shown:.1f} {_SIZES[power]}"
 
 
 def _snapshot_text(decision: SnapshotDecision) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bergline.catalog.identifiers import TableName
 from bergline.io.fileio import ListedFile
-from bergline.table.expiry.plan import size_text
+from bergline.sizes import render_size
 
 _SHOWN = 20
 
@@ -72,9 +72,9 @@ class OrphanPlan(msgspec.Struct, frozen=True):
     def _lines(self) -> Iterator[str]:
         yield f"orphan files of `{self.table}` from before {_moment(self.cutoff_ms)}"
         yield from (f"  in {printable(place)}" for place in self.locations)
-        yield f"{len(self.files):,} may go ({size_text(self.size)}):"
+        yield f"{len(self.files):,} may go ({render_size(self.size)}):"
         for file in self.files[:_SHOWN]:
-            yield f"  {_moment(file.modified_ms)}  {size_text(file.size):>10}  {printable(file.location)}"
+            yield f"  {_moment(file.modified_ms)}  {render_size(file.size):>10}  {printable(file.location)}"
         if len(self.files) > _SHOWN:
             yield f"  and {len(self.files) - _SHOWN:,} more"
         yield (

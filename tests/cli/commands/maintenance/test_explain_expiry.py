@@ -28,4 +28,8 @@ def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
     ]
     done = run_here("explain-expiry", "db.orders", "--older-than", "soon", "--catalog", uri, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: expected a time like `2026-01-31 12:00:00`, found `soon`\n"
+    assert done.stderr == (
+        "error: expected a time like 2026-01-31T12:00Z or an age like 7d, 12h or 30m, found `soon`\n"
+    )
+    done = run_here("explain-expiry", "db.orders", "--older-than", "7d", "--catalog", uri, cwd=tmp_path)
+    assert done.stdout.startswith("0 of 1 ref and 0 of ")

@@ -98,4 +98,4 @@ def test_missing_boto3_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(UnsupportedError, match="expected the package boto3") as caught:
         bergline.connect("glue://us-east-1", warehouse="s3://bucket/wh")
-    assert caught.value.hints == ("pip install 'bergline[glue]'",)
+    assert caught.value.hints == ("pip install 'boto3>=1.35', the extra `glue` of bergline",)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.migrations import MIGRATIONS
+from bergline.catalog.sql.layout_version import LAYOUT_VERSION
 from bergline.catalog.sql.sqlite import SqliteDatabase, SqlitePointerStore
 from bergline.errors import NotFoundError
 
@@ -29,8 +29,8 @@ def test_missing_layout_is_created_only_on_request(tmp_path: Path) -> None:
     database = SqliteDatabase(str(path), 1.0)
     with pytest.raises(NotFoundError):
         database.open_layout(create=False)
-    assert database.open_layout(create=True).version == len(MIGRATIONS)
-    assert database.open_layout(create=False).version == len(MIGRATIONS)
+    assert database.open_layout(create=True).version == LAYOUT_VERSION
+    assert database.open_layout(create=False).version == LAYOUT_VERSION
     database.check_ready()
     database.close()
 

@@ -11,9 +11,10 @@ from concurrency import run_at_once
 from disks import mounted, remount_read_only
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql import database as sql_database
+from bergline.catalog.sql import migration_steps, migrations
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.migrations import MIGRATIONS, Migration
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, LAYOUT_VERSION, RECORDS_VERSION
+from bergline.catalog.sql.migration_steps import MIGRATIONS, Migration
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -101,7 +102,15 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 
 def set_migrations(monkeypatch: pytest.MonkeyPatch, *more: Migration) -> None:
-    monkeypatch.setattr(sql_database, "MIGRATIONS", (*MIGRATIONS, *more))
+    monkeypatch.setattr(migration_steps, "MIGRATIONS", (*MIGRATIONS, *more))
+    monkeypatch.setattr(migrations, "LAYOUT_VERSION", len(MIGRATIONS) + len(more))
+
+
+def test_versions_are_those_of_the_migrations() -> None:
+    names = [step.__name__ for step in MIGRATIONS]
+    assert len(MIGRATIONS) == LAYOUT_VERSION
+    assert names[RECORDS_VERSION - 1] == "_create_records"
+    assert names[AUDIT_VERSION - 1] == "_add_conflicts"
 
 
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:

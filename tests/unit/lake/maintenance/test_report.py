@@ -27,11 +27,11 @@ def test_text_has_counts_reasons_and_hints() -> None:
     assert str(REPORT).splitlines() == [
         "maintenance of 2 tables, 2 done, 1 failed",
         "db.a",
-        "  compaction `main`: done: 2 small files: rewritten data files 2,000, rewritten bytes 2.5 MB",
+        "  compaction `main`: done: 2 small files: rewritten data files 2,000, rewritten bytes 2.38 MiB",
         "  orphans: failed: cannot",
         "    hint: do this",
         "db.b",
-        "  compaction `main`: done: 2 small files: rewritten data files 2,000, rewritten bytes 2.5 MB",
+        "  compaction `main`: done: 2 small files: rewritten data files 2,000, rewritten bytes 2.38 MiB",
     ]
     assert str(MaintenanceReport(True)) == "maintenance plan of 0 tables"
 

@@ -21,8 +21,8 @@ PLAN = OrphanPlan(
 def test_plan_is_printed_with_some_of_its_files() -> None:
     lines = str(PLAN).splitlines()
     assert lines[0] == "orphan files of `db.t` from before 2023-11-14 22:13:20 UTC"
-    assert lines[1:3] == ["  in s3://b/t", "22 may go (13.2 kB):"]
-    assert lines[3] == "  2020-09-13 12:26:40 UTC   600 bytes  s3://b/t/data/0"
+    assert lines[1:3] == ["  in s3://b/t", "22 may go (12.9 KiB):"]
+    assert lines[3] == "  2020-09-13 12:26:40 UTC       600 B  s3://b/t/data/0"
     assert lines[-2:] == ["  and 2 more", "3 are needed, 2 are too recent, 1 are hidden, 0 are in doubt"]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bergline.errors import UnsupportedError
+from bergline.extras import install_hint
 
 _CHUNK_BYTES = 64 * 1024
 _MOST_BYTES = 512 * 1024 * 1024  # decompressed
@@ -46,7 +47,7 @@ class Transport:
             self._urllib3: Any = importlib.import_module("urllib3")
         except ImportError:
             raise UnsupportedError(
-                "expected the package urllib3 for REST catalogs, found none", hints=["pip install 'bergline[rest]'"]
+                "expected the package urllib3 for REST catalogs, found none", hints=[install_hint("rest")]
             ) from None
         self._most_bytes = most_bytes
         connect, read = timeouts_s

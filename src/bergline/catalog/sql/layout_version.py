@@ -1,0 +1,10 @@
+"""The versions of a catalog database's layout: the numbers of its migrations."""
+
+from typing import Final
+
+LAYOUT_VERSION: Final = 6
+"""The current version: the number of migrations."""
+AUDIT_VERSION: Final = 5
+"""From which on the audit log is as it is now."""
+RECORDS_VERSION: Final = 2
+"""The version that introduced a server's records."""

@@ -1,0 +1,54 @@
+"""The steps of a catalog database's layout, oldest first; imported only where one is due."""
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from bergline.catalog.sql.governance_layout import GOVERNANCE
+from bergline.catalog.sql.layout import SHARED
+from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
+
+Migration = Callable[[sa.Connection], None]
+
+
+def create_shared(connection: sa.Connection) -> None:
+    """Create the shared tables that are missing."""
+    SHARED.create_all(connection)
+
+
+def _create_records(connection: sa.Connection) -> None:
+    """Create the tables of a server's records."""
+    RECORDS.create_all(connection)
+
+
+def _index_audit(connection: sa.Connection) -> None:
+    """Create the indexes of the audit log, in databases that lack them."""
+    for index in AUDIT_INDEXES:
+        index.create(connection, checkfirst=True)
+
+
+def _create_bin(connection: sa.Connection) -> None:
+    """Create the table of dropped tables."""
+    BIN_LAYOUT.create_all(connection)
+
+
+def _add_conflicts(connection: sa.Connection) -> None:
+    """Add the column for conflicts to audit logs that lack it."""
+    if all(column["name"] != "conflict" for column in sa.inspect(connection).get_columns(AUDIT.name)):
+        connection.execute(sa.text(f"ALTER TABLE {AUDIT.name} ADD COLUMN conflict TEXT"))
+
+
+def _create_governance(connection: sa.Connection) -> None:
+    """Create the tables of governance."""
+    GOVERNANCE.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    create_shared,
+    _create_records,
+    _index_audit,
+    _create_bin,
+    _add_conflicts,
+    _create_governance,
+)
+"""As many as `LAYOUT_VERSION`; a database has run the first ones of them."""
