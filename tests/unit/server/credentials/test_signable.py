@@ -136,7 +136,8 @@ def test_only_directories_of_the_table_are_listed(prefix: str) -> None:
         "publicAccessBlock", "legal-hold", "inventory", "analytics", "metrics", "accelerate", "requestPayment",
         "torrent", "restore", "select&select-type=2", "attributes", "versionId=1", "uploads&acl", "uploadId=u&acl",
         "partNumber=1", "list-type=2&prefix=w/t/&acl", "X-Amz-Signature=x", "X-Amz-Algorithm=AWS4-HMAC-SHA256",
-        "response-content-type=text/html", "ACL", "%61cl", "", "list-type=2", "delete&acl", "session", "x-id=a&acl", "ownershipControls",
+        "response-content-type=text/html", "ACL", "%61cl", "", "list-type=2", "delete&acl", "session", "x-id=a&acl",
+        "ownershipControls",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "DELETE"])
