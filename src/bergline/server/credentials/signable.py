@@ -76,9 +76,12 @@ _SIGNED_HEADERS = {
     "x-amz-server-side-encryption-customer-key",
     "x-amz-server-side-encryption-customer-key-md5",
     "x-amz-storage-class",
+    "x-amz-te",
     "x-amz-trailer",
     "x-amz-user-agent",
 }
+_WITH_EACH_READ = {"x-amz-checksum-mode", "x-amz-te"}
+"""Headers that an SDK sends with each read or with none."""
 _METADATA = "x-amz-meta-"
 _OURS = {"authorization", "x-amz-date"}
 """Headers that the signature brings; those of the client are not looked at."""
@@ -121,7 +124,7 @@ def check_signable(
         region=endpoint.region_for(request.region),
         headers=headers,
         payload_hash=payload_hash,
-        is_reusable=request.method in _READS and not headers,
+        is_reusable=request.method in _READS and headers.keys() <= _WITH_EACH_READ,
     )
 
 

@@ -178,7 +178,8 @@ def test_headers_on_the_list_are_signed() -> None:
     }
     found = check("PUT", f"{TABLE}/f", given)
     assert found.headers == {"content-type": "a/b", "x-amz-meta-mine": "1"}
-    assert not check("GET", f"{TABLE}/f", {"x-amz-checksum-mode": "ENABLED"}).is_reusable
+    assert check("GET", f"{TABLE}/f", {"x-amz-checksum-mode": "ENABLED"}).is_reusable
+    assert not check("GET", f"{TABLE}/f", {"x-amz-request-payer": "requester"}).is_reusable
     assert check("PUT", f"{TABLE}/f", {"x-amz-trailer": "x-amz-checksum-crc32"}).payload_hash.startswith("STREAMING-UN")
     for kind in ("UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "0" * 64):
         assert check("PUT", f"{TABLE}/f", {"x-amz-content-sha256": kind}).payload_hash == kind
