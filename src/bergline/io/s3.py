@@ -81,6 +81,11 @@ def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
     )
 
 
+def s3_endpoint(properties: Mapping[str, str]) -> str | None:
+    """The endpoint that properties or the environment name; None for Amazon's."""
+    return _endpoint(PropertyReader(properties))[0]
+
+
 def _endpoint(given: PropertyReader) -> tuple[str | None, str]:
     """The endpoint and the name of its setting; None for Amazon's."""
     if endpoint := given.endpoint("s3.endpoint"):

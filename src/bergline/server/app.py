@@ -26,6 +26,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     REGISTER_VIEW,
     RENAME_TABLE,
     RENAME_VIEW,
+    SIGN_REQUEST,
     Endpoint,
 )
 from bergline.console.web.app import Console
@@ -56,10 +57,14 @@ _MAX_FORM_BYTES = 64 * 1024  # before a token was checked
 _MAX_NAME_BYTES = 64 * 1024
 _NAMES_ONLY = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
 """Endpoints whose bodies hold names only."""
-_HEADER_NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only in this case
+_HEADER_NAMES = {  # Java 1.11 finds them only in this case
+    "etag": HeaderName(b"ETag"),
+    "cache-control": HeaderName(b"Cache-Control"),
+}
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
+_WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -276,7 +281,7 @@ def _busy() -> RequestRefused:
 
 def _timed_out(method: str, name: str) -> Response:
     """The response to a request that takes too long; a change goes on, so its outcome is unknown."""
-    if method in _CHANGES and name not in _PLANNING:
+    if method in _CHANGES and name not in _WITHOUT_EFFECT:
         return error_response(
             504, "CommitStateUnknownException", "the change took too long: find out what became of it"
         )

@@ -25,6 +25,8 @@ def connection_examples(context: ServerContext, url: str) -> str:
     java = {"token": "TOKEN"} if has_token else {}
     if context.vending:
         java |= {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
+    elif context.signer:
+        java |= {"header.X-Iceberg-Access-Delegation": "remote-signing"}
     lines = [
         f"serving `{name}` ({context.settings.warehouse or 'no warehouse'}) at {url}",
         "",

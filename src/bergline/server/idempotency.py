@@ -104,8 +104,9 @@ class IdempotentChanges:
         return self._finish(request, record, response)
 
     def _finish(self, request: Request, record: AnsweredRequest, response: Response) -> Response:
-        """Record the response to a request that changed nothing; one that may succeed later is not recorded."""
-        if response.status >= _FINAL.stop or len(response.body) > _MAX_RECORDED_BYTES:
+        """Record the response to a request that changed nothing; one that may succeed later, or has keys, is not."""
+        has_keys = response.status < _FINAL.start and wants_credentials(self._context, request)
+        if has_keys or response.status >= _FINAL.stop or len(response.body) > _MAX_RECORDED_BYTES:
             return response
         try:
             self._records.finish_request(_with(record, status=response.status, body=response.body.decode()))

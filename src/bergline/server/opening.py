@@ -9,6 +9,7 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separato
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.sts import StsVending
 from bergline.server.credentials.vending import StaticVending, Vending
 from bergline.server.handlers.context import ServerContext
@@ -31,6 +32,7 @@ def open_server(
     places: Sequence[str] = (),
     separator: str | None = None,
     vend: VendingConfig | None = None,
+    remote_signing: bool = False,
     limits: ServerSettings = ServerSettings(),  # noqa: B008  (never changes)
     create: bool = True,
 ) -> ServerContext:
@@ -55,7 +57,8 @@ def open_server(
         storage=public_settings(given),
     )
     try:
-        return ServerContext(catalog, settings, _vending(given, vend))
+        signer = S3Signer(given) if remote_signing else None
+        return ServerContext(catalog, settings, _vending(given, vend), signer)
     except BaseException:
         catalog.close()
         raise

@@ -18,3 +18,16 @@ REVIEWS = sa.Table(
     sa.Column("detail", sa.Text),
 )
 """Checks and approvals of a table's snapshots; a row is changed and never deleted, so that a reader can lock it."""
+
+STAGED_TABLES = sa.Table(
+    "bergline_staged_tables",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("staged_id", sa.String(32), primary_key=True),
+    sa.Column("table_namespace", sa.String(255), nullable=False),
+    sa.Column("table_name", sa.String(255), nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("directories", sa.Text, nullable=False),
+    sa.Column("until_ms", sa.BigInteger, nullable=False),
+)
+"""Tables that do not exist yet, for whose files requests are signed."""

@@ -52,6 +52,9 @@ def serve(
             metavar="ARN", help="Vend credentials of this AWS role instead, temporary and for one table each."
         ),
     ] = None,
+    remote_signing: Annotated[
+        bool, typer.Option(help="Sign requests to S3 for clients that ask for it: they need no keys.")
+    ] = False,
     credentials_lifetime: Annotated[str, typer.Option(help="Lifetime of the role's credentials, 15m to 12h.")] = "1h",
     max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
     body_timeout: Annotated[int, typer.Option(help="Seconds to receive a body.", min=1)] = 30,
@@ -89,6 +92,7 @@ def serve(
         vend=VendingConfig(assume_role, parse_duration(credentials_lifetime))
         if vend_credentials or assume_role
         else None,
+        remote_signing=remote_signing,
         limits=ServerSettings(
             max_body_bytes=max_body_mib * 1024 * 1024,
             body_timeout_s=body_timeout,

@@ -77,7 +77,10 @@ class LoadResponses:
 
         Everything before it is the same as without credentials.
         """
-        config = {**self._config, **vended.credentials[0].config}
+        config = {**self._config, **vended.config}
+        if not vended.credentials:
+            return b',"config":' + encode_json(config) + b"}"
+        config |= vended.credentials[0].config
         if vended.expires_ms is not None:
             config["client.refresh-credentials-endpoint"] = endpoint
         return b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(vended.credentials) + b"}"

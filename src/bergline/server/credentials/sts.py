@@ -22,7 +22,8 @@ MAX_POLICY_CHARACTERS = 2048
 _ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
 _MAX_TABLES = 10_000
 _SESSION_NAME = "bergline"
-_OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+_READING = ["s3:GetObject"]
+_WRITING = [*_READING, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
 
 
 class StsVending:
@@ -47,38 +48,38 @@ class StsVending:
         self._lifetime_s = lifetime_s
         self._clock_ms = clock_ms
         self._sts = _open_sts(self._properties)
-        self._cached: OrderedDict[tuple[str, ...], VendedCredentials] = OrderedDict()
+        self._cached: OrderedDict[tuple[bool, tuple[str, ...]], VendedCredentials] = OrderedDict()
         self._lock = threading.Lock()
 
-    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
+    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
         """Cached or new credentials; RefusedError where no policy can be limited to these directories."""
         directories = _on_s3(locations)
         if not directories:
             return VendedCredentials((), "")
-        found = self._find(directories)
+        found = self._find(directories, may_write)
         if found is None:
-            found = self._assume(directories)
+            found = self._assume(directories, may_write)
             with self._lock:
-                self._cached[directories] = found
-                self._cached.move_to_end(directories)
+                self._cached[may_write, directories] = found
+                self._cached.move_to_end((may_write, directories))
                 while len(self._cached) > _MAX_TABLES:
                     self._cached.popitem(last=False)
         return found
 
-    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
+    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
         """Credentials that are cached and have half of their lifetime left."""
         directories = _on_s3(locations)
-        return self._find(directories) if directories else VendedCredentials((), "")
+        return self._find(directories, may_write) if directories else VendedCredentials((), "")
 
-    def _find(self, directories: tuple[str, ...]) -> VendedCredentials | None:
+    def _find(self, directories: tuple[str, ...], may_write: bool) -> VendedCredentials | None:
         with self._lock:
-            found = self._cached.get(directories)
+            found = self._cached.get((may_write, directories))
         if found is None or found.expires_ms is None:
             return found
         return found if self._clock_ms() < found.expires_ms - 500 * self._lifetime_s else None
 
-    def _assume(self, directories: tuple[str, ...]) -> VendedCredentials:
-        session_policy = render_policy(directories, self._role)
+    def _assume(self, directories: tuple[str, ...], may_write: bool) -> VendedCredentials:
+        session_policy = render_policy(directories, self._role, may_write=may_write)
         try:
             assumed = self._sts.assume_role(
                 RoleArn=self._role,
@@ -111,7 +112,7 @@ def _on_s3(locations: Sequence[str]) -> tuple[str, ...]:
     return tuple(outermost(p.rstrip("/") for p in locations if scheme_of(p) in S3_SCHEMES))
 
 
-def render_policy(directories: Sequence[str], role: str) -> str:
+def render_policy(directories: Sequence[str], role: str, *, may_write: bool) -> str:
     """The policy for STS; RefusedError if it would cover a whole bucket, or is longer than STS accepts."""
     for directory in directories:
         if not directory.partition("://")[2].partition("/")[2]:
@@ -120,25 +121,27 @@ def render_policy(directories: Sequence[str], role: str) -> str:
                 hints=["give the table a location of its own"],
             )
     # STS accepts no characters beyond Latin-1 in a policy
-    text = json.dumps(policy(directories, partition_of(role)), separators=(",", ":"))
+    text = json.dumps(policy(directories, partition_of(role), may_write=may_write), separators=(",", ":"))
     if len(text) > MAX_POLICY_CHARACTERS:
         raise _too_long(directories, f"found {len(text):,}")
     return text
 
 
-def policy(directories: Sequence[str], partition: str = "aws") -> dict[str, Any]:
-    """The policy for a table: read, write and delete below each directory, and list it."""
+def policy(directories: Sequence[str], partition: str = "aws", *, may_write: bool) -> dict[str, Any]:
+    """The policy for a table: read below each directory and list it, and write and delete where the caller may."""
+    actions = _WRITING if may_write else _READING
     statements: list[dict[str, Any]] = []
     below: dict[str, list[str]] = {}
     for directory in directories:
         bucket, _, path = directory.partition("://")[2].partition("/")
         arn = f"arn:{partition}:s3:::{bucket}"
-        statements.append({"Effect": "Allow", "Action": _OBJECTS, "Resource": f"{arn}/{_literal(path)}/*"})
+        statements.append({"Effect": "Allow", "Action": actions, "Resource": f"{arn}/{_literal(path)}/*"})
         below.setdefault(arn, []).append(f"{_literal(path)}/*")
     for arn, prefixes in below.items():
         within = {"StringLike": {"s3:prefix": prefixes}}
         statements.append({"Effect": "Allow", "Action": "s3:ListBucket", "Resource": arn, "Condition": within})
-        statements.append({"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn})
+        if may_write:
+            statements.append({"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn})
     return {"Version": "2012-10-17", "Statement": statements}
 
 

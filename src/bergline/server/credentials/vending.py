@@ -10,13 +10,13 @@ from typing import Protocol
 import msgspec
 
 from bergline.catalog.rest.protocol.bodies import StorageCredential
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, RefusedError
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.http.settings import public_settings
 
 DELEGATION = "x-iceberg-access-delegation"
-_VENDED = "vended-credentials"
+_VENDED, _SIGNED = "vended-credentials", "remote-signing"
 _FAMILIES = {"gs": ("gcs.",), "gcs": ("gcs.",)} | dict.fromkeys(S3_SCHEMES, ("s3.", "client."))
 _AZURE = ("adls.",)
 _REGIONS = ("s3.region", "client.region")
@@ -24,12 +24,14 @@ _VIRTUAL = "s3.force-virtual-addressing"
 
 
 class VendedCredentials(msgspec.Struct, frozen=True):
-    """Credentials for the files of one table."""
+    """Credentials for the files of one table, or settings with which clients do without."""
 
     credentials: tuple[StorageCredential, ...]
     fingerprint: str
     """Differs for other credentials; it reveals nothing about them."""
     expires_ms: int | None = None
+    config: dict[str, str] = {}
+    """Settings for all files of the table."""
 
 
 class Vending(Protocol):
@@ -38,10 +40,13 @@ class Vending(Protocol):
     is_for_one_table: bool
     """Whether credentials are limited to the directories of one table."""
 
-    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
-        """Credentials for the directories of a table; UnavailableError if they cannot be had now."""
+    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
+        """Credentials for the directories of a table, to read or also to write.
 
-    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
+        UnavailableError if they cannot be had now, RefusedError where there are none that allow so little.
+        """
+
+    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
         """The same if no waiting is needed, or None."""
 
 
@@ -58,21 +63,35 @@ class StaticVending:
                 hints=["give them with --property s3.access-key-id=… and --property s3.secret-access-key=…"],
             )
 
-    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
-        """The properties of the stores that the locations are in."""
+    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
+        """The properties of the stores that the locations are in; RefusedError for a caller who may only read."""
         prefixes = prefixes_of(locations)
         found = [StorageCredential(prefix, storage_config(self._properties, prefix)) for prefix in prefixes]
         credentials = tuple(c for c in found if c.config)
+        if credentials and not may_write:
+            raise RefusedError(
+                "cannot hand out the server's own keys to a caller who may only read: they cannot be limited",
+                hints=["start the server with --assume-role or --remote-signing"],
+            )
         return VendedCredentials(credentials, fingerprint_of("static", *prefixes) if credentials else "")
 
-    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
-        """The same."""
-        return self.credentials(locations)
+    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
+        """The same; None for a caller who may only read."""
+        return self.credentials(locations, may_write=True) if may_write else None
 
 
 def requests_credentials(headers: Mapping[str, str]) -> bool:
     """Whether a client requests credentials with the response."""
-    return _VENDED in {text.strip().lower() for text in headers.get(DELEGATION, "").split(",")}
+    return _VENDED in _requested(headers)
+
+
+def requests_signing(headers: Mapping[str, str]) -> bool:
+    """Whether a client can have its requests to the object store signed by the server."""
+    return _SIGNED in _requested(headers)
+
+
+def _requested(headers: Mapping[str, str]) -> set[str]:
+    return {text.strip().lower() for text in headers.get(DELEGATION, "").split(",")}
 
 
 def prefixes_of(locations: Sequence[str]) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """What handlers work with: the catalog, cached responses and the server's settings."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
@@ -15,6 +17,8 @@ from bergline.io.locations import directory_location, is_absolute, scheme_of
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
+from bergline.server.credentials.file_access import EverybodyWrites, FileAccess
+from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request
@@ -23,6 +27,7 @@ from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
 
 _MAX_NOTED = 10_000
+_OWN_FOR_S = 60.0
 _METADATA_FILE = ".metadata.json"
 _MAX_BYTES, _MAX_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
 
@@ -34,16 +39,26 @@ Handler = Callable[["ServerContext", Request], Response]
 class ServerContext:
     """One catalog as it is served."""
 
-    def __init__(self, catalog: PointerCatalog, settings: ServerSettings, vending: Vending | None = None) -> None:
+    def __init__(
+        self,
+        catalog: PointerCatalog,
+        settings: ServerSettings,
+        vending: Vending | None = None,
+        signer: S3Signer | None = None,
+    ) -> None:
         self.catalog = catalog
         self.settings = settings
         self.vending = vending
+        self.signer = signer
+        self.file_access: FileAccess = EverybodyWrites()
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)
+        self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)
         self._without_credentials: set[TableName] = set()
+        self._own_directories: dict[tuple[TableName, tuple[str, ...]], float] = {}
         self._directories = TableDirectories(
             self.records, lambda name: table_directories(catalog.load_table(name).metadata)
         )
@@ -90,8 +105,27 @@ class ServerContext:
 
     def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
-        if self.vending is not None and self.vending.is_for_one_table:
+        if self.signer is not None or (self.vending is not None and self.vending.is_for_one_table):
             self._directories.check_apart(name, directories)
+
+    def check_own(self, name: TableName, directories: Sequence[str]) -> None:
+        """RefusedError for directories that are not this table's alone; others are not checked again for a minute."""
+        if self.owns_certainly(name, directories):
+            return
+        for directory in directories:
+            self.check_directory(directory)
+        self.check_apart(name, directories)
+        if len(self._own_directories) >= _MAX_NOTED:
+            self._own_directories.clear()
+        self._own_directories[name, tuple(directories)] = time.monotonic() + _OWN_FOR_S
+
+    def owns_certainly(self, name: TableName, directories: Sequence[str]) -> bool:
+        """Whether directories were found to be this table's alone a moment ago."""
+        return time.monotonic() < self._own_directories.get((name, tuple(directories)), 0.0)
+
+    def may_write(self, request: Request, name: TableName) -> bool:
+        """Whether the caller, who may read a table, may also write and delete its files."""
+        return self.file_access.may_write(request.principal, request.groups, name)
 
     def note_missing_credentials(self, name: TableName) -> bool:
         """Whether this is the first time that there are no credentials for a table."""

@@ -1,20 +1,29 @@
-"""Credentials for the files of a table, on their own or with the table."""
+"""Credentials for the files of a table, on their own or with the table, or the settings of remote signing instead."""
 
 import logging
+import time
 from collections.abc import Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
-from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
+from bergline.catalog.rest.protocol.endpoints import CREATE_TABLE, LOAD_CREDENTIALS
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.server.credentials.vending import VendedCredentials, Vending, requests_credentials
+from bergline.server.credentials.vending import (
+    VendedCredentials,
+    Vending,
+    requests_credentials,
+    requests_signing,
+)
 from bergline.server.handlers.context import ServerContext, table_directories
+from bergline.server.handlers.signer_settings import signer_settings
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 
 _LOG = logging.getLogger("bergline.server")
+_STAGED_MS = 24 * 3600 * 1000
+"""How long requests are signed for the files of a table that was staged and not created yet."""
 
 
 def load_credentials(context: ServerContext, request: Request) -> Response:
@@ -23,52 +32,69 @@ def load_credentials(context: ServerContext, request: Request) -> Response:
     pointer = context.catalog.pointer(name)
     if context.vending is None:
         return json_response(LoadCredentialsResponse(()))
-    return json_response(
-        LoadCredentialsResponse(
-            _credentials(context, context.vending, name, _directories_at(context, pointer)).credentials
-        )
-    )
+    may_write = context.may_write(request, name)
+    directories = directories_at(context, pointer)
+    vended = _credentials(context, context.vending, name, directories, may_write=may_write)
+    return json_response(LoadCredentialsResponse(vended.credentials))
 
 
 def wants_credentials(context: ServerContext, request: Request) -> bool:
-    """Whether credentials are requested with the response, and vended."""
-    return context.vending is not None and requests_credentials(request.headers)
+    """Whether credentials or signatures are requested with the response, and given."""
+    return _wants_keys(context, request) or _wants_signing(context, request)
 
 
-def credentials_for(context: ServerContext, name: TableName, pointer: str) -> VendedCredentials | None:
-    """The credentials of the table in a metadata file; None, and a line in the log, for one that can have none."""
-    if context.vending is None:
-        return None
+def credentials_for(
+    context: ServerContext, request: Request, name: TableName, pointer: str
+) -> VendedCredentials | None:
+    """What a client gets for the table in a metadata file; None, and a line in the log, for one that can have none."""
+    may_write = context.may_write(request, name)
     try:
-        return _credentials(context, context.vending, name, _directories_at(context, pointer))
+        return _delegated(context, request, name, directories_at(context, pointer), may_write=may_write)
     except RefusedError as error:
         if context.note_missing_credentials(name):
             _LOG.warning("no credentials for table `%s`: %s", name, error)
         return None
 
 
-def cached_credentials_for(context: ServerContext, pointer: str) -> VendedCredentials | None:
+def cached_credentials_for(
+    context: ServerContext, request: Request, name: TableName, pointer: str
+) -> VendedCredentials | None:
     """The same if no waiting is needed, or None."""
     directories = context.loads.cached_directories(pointer)
-    return context.vending.cached_credentials(directories) if context.vending and directories is not None else None
+    if directories is None:
+        return None
+    if context.vending is not None and requests_credentials(request.headers):
+        return context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
+    if context.signer is not None and context.owns_certainly(name, directories):
+        return signer_settings(context, context.signer, name, directories)
+    return None
 
 
 def suffix_for(context: ServerContext, name: TableName, vended: VendedCredentials | None) -> bytes | None:
     """The end of a load's response with credentials; None without."""
-    if vended is None or not vended.credentials:
+    if vended is None or not (vended.credentials or vended.config):
         return None
     names = {"namespace": encode_namespace(name.namespace, context.settings.separator), "table": encode_name(name.name)}
     return context.loads.suffix_with_credentials(vended, LOAD_CREDENTIALS.url(**names).lstrip("/"))
 
 
 def with_credentials(
-    context: ServerContext, request: Request, name: TableName, response: Response, metadata: TableMetadata
+    context: ServerContext,
+    request: Request,
+    name: TableName,
+    response: Response,
+    metadata: TableMetadata,
+    *,
+    is_staged: bool = False,
 ) -> Response:
     """The response for a table that was just created: it exists, so failing to get credentials is no error."""
-    if context.vending is None or not wants_credentials(context, request):
+    if not wants_credentials(context, request):
         return response
+    may_write = request.endpoint is CREATE_TABLE or context.may_write(request, name)
     try:
-        vended = _credentials(context, context.vending, name, _directories(context, metadata))
+        vended = _delegated(
+            context, request, name, _directories(context, metadata), may_write=may_write, is_staged=is_staged
+        )
     except BerglineError:
         return response
     # the ETag is that of a load without credentials
@@ -77,21 +103,57 @@ def with_credentials(
     return Response(response.status, body, headers)
 
 
+def _wants_keys(context: ServerContext, request: Request) -> bool:
+    return context.vending is not None and requests_credentials(request.headers)
+
+
+def _wants_signing(context: ServerContext, request: Request) -> bool:
+    return context.signer is not None and requests_signing(request.headers)
+
+
+def _delegated(
+    context: ServerContext,
+    request: Request,
+    name: TableName,
+    directories: tuple[str, ...],
+    *,
+    may_write: bool,
+    is_staged: bool = False,
+) -> VendedCredentials:
+    """Keys where they are requested and can be had, else the settings of remote signing."""
+    can_sign = context.signer is not None and requests_signing(request.headers)
+    if context.vending is not None and requests_credentials(request.headers):
+        try:
+            return _credentials(context, context.vending, name, directories, may_write=may_write)
+        except RefusedError:
+            if not can_sign:
+                raise
+    if context.signer is None or not can_sign:
+        return VendedCredentials((), "")
+    context.check_own(name, directories)
+    staged = None
+    if is_staged:
+        now = time.time_ns() // 1_000_000
+        staged = context.staged_tables.add(name, request.principal, directories, now, now + _STAGED_MS)
+    return signer_settings(context, context.signer, name, directories, staged)
+
+
 def _credentials(
-    context: ServerContext, vending: Vending, name: TableName, locations: Sequence[str]
+    context: ServerContext, vending: Vending, name: TableName, locations: Sequence[str], *, may_write: bool
 ) -> VendedCredentials:
     """Credentials for a table's directories; RefusedError where they would cover more than this table."""
-    known = vending.cached_credentials(locations)
+    known = vending.cached_credentials(locations, may_write=may_write)
     if known is not None:
         return known
     if vending.is_for_one_table:
         for location in locations:
             context.check_directory(location)
         context.check_apart(name, locations)
-    return vending.credentials(locations)
+    return vending.credentials(locations, may_write=may_write)
 
 
-def _directories_at(context: ServerContext, pointer: str) -> tuple[str, ...]:
+def directories_at(context: ServerContext, pointer: str) -> tuple[str, ...]:
+    """The directories of the table in a metadata file."""
     return context.loads.directories(pointer, lambda: _directories(context, context.catalog.metadata_at(pointer)))
 
 

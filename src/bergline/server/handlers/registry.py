@@ -1,7 +1,17 @@
 """The handler of each endpoint."""
 
 from bergline.catalog.rest.protocol import endpoints
-from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
+from bergline.server.handlers import (
+    commits,
+    config,
+    credentials,
+    dropped_tables,
+    namespaces,
+    planning,
+    remote_signing,
+    tables,
+    views,
+)
 from bergline.server.handlers.context import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -37,4 +47,5 @@ HANDLERS: dict[str, Handler] = {
     endpoints.RENAME_VIEW.name: views.rename_view,
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
+    endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
 }

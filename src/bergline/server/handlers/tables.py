@@ -51,7 +51,7 @@ def create_table(context: ServerContext, request: Request) -> Response:
     if body.stage_create:
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         staged = Response(200, context.loads.render_table(None, metadata))
-        return with_credentials(context, request, name, staged, metadata)
+        return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
     return with_credentials(context, request, name, table_response(context, made), made.metadata)
 
@@ -65,7 +65,7 @@ def load_table(context: ServerContext, request: Request) -> Response:
             _check_moved(context, name, pointer)
             continue
         try:
-            vended = credentials_for(context, name, pointer) if wants_credentials(context, request) else None
+            vended = credentials_for(context, request, name, pointer) if wants_credentials(context, request) else None
             tag = entity_tag(pointer, mode, vended)
             if matches(tag, request.headers.get("if-none-match")):
                 return not_modified(tag)
@@ -83,7 +83,10 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
         return None
     mode = check_mode(request.query.get("snapshots"))
     vended = None
-    if wants_credentials(context, request) and (vended := cached_credentials_for(context, pointer)) is None:
+    if (
+        wants_credentials(context, request)
+        and (vended := cached_credentials_for(context, request, name, pointer)) is None
+    ):
         return None
     tag = entity_tag(pointer, mode, vended)
     if matches(tag, request.headers.get("if-none-match")):

@@ -17,7 +17,7 @@ READING, LISTING = "s3:GetObject", "s3:ListBucket"
 
 
 def test_policy_opens_each_directory_and_nothing_else() -> None:
-    opened = policy(["s3://b/w/t", "s3a://b/data/t", "s3://c/x"])
+    opened = policy(["s3://b/w/t", "s3a://b/data/t", "s3://c/x"], may_write=True)
     for key in ("w/t/metadata/1.json", "data/t/part=1/f.parquet"):
         for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
             assert allows(opened, action, OBJECT.format(key)), (action, key)
@@ -35,8 +35,34 @@ def test_policy_opens_each_directory_and_nothing_else() -> None:
     assert allows(opened, "s3:GetBucketLocation", "arn:aws:s3:::b")
 
 
+def test_policy_of_a_reader_reads_and_lists_and_nothing_else() -> None:
+    opened = policy(["s3://b/w/t", "s3://b/data/t", "s3://c/x"], may_write=False)
+    actions = {a for s in opened["Statement"] for a in ([s["Action"]] if isinstance(s["Action"], str) else s["Action"])}
+    assert actions == {READING, LISTING}
+    assert [s["Resource"] for s in opened["Statement"] if s["Action"] == [READING]] == [
+        "arn:aws:s3:::b/w/t/*",
+        "arn:aws:s3:::b/data/t/*",
+        "arn:aws:s3:::c/x/*",
+    ]
+    for prefix, is_listed in {"w/t/": True, "data/t/p=1/": True, "": False, "w/": False, "w/t2/": False}.items():
+        assert allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix=prefix) is is_listed, prefix
+    assert not allows(opened, LISTING, "arn:aws:s3:::b")
+
+
+def test_keys_to_read_are_never_those_to_write(asked_sts: StsServer) -> None:
+    vending = StsVending(PROPERTIES, ROLE, 900)
+    places = ["s3://b/w/t"]
+    writing = vending.credentials(places, may_write=True)
+    assert vending.cached_credentials(places, may_write=False) is None
+    reading = vending.credentials(places, may_write=False)
+    assert reading.fingerprint != writing.fingerprint
+    assert vending.cached_credentials(places, may_write=False) is reading
+    assert vending.cached_credentials(places, may_write=True) is writing
+    assert [allows(p, "s3:PutObject", OBJECT.format("w/t/f")) for p in asked_sts.policies] == [True, False]
+
+
 def test_no_character_of_a_directory_stands_for_others() -> None:
-    opened = policy(["s3://b/w/o*d?$/${aws:username}"])
+    opened = policy(["s3://b/w/o*d?$/${aws:username}"], may_write=True)
     assert allows(opened, READING, OBJECT.format("w/o*d?$/${aws:username}/f"))
     for key in ("w/oxxd?$/${aws:username}/f", "w/o*dx$/${aws:username}/f", "w/o*d?$/ann/f"):
         assert not allows(opened, READING, OBJECT.format(key)), key
@@ -46,7 +72,7 @@ def test_no_character_of_a_directory_stands_for_others() -> None:
 
 def test_policies_are_for_the_part_of_aws_that_the_role_is_in() -> None:
     assert partition_of(ROLE) == "aws"
-    text = render_policy(["s3://b/t"], ROLE.replace("arn:aws:", "arn:aws-cn:"))
+    text = render_policy(["s3://b/t"], ROLE.replace("arn:aws:", "arn:aws-cn:"), may_write=True)
     assert "arn:aws-cn:s3:::b/t/*" in text
 
 
@@ -60,7 +86,7 @@ def asked_sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
 
 def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer) -> None:
     vending = StsVending(PROPERTIES, ROLE, 900)
-    keys = vending.credentials(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"])
+    keys = vending.credentials(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"], may_write=True)
     (opened,) = asked_sts.policies
     assert {s["Resource"] for s in opened["Statement"]} == {
         "arn:aws:s3:::b/w/t/*",
@@ -70,27 +96,27 @@ def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer
     assert allows(opened, "s3:PutObject", OBJECT.format("data/été/f"))
     assert not allows(opened, READING, OBJECT.format("w/other/f"))
     assert [c.prefix for c in keys.credentials] == ["s3://b/"]  # where clients use them; Java takes one for each bucket
-    vending.credentials(["s3://b/日本/t"])
+    vending.credentials(["s3://b/日本/t"], may_write=True)
     assert allows(asked_sts.policies[1], READING, OBJECT.format("日本/t/f"))
 
 
 @pytest.mark.parametrize("places", [["s3://b"], ["s3://b/"], ["s3://b/t", "s3://c/"]])
 def test_no_keys_open_a_whole_bucket(asked_sts: StsServer, places: list[str]) -> None:
     with pytest.raises(RefusedError, match="expected a directory below a bucket"):
-        StsVending(PROPERTIES, ROLE, 900).credentials(places)
+        StsVending(PROPERTIES, ROLE, 900).credentials(places, may_write=True)
     assert not asked_sts.policies
 
 
 def test_directories_that_no_policy_can_name_are_refused(asked_sts: StsServer) -> None:
     vending = StsVending(PROPERTIES, ROLE, 900)
     with pytest.raises(RefusedError, match=r"at most 2,048 characters\), found 2,"):
-        vending.credentials([f"s3://b/{'x' * 1000}"])
+        vending.credentials([f"s3://b/{'x' * 1000}"], may_write=True)
     asked_sts.refusing = "PackedPolicyTooLarge"
     with pytest.raises(RefusedError, match="AWS STS says PackedPolicyTooLarge"):
-        vending.credentials(["s3://b/t"])
+        vending.credentials(["s3://b/t"], may_write=True)
     asked_sts.refusing = "AccessDenied"
     with pytest.raises(UnavailableError, match="AWS STS says AccessDenied"):
-        vending.credentials(["s3://b/t"])
+        vending.credentials(["s3://b/t"], may_write=True)
 
 
 @pytest.mark.usefixtures("sts")
@@ -98,8 +124,8 @@ def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> 
     now = [0]
     vending = StsVending(PROPERTIES, ROLE, 900, clock_ms=lambda: now[0])
     places = ["s3://b/w/t"]
-    assert vending.cached_credentials(places) is None
-    first = vending.credentials(places)
+    assert vending.cached_credentials(places, may_write=True) is None
+    first = vending.credentials(places, may_write=True)
     assert first.expires_ms
     (credential,) = first.credentials
     config = credential.config
@@ -110,20 +136,20 @@ def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> 
     assert config["client.region"] == "eu-west-1"
     assert "server-secret" not in json.dumps(config)
     now[0] = first.expires_ms - 500_000
-    assert vending.credentials(places) is vending.cached_credentials(places) is first
-    assert vending.credentials(["s3://b/w/other"]).credentials != first.credentials
+    assert vending.credentials(places, may_write=True) is vending.cached_credentials(places, may_write=True) is first
+    assert vending.credentials(["s3://b/w/other"], may_write=True).credentials != first.credentials
     now[0] = first.expires_ms - 400_000
-    assert vending.cached_credentials(places) is None
-    second = vending.credentials(places)
+    assert vending.cached_credentials(places, may_write=True) is None
+    second = vending.credentials(places, may_write=True)
     assert second.fingerprint != first.fingerprint
-    assert vending.credentials(["file:///t"]).credentials == ()
+    assert vending.credentials(["file:///t"], may_write=True).credentials == ()
 
 
 def test_a_role_that_cannot_be_assumed_is_said_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(UnavailableError, match="AWS STS says EndpointConnectionError") as raised:
-        StsVending(PROPERTIES, ROLE, 900).credentials(["s3://b/t"])
+        StsVending(PROPERTIES, ROLE, 900).credentials(["s3://b/t"], may_write=True)
     assert "server-secret" not in str(raised.value)
     with pytest.raises(InvalidInputError, match="15 minutes to 12 hours"):
         StsVending(PROPERTIES, ROLE, 60)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bergline.errors import InvalidInputError
-from bergline.server.credentials.vending import StaticVending, prefixes_of, requests_credentials
+from bergline.errors import InvalidInputError, RefusedError
+from bergline.server.credentials.vending import StaticVending, prefixes_of, requests_credentials, requests_signing
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
 
@@ -36,9 +36,26 @@ def test_keys_are_for_those_who_ask(header: str | None, asks: bool) -> None:
     assert requests_credentials({} if header is None else {"x-iceberg-access-delegation": header}) is asks
 
 
+def test_signatures_are_for_those_who_ask() -> None:
+    assert requests_signing({"x-iceberg-access-delegation": "vended-credentials,Remote-Signing"})
+    assert not requests_signing({"x-iceberg-access-delegation": "vended-credentials"})
+    assert not requests_signing({})
+
+
+def test_readers_get_no_keys_of_the_server() -> None:
+    vending = StaticVending(PROPERTIES)
+    assert vending.cached_credentials(["s3://b/t"], may_write=False) is None
+    with pytest.raises(RefusedError, match="a caller who may only read") as raised:
+        vending.credentials(["s3://b/t"], may_write=False)
+    assert "server-secret" not in f"{raised.value}{raised.value.hints}"
+    assert vending.credentials(["file:///t"], may_write=False).credentials == ()
+
+
 def test_each_store_has_its_own_properties() -> None:
     vending = StaticVending({**PROPERTIES, "gcs.oauth2.token": "t", "adls.account-key": "k"})
-    found = vending.credentials(["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"]).credentials
+    found = vending.credentials(
+        ["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"], may_write=True
+    ).credentials
     assert [(c.prefix.partition(":")[0], sorted(c.config)) for c in found] == [
         ("s3", ["client.region", "s3.access-key-id", "s3.region", "s3.secret-access-key"]),
         ("gs", ["gcs.oauth2.token"]),

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from asgi_client import AsgiClient
 
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS, SIGN_REQUEST
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 
 
 def test_config_lists_every_endpoint(client: AsgiClient) -> None:
     config = client("GET", "/v1/config").json
-    assert config["endpoints"] == [str(e) for e in ENDPOINTS if e not in {*ALWAYS_THERE, *BIN_ENDPOINTS}]
+    assert config["endpoints"] == [str(e) for e in ENDPOINTS if e not in {*ALWAYS_THERE, *BIN_ENDPOINTS, SIGN_REQUEST}]
     assert config["defaults"] == config["overrides"] == {}
 
 

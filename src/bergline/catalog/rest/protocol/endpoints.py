@@ -33,6 +33,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
+from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
 
@@ -138,6 +139,10 @@ UNDROP_TABLE = Endpoint(
     UndropTableRequest,
     LoadTableResult,
     takes_key=True,
+)
+
+SIGN_REQUEST = Endpoint(
+    "sign_request", "POST", f"{_TABLE}/sign", RemoteSignRequest, RemoteSignResponse, queries=("staged",)
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))

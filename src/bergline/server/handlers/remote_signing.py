@@ -1,0 +1,41 @@
+"""Sign requests to S3 for clients without keys: on the files of one table, within what the caller may do."""
+
+import time
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
+from bergline.errors import NotFoundError, UnsupportedError
+from bergline.server.credentials.signable import check_signable
+from bergline.server.handlers.context import ServerContext
+from bergline.server.handlers.credentials import directories_at
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response, json_response
+
+
+def sign_request(context: ServerContext, request: Request) -> Response:
+    """The signature of one request; a client may keep that of a read, if the response says so."""
+    signer = context.signer
+    if signer is None:
+        raise UnsupportedError(
+            "this server does not sign requests", hints=["start it with `bergline serve --remote-signing`"]
+        )
+    body: RemoteSignRequest = request.read()
+    name = request.table
+    directories, may_write = _bounds(context, request, name)
+    context.check_own(name, directories)
+    signable = check_signable(body, signer.endpoint, directories, may_write=may_write)
+    kept = "private" if signable.is_reusable else "no-cache"
+    return json_response(signer.sign(signable), headers={"cache-control": kept})
+
+
+def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[tuple[str, ...], bool]:
+    """The directories of a table, or of one that the caller has staged, and whether the caller may write there."""
+    try:
+        pointer = context.catalog.pointer(name)
+    except NotFoundError:
+        staged_id, now = request.query.get("staged", ""), time.time_ns() // 1_000_000
+        staged = context.staged_tables.directories(staged_id, name, request.principal, now) if staged_id else None
+        if staged is None:
+            raise
+        return staged, True
+    return directories_at(context, pointer), context.may_write(request, name)
