@@ -46,13 +46,16 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         timeout_graceful_shutdown=30,
     )
     say(connection_examples(context, url))
-    if context.authenticator.has_tokens and not context.records.tokens():
+    for problem in context.authenticator.fetch_keys():
+        say(f"tokens of an issuer cannot be checked yet: {problem}\n")
+    if context.authenticator.has_tokens and not context.authenticator.has_issuers and not context.records.tokens():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"
         )
     purging = PurgeJob(context)
     purging.start()
+    context.authenticator.uses.start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
@@ -60,6 +63,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
     finally:
         listening.close()
         purging.stop()
+        context.authenticator.uses.stop()
         context.catalog.close()
 
 

@@ -7,6 +7,7 @@ from asgi_client import TOKEN, AsgiClient, bearer
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError
 from bergline.server.access.authenticator import Authenticator
+from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.handlers.context import ServerContext
 
 
@@ -34,10 +35,10 @@ def test_revoked_token_is_forgotten_after_a_moment(guarded: ServerContext) -> No
     clock = [1_000.0]
     authenticator = Authenticator(guarded.records, lambda: clock[0])
     header = f"Bearer {TOKEN}"
-    assert authenticator.check(header) == "ann"
+    assert authenticator.check(header).name == "ann"
     guarded.records.revoke_token("ann")
     guarded.records.revoke_token("old")
-    assert authenticator.cached(header) == "ann"
+    assert authenticator.cached(header) == Principal("ann")
     clock[0] += 6
     assert authenticator.cached(header) is None
     assert authenticator.has_tokens
@@ -46,11 +47,11 @@ def test_revoked_token_is_forgotten_after_a_moment(guarded: ServerContext) -> No
 def test_server_without_tokens_notices_the_first(context: ServerContext) -> None:
     clock = [1_000.0]
     authenticator = Authenticator(context.records, lambda: clock[0])
-    assert authenticator.cached(None) == "anonymous"
+    assert authenticator.cached(None) == ANYBODY
     context.records.create_token("ann", TOKEN, 0, None)
     clock[0] += 6
     assert authenticator.cached(None) is None
-    assert authenticator.check(f"Bearer {TOKEN}") == "ann"
+    assert authenticator.check(f"Bearer {TOKEN}").name == "ann"
     assert authenticator.cached(None) is None
 
 
@@ -70,7 +71,7 @@ def test_catalog_that_had_a_token_stays_closed(context: ServerContext) -> None:
             authenticator.check(f"Bearer {TOKEN}")
         assert authenticator.has_tokens
     records.create_token("ann", "bl_again", 0, None)
-    assert Authenticator(records).check("Bearer bl_again") == "ann"
+    assert Authenticator(records).check("Bearer bl_again").name == "ann"
     with pytest.raises(NotFoundError):
         records.revoke_token("")
 
@@ -86,7 +87,7 @@ def test_closed_catalog_is_opened_by_whoever_says_so(context: ServerContext) -> 
     assert authenticator.has_tokens
     authenticator.allow_anonymous()
     assert not authenticator.has_tokens
-    assert authenticator.check(None) == "anonymous"
+    assert authenticator.check(None).name == "anonymous"
     context.records.create_token("bob", TOKEN, 0, None)
     clock[0] += 6
     with pytest.raises(AuthenticationError):
