@@ -1,11 +1,14 @@
 """Requests with tokens of an issuer, as clients send them."""
 
+import asyncio
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
+import msgspec
 import pyarrow as pa
 import pytest
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
@@ -16,6 +19,7 @@ from pyiceberg.catalog import load_catalog
 import bergline
 from bergline.errors import AuthenticationError
 from bergline.server.access.authenticator import Authenticator
+from bergline.server.access.oidc.key_download import KeyDownload
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.http.request import Request
@@ -91,6 +95,27 @@ def test_issuer_that_is_gone_is_no_refusal(trusting: ServerContext, issuer: Oidc
         assert client("GET", "/v1/config", headers=bearer(TOKEN)).status == 200
         form = urlencode({"grant_type": "client_credentials", "client_secret": issuer.token()}).encode()
         assert client("POST", "/v1/oauth/tokens", form).status == 503
+
+
+def test_issuer_that_hangs_keeps_nobody_else_waiting(
+    trusting: ServerContext, issuer: OidcIssuerServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    responding = threading.Event()
+    monkeypatch.setattr(KeyDownload, "__call__", lambda _: responding.wait(60) and issuer.keys)
+    trusting.authenticator = Authenticator(trusting.records, issuers=[issuer.settings()])
+    trusting.settings = msgspec.structs.replace(trusting.settings, threads=1)
+
+    async def ask(client: AsgiClient) -> list[int]:
+        async def status(token: str) -> int:
+            return (await client.send("GET", "/v1/config", [b""], headers=bearer(token))).status
+
+        waiting = [asyncio.create_task(status(issuer.token(jti=str(number)))) for number in range(4)]
+        statuses = [await status(TOKEN)]
+        responding.set()
+        return statuses + await asyncio.gather(*waiting)
+
+    with AsgiClient(trusting) as client:
+        assert asyncio.run(ask(client)) == [200] * 5
 
 
 def test_clients_that_know_only_oauth2_get_their_token_back(trusting: ServerContext, issuer: OidcIssuerServer) -> None:
