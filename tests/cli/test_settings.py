@@ -27,6 +27,20 @@ def test_the_nearest_file_above_is_read_and_its_paths_begin_there(tmp_path: Path
     assert load_settings(inside, {}) == ConnectArguments("https://host", "main")
 
 
+def test_issuers_belong_to_the_lake_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "bergline.toml").write_text(
+        'name = "sales"\n[oidc.corp]\nissuer = "https://id.example"\naudience = "lake"\ngroups-claim = "roles"\n'
+        '[oidc.ci]\nissuer = "https://ci.example"\naudience = "lake"\n'
+    )
+    found = load_settings(tmp_path, {}).issuers
+    assert found == {
+        "corp": {"issuer": "https://id.example", "audience": "lake", "groups-claim": "roles"},
+        "ci": {"issuer": "https://ci.example", "audience": "lake"},
+    }
+    assert ConnectArguments(name="x").before(load_settings(tmp_path, {})).issuers == found
+    assert load_settings(tmp_path, {"BERGLINE_CATALOG": "memory:"}).issuers == {}
+
+
 def test_the_environment_counts_before_the_file(tmp_path: Path) -> None:
     (tmp_path / "bergline.toml").write_text('catalog = "glue://"\nwarehouse = "s3://b"\n[properties]\ntoken = "t"\n')
     found = load_settings(tmp_path, {"BERGLINE_NAME": "sales", "BERGLINE_WAREHOUSE": ""})
@@ -43,6 +57,11 @@ def test_the_environment_counts_before_the_file(tmp_path: Path) -> None:
         ('\ncatalogue = "a"', r"expected one of `catalog`, .*, found `catalogue` in `.*`, line 2"),
         ("catalog = 5", r"expected text for `catalog` in `.*`, line 1"),
         ('properties = "a"', r"expected a table `\[properties\]` in `.*`, line 1"),
+        ('oidc = "a"', r"expected a table like `\[oidc.corp\]` for each issuer in `.*`, line 1"),
+        ('[oidc]\nissuer = "a"', r"expected a table like `\[oidc.corp\]` for each issuer in `.*`, line 1"),
+        ('[oidc.corp]\nissuer = "a"', r"expected `audience` of issuer `corp`, found none in `.*`, line 1"),
+        ("[oidc.corp]\nissuer = 5", r"expected text for `issuer` of issuer `corp` in `.*`, line 1"),
+        ('[oidc.corp]\nsecret = "s"', r"expected one of .* of issuer `corp`, found `secret` in `.*`, line 1"),
         ("[properties]\ns3.port = 9", r"expected text for the property `s3.port` in `.*`, line 2"),
     ],
 )

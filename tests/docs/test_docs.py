@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
-from doc_examples import output_of, output_of_example, page
+from doc_examples import code_blocks, output_of, output_of_example, page
+from oidc_issuer import OidcIssuerServer
 from pyspark.sql import SparkSession
 from rows import order_rows
 from sql_statements import run_text
@@ -21,6 +22,7 @@ from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import COMMANDS, load_command
+from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.spark.streaming.options import STREAM_OPTIONS
@@ -159,6 +161,24 @@ def test_guide_to_dropped_tables_runs(tmp_path: Path) -> None:
     with BerglineServer(tmp_path, "--drop-retention", "7d") as server:
         here = example.replace("http://127.0.0.1:8181", server.uri)
         assert output_of(here, tmp_path).splitlines() == ["['db.orders']", "2", "['main', 'v1']"]
+
+
+@pytest.mark.server
+def test_guide_to_identity_runs(tmp_path: Path) -> None:
+    (example,) = code_blocks("guides/identity.md", "python")
+    with OidcIssuerServer() as issuer:
+        (tmp_path / "token.jwt").write_text(issuer.token())
+        with BerglineServer(tmp_path, "--oidc-issuer", issuer.url, "--oidc-audience", "bergline") as server:
+            here = example.replace("http://127.0.0.1:8181", server.uri)
+            assert output_of(here, tmp_path).splitlines() == ["[('db',)]"]
+
+
+def test_guide_to_identity_names_every_option_of_issuers(tmp_path: Path) -> None:
+    (settings,) = code_blocks("guides/identity.md", "toml")
+    (tmp_path / "bergline.toml").write_text(settings)
+    assert set(load_settings(tmp_path, {}).issuers) == {"corp", "ci"}
+    options = {option.opts[0] for option in load_command("serve").params if option.opts[0].startswith("--oidc")}
+    assert options == set(re.findall(r"^\| `(--oidc-[a-z-]+)` \|", page("guides/identity.md"), re.MULTILINE))
 
 
 @pytest.mark.server

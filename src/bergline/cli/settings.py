@@ -18,19 +18,23 @@ from bergline.errors import InvalidInputError, near_names
 FILE_NAME = "bergline.toml"
 ENVIRONMENT = {"catalog": "BERGLINE_CATALOG", "warehouse": "BERGLINE_WAREHOUSE", "name": "BERGLINE_NAME"}
 _TEXTS = tuple(ENVIRONMENT)
-_KEYS = (*_TEXTS, "properties")
+_KEYS = (*_TEXTS, "properties", "oidc")
+_ISSUER_KEYS = ("issuer", "audience", "principal-claim", "groups-claim", "jwks")
+_NEEDED_OF_AN_ISSUER = _ISSUER_KEYS[:2]
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _POSITION = re.compile(r"\s*\(at (?P<place>[^)]*)\)\Z")
 
 
 class ConnectArguments(msgspec.Struct, frozen=True):
-    """The arguments of `connect`, as far as they are given."""
+    """The arguments of `connect`, as far as they are given, and the issuers that `bergline serve` trusts."""
 
     catalog: str | None = None
     warehouse: str | None = None
     name: str | None = None
     properties: dict[str, str] = {}
+    issuers: dict[str, dict[str, str]] = {}
+    """By alias."""
 
     def before(self, behind: "ConnectArguments") -> "ConnectArguments":
         """These settings, and what they leave open from another source."""
@@ -41,6 +45,7 @@ class ConnectArguments(msgspec.Struct, frozen=True):
             behind.warehouse if self.warehouse is None else self.warehouse,
             behind.name if self.name is None else self.name,
             behind.properties | self.properties,
+            behind.issuers | self.issuers,
         )
 
 
@@ -73,10 +78,12 @@ def read_settings_file(file: Path) -> ConnectArguments:
     for key, value in found.items():
         _check(file, text, key, value)
     properties = dict(_properties(file, text, found.pop("properties", {})))
+    issuers = found.pop("oidc", {})
     settings = ConnectArguments(**found)
     return msgspec.structs.replace(
         settings,
         properties=properties,
+        issuers=issuers,
         catalog=None if settings.catalog is None else _catalog_from(file.parent, settings.catalog),
         warehouse=None
         if settings.warehouse is None
@@ -102,6 +109,23 @@ def _check(file: Path, text: str, key: str, value: Any) -> None:
         raise InvalidInputError(f"expected text for `{key}` {place}")
     if key == "properties" and not isinstance(value, dict):
         raise InvalidInputError(f"expected a table `[properties]` {place}")
+    if key == "oidc":
+        _check_issuers(value, place)
+
+
+def _check_issuers(found: Any, place: str) -> None:
+    if not isinstance(found, dict) or not all(isinstance(issuer, dict) for issuer in found.values()):
+        raise InvalidInputError(f"expected a table like `[oidc.corp]` for each issuer {place}")
+    for alias, issuer in found.items():
+        for key, value in issuer.items():
+            if key not in _ISSUER_KEYS:
+                known = ", ".join(f"`{k}`" for k in _ISSUER_KEYS)
+                raise InvalidInputError(f"expected one of {known} of issuer `{alias}`, found `{key}` {place}")
+            if not isinstance(value, str) or not value:
+                raise InvalidInputError(f"expected text for `{key}` of issuer `{alias}` {place}")
+        for key in _NEEDED_OF_AN_ISSUER:
+            if key not in issuer:
+                raise InvalidInputError(f"expected `{key}` of issuer `{alias}`, found none {place}")
 
 
 def _properties(file: Path, text: str, table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

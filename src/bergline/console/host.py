@@ -1,9 +1,10 @@
 """What the console runs in: `bergline serve`, or `bergline ui` over any lake."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, TypeVar
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import Caller
 from bergline.lake.lake import Lake
 
 Done = TypeVar("Done")
@@ -26,10 +27,12 @@ class Host(Protocol):
         """RefusedError for a request that a page of another site may have sent."""
         ...
 
-    def caller(self, token: str | None) -> str:
+    def caller(self, token: str | None) -> Caller:
         """The principal with this token; AuthenticationError if nobody may come in with it."""
         ...
 
-    def change(self, caller: str, action: str, table: TableName, act: Callable[[], Done]) -> Done:
-        """Make a change to a table, recorded as that of the caller where there is an audit log."""
+    def change(
+        self, caller: str, action: str, table: TableName, act: Callable[[], Done], groups: Collection[str] = ()
+    ) -> Done:
+        """Make a change to a table, recorded as that of the caller, who has these groups, in the audit log if any."""
         ...

@@ -31,6 +31,8 @@ class Source(msgspec.Struct, frozen=True):
     caller: str = "anonymous"
     may_change: bool = False
     """Whether actions are offered."""
+    groups: frozenset[str] = frozenset()
+    """The groups of the caller."""
 
 
 PageQuery = Mapping[str, str]

@@ -32,6 +32,7 @@ from bergline.catalog.rest.protocol.endpoints import (
 from bergline.console.web.app import Console
 from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
+from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.commits.locks import Release
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.commits import committed_tables
@@ -84,6 +85,7 @@ class Application:
         self._change_pool = ThreadPool("bergline-server-changes", threads, queued)
         self._slow_pool = ThreadPool("bergline-server-slow", max(threads // 4, 1), queued)
         self._planning_pool = ThreadPool("bergline-server-planning", max(threads // 4, 1), queued)
+        self._jwt_pool = ThreadPool("bergline-server-jwt", max(threads // 4, 1), queued)
         self._ready_lock = threading.Lock()
         self._ready_check: Future[Response] | None = None
 
@@ -97,7 +99,7 @@ class Application:
 
     def close(self) -> None:
         """Finish the requests that are running, and take no more."""
-        for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):
+        for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
             pool.close()
         self._console.close()
 
@@ -151,7 +153,7 @@ class Application:
             name = endpoint.name
             if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
                 check_cross_origin(headers, any_host=self._any_host)
-            principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
+            principal = ANYBODY if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
             settings, is_local = self.context.settings, _is_local(scope)
@@ -162,7 +164,8 @@ class Application:
                 headers,
                 body,
                 settings.separator,
-                principal,
+                principal.name,
+                principal.groups,
                 is_local=is_local,
                 max_values=settings.max_json_values,
             )
@@ -201,11 +204,12 @@ class Application:
             limit = min(limit, _MAX_NAME_BYTES)
         return await self._bodies.read(headers, receive, settings, limit)
 
-    async def _principal(self, header: str | None) -> str:
+    async def _principal(self, header: str | None) -> Principal:
         authenticator = self.context.authenticator
         known = authenticator.cached(header)
         if known is None:
-            known = await self._with_timeout(self._pool.start(authenticator.check, header))
+            pool = self._jwt_pool if authenticator.may_wait_for_keys(header) else self._pool
+            known = await self._with_timeout(pool.start(authenticator.check, header))
         return known
 
     async def _start(self, request: Request) -> Future[Response]:

@@ -5,6 +5,7 @@ import errno
 import ipaddress
 import resource
 import socket
+import threading
 from collections.abc import Callable
 
 import uvicorn
@@ -46,13 +47,16 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         timeout_graceful_shutdown=30,
     )
     say(connection_examples(context, url))
-    if context.authenticator.has_tokens and not context.records.tokens():
+    if context.authenticator.has_issuers:
+        threading.Thread(target=_fetch_keys, args=(context, say), daemon=True).start()
+    if context.authenticator.has_tokens and not context.authenticator.has_issuers and not context.records.tokens():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"
         )
     purging = PurgeJob(context)
     purging.start()
+    context.authenticator.uses.start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
@@ -60,7 +64,14 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
     finally:
         listening.close()
         purging.stop()
+        context.authenticator.uses.stop()
         context.catalog.close()
+
+
+def _fetch_keys(context: ServerContext, say: Callable[[str], None]) -> None:
+    """Get the keys of issuers before the first request needs them; nobody waits for an issuer that does not respond."""
+    for problem in context.authenticator.fetch_keys():
+        say(f"tokens cannot be checked yet: {problem}")
 
 
 def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:

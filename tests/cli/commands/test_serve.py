@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from command_line import run_here
 from typer.testing import CliRunner
 
 from bergline.cli.main import app, main
@@ -84,6 +85,23 @@ def test_what_cannot_be_served_is_said(
         main()
     assert ended.value.code == 1
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--oidc-issuer", "https://id.example"], "both --oidc-issuer and --oidc-audience"),
+        (["--oidc-audience", "lake"], "both --oidc-issuer and --oidc-audience"),
+        (["--oidc-issuer", "https://id.example", "--oidc-audience", "a", "--anonymous"], "found both"),
+        (["--oidc-issuer", "http://id.example", "--oidc-audience", "a"], "with https"),
+        (["--oidc-issuer", "https://id.example", "--oidc-audience", "a", "--oidc-alias", "corp"], "each alias"),
+    ],
+)
+def test_issuers_that_leave_something_open_are_refused(arguments: list[str], told: str, tmp_path: Path) -> None:
+    (tmp_path / "bergline.toml").write_text('[oidc.corp]\nissuer = "https://corp.example"\naudience = "lake"\n')
+    done = run_here("serve", "--port", "0", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
 
 
 def test_server_stays_closed_without_its_last_token_until_it_is_told_otherwise(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from bergline_server import BerglineServer
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bergline.catalog.sql.records import records_of
 from bergline.cli.main import app
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import connect
@@ -85,3 +86,32 @@ def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
     assert json.loads(made.stdout)["token"].startswith("bl_")
     assert json.loads(run("token", "revoke", "eve", "--json").stdout) == {"revoked": "eve"}
     assert "ann" not in run("token", "list").stdout
+
+
+def test_secret_is_rotated_while_the_old_one_goes_on_working(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["token", *arguments, "--catalog", catalog], catch_exceptions=False)
+
+    old = run("create", "ci-1", "--for", "ci", "--group", "etl", "--group", "dev").stdout.strip()
+    rotated = run("rotate", "ci-1", "--overlap", "2h")
+    new = rotated.stdout.strip()
+    assert "older secrets of `ci-1` work until " in rotated.stderr
+    assert len({old, new}) == 2
+    with connect(catalog) as lake:
+        found = [records_of(lake.catalog).find_token(token) for token in (old, new)]
+    assert [token and token.principal for token in found] == ["ci", "ci"]
+    last = json.loads(run("rotate", "ci-1", "--overlap", "0m", "--expires-in", "90d", "--json").stdout)
+    assert last["expires"] is not None
+    (listed,) = json.loads(run("list", "--json").stdout)
+    assert (listed["name"], listed["principal"], listed["groups"]) == ("ci-1", "ci", ["dev", "etl"])
+    assert listed["expires"] == last["expires"]
+    assert listed["old_secret_until"] is not None
+    shown = run("list").stdout
+    assert "dev, etl" in shown
+    assert not any(secret in shown for secret in (old, new, last["token"]))
+    with pytest.raises(NotFoundError, match="no token `ci`"):
+        run("rotate", "ci")
+    with pytest.raises(InvalidInputError, match="duration"):
+        run("rotate", "ci-1", "--overlap", "soon")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import Caller
 from bergline.console.page import Source
 from bergline.console.web.app import Console
 from bergline.errors import AuthenticationError
@@ -59,12 +60,15 @@ class OpenHost:
     def check_origin(self, headers: Mapping[str, str]) -> None:
         pass
 
-    def caller(self, token: str | None) -> str:
+    def caller(self, token: str | None) -> Caller:
         if self.token is not None and token != self.token:
             raise AuthenticationError("the token is not accepted")
-        return "ann"
+        return Caller("ann", ["dev"])
 
-    def change(self, caller: str, action: str, table: TableName, act: Callable[[], Done]) -> Done:
+    def change(
+        self, caller: str, action: str, table: TableName, act: Callable[[], Done], groups: Collection[str] = ()
+    ) -> Done:
+        assert set(groups) == {"dev"}
         self.changes.append((caller, action, str(table)))
         return act()
 

@@ -31,3 +31,22 @@ STAGED_TABLES = sa.Table(
     sa.Column("until_ms", sa.BigInteger, nullable=False),
 )
 """Tables that do not exist yet, for whose files requests are signed."""
+TOKEN_DETAILS = sa.Table(
+    "bergline_token_details",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("principal", sa.String(255)),
+    sa.Column("groups", sa.Text),
+    sa.Column("last_used_ms", sa.BigInteger),
+)
+"""What `bergline_tokens` has no column for: whose token it is, unless its own name says so, and its groups as JSON."""
+RETIRED_SECRETS = sa.Table(
+    "bergline_retired_secrets",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("hash", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("expires_ms", sa.BigInteger, nullable=False),
+)
+"""Hashes of the secrets that a token had before it was rotated, and until when they are accepted."""

@@ -1,26 +1,21 @@
 """A server's records in the catalog's database: idempotency keys, audit log, and tokens."""
 
-import hashlib
 from collections.abc import Sequence
 
 import msgspec
 import sqlalchemy as sa
 
-from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import Catalog
-from bergline.catalog.identifiers import check_lengths
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.records_layout import AUDIT, REQUESTS, TOKENS
+from bergline.catalog.sql.governance.tokens import SqlTokens, StoredToken
+from bergline.catalog.sql.records_layout import AUDIT, REQUESTS
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import AlreadyExistsError, UnsupportedError
 
 REQUEST = "request"
 """The kind of an AlreadyExistsError for an idempotency key that already has a response; nothing was changed."""
 
-_CLOSED = ""
-"""The name of the row that marks a catalog that requires tokens; no token has it."""
-_HASH_LENGTH = 64
 _LONGEST_CONFLICT = 2000
 _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building a statement is slower than running it
 
@@ -53,20 +48,13 @@ class AuditEntry(msgspec.Struct, frozen=True):
     """What was committed first, if this was not committed."""
 
 
-class StoredToken(msgspec.Struct, frozen=True):
-    """A token's owner and expiry."""
-
-    name: str
-    created_ms: int
-    expires_ms: int | None
-
-
 class Records:
     """The records of one catalog in its database."""
 
     def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
         self.database = database
         self._catalog = catalog_name
+        self.access = SqlTokens(database, catalog_name)
 
     @property
     def catalog_name(self) -> str:
@@ -158,61 +146,25 @@ class Records:
             return connection.execute(statement).rowcount
 
     def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
-        """Create a token, of which only the hash is stored. The catalog requires tokens from then on."""
-        check_lengths(name)
-        check_no_nul(name, "the name of a token")
-        if not name:
-            raise InvalidInputError("expected a name for the token, found empty text")
-        row = {"name": name, "hash": hash_token(text), "created_ms": created_ms, "expires_ms": expires_ms}
-        try:
-            with self.database.changing() as connection:
-                self._close(connection)
-                connection.execute(sa.insert(TOKENS).values({"catalog_name": self._catalog} | row))
-        except sa.exc.IntegrityError as error:
-            raise AlreadyExistsError(f"token `{name}` exists already", kind="token", name=name) from error
+        """Create a token of a principal of the same name."""
+        self.access.create(name, text, created_ms, expires_ms)
 
     @property
     def is_closed(self) -> bool:
         """Whether the catalog requires tokens: it has or had one."""
-        query = sa.select(TOKENS.c.name).where(TOKENS.c.catalog_name == self._catalog).limit(1)
-        with self.database.reading() as connection:
-            return connection.execute(query).first() is not None
+        return self.access.is_closed
 
     def find_token(self, text: str) -> StoredToken | None:
         """Look up a token by its text."""
-        found = self._tokens(TOKENS.c.hash == hash_token(text))
-        return found[0] if found else None
+        return self.access.find(text)
 
     def tokens(self) -> list[StoredToken]:
         """All tokens by name."""
-        return self._tokens(TOKENS.c.name != _CLOSED)
+        return self.access.all()
 
     def revoke_token(self, name: str) -> None:
         """Revoke a token; without any, the catalog still requires one."""
-        mine = TOKENS.c.catalog_name == self._catalog
-        statement = sa.delete(TOKENS).where(mine, TOKENS.c.name == name, TOKENS.c.name != _CLOSED)
-        with self.database.changing() as connection:
-            found = connection.execute(statement).rowcount
-            if found:
-                self._close(connection)
-        if not found:
-            raise NotFoundError(
-                f"no token `{name}`", kind="token", name=name, known=[token.name for token in self.tokens()]
-            )
-
-    def _close(self, connection: sa.Connection) -> None:
-        """Make the catalog require tokens for good, by a row that matches no token."""
-        digest = hashlib.sha256(self._catalog.encode(errors="surrogatepass")).hexdigest()
-        row = {"catalog_name": self._catalog, "name": _CLOSED, "created_ms": 0, "expires_ms": 0}
-        insert = self.database.insert(TOKENS).values(row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]})
-        connection.execute(insert.on_conflict_do_nothing())
-
-    def _tokens(self, which: sa.ColumnElement[bool]) -> list[StoredToken]:
-        query = sa.select(TOKENS.c.name, TOKENS.c.created_ms, TOKENS.c.expires_ms).where(
-            TOKENS.c.catalog_name == self._catalog, which
-        )
-        with self.database.reading() as connection:
-            return [StoredToken(*row) for row in connection.execute(query.order_by(TOKENS.c.name))]
+        self.access.revoke(name)
 
 
 def records_of(catalog: Catalog) -> Records:
@@ -230,8 +182,3 @@ def sql_store_of(catalog: Catalog) -> SqlPointerStore:
             hints=["other catalogs need no server: connect to them from every process"],
         )
     return catalog.store
-
-
-def hash_token(text: str) -> str:
-    """The stored hash of a token; tokens are long and random, so one round is enough."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,6 +1,7 @@
 """`bergline serve`: a lake for every engine, over the Iceberg REST protocol."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 
@@ -8,21 +9,22 @@ import typer
 
 from bergline.cli.durations import parse_duration
 from bergline.cli.opening import LakeOptions, open_or_create, with_lake
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.extras import install_hint
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
-from bergline.server.http.settings import ServerSettings
+from bergline.server.http.settings import OidcIssuer, ServerSettings
 
 try:
     from bergline.server.opening import VendingConfig, open_server
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
-    if error.name not in {"httptools", "jinja2", "starlette", "uvicorn"}:
+    if error.name not in {"httptools", "jinja2", "jwt", "starlette", "uvicorn"}:
         raise
     _IS_INSTALLED = False
 else:
     _IS_INSTALLED = True
 
+_OIDC = "OpenID Connect"
 
 app = typer.Typer()
 
@@ -76,11 +78,42 @@ def serve(
         str | None,
         typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
     ] = None,
+    oidc_issuer: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Accept tokens (JWT) of this OpenID Connect issuer.", rich_help_panel=_OIDC),
+    ] = None,
+    oidc_audience: Annotated[
+        str | None, typer.Option(help="The audience that its tokens must be for.", rich_help_panel=_OIDC)
+    ] = None,
+    oidc_alias: Annotated[
+        str, typer.Option(help="First part of the names of its users and groups.", rich_help_panel=_OIDC)
+    ] = "oidc",
+    oidc_principal_claim: Annotated[
+        str, typer.Option(help="The claim with a user's name.", rich_help_panel=_OIDC)
+    ] = "sub",
+    oidc_groups_claim: Annotated[
+        str, typer.Option(help="The claim with a user's groups.", rich_help_panel=_OIDC)
+    ] = "groups",
+    oidc_jwks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Where its keys are. [default: where its discovery says]", rich_help_panel=_OIDC
+        ),
+    ] = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
         raise UnsupportedError("cannot serve without the server's parts", hints=[install_hint("server")])
     settings = options.settings()
+    issuers = [_issuer_of(alias, given) for alias, given in settings.issuers.items()]
+    if oidc_issuer is not None and oidc_audience is not None:
+        issuers.append(
+            OidcIssuer(oidc_alias, oidc_issuer, oidc_audience, oidc_principal_claim, oidc_groups_claim, oidc_jwks)
+        )
+    elif oidc_issuer is not None or oidc_audience is not None:
+        raise InvalidInputError("expected both --oidc-issuer and --oidc-audience, found one of them")
+    if issuers and anonymous:
+        raise InvalidInputError("expected either --anonymous or issuers of tokens, found both")
     opening = partial(
         open_server,
         settings.catalog or DEFAULT_CATALOG,
@@ -103,9 +136,22 @@ def serve(
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
+            issuers=tuple(issuers),
         ),
     )
     serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)
+
+
+def _issuer_of(alias: str, given: Mapping[str, str]) -> OidcIssuer:
+    """An issuer of `bergline.toml`."""
+    return OidcIssuer(
+        alias,
+        given["issuer"],
+        given["audience"],
+        given.get("principal-claim", "sub"),
+        given.get("groups-claim", "groups"),
+        given.get("jwks"),
+    )
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,7 @@ from bergline.console.page import Page, Source, asked_table
 from bergline.console.pages.actions import done_page, form_page, review_page
 from bergline.console.pages.registry import PAGES
 from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
-from bergline.console.web.sign_in import SignIn, is_cookie_text
+from bergline.console.web.sign_in import SignIn, check_cookie_length, is_cookie_text
 from bergline.console.web.threads import PageThreads
 from bergline.console.web.visit import (
     JSON_TYPE,
@@ -154,7 +154,9 @@ class Console:
             if visit.wants_json or not visit.is_read:
                 raise
             return redirect(link("sign-in", next=visit.address))
-        source = Source(self._host.lake, time.time_ns() // 1_000_000, caller, may_change=True)
+        source = Source(
+            self._host.lake, time.time_ns() // 1_000_000, caller.name, may_change=True, groups=caller.groups
+        )
         if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
         entry = PAGES.get(visit.path)
@@ -175,6 +177,7 @@ class Console:
         if not visit.is_read:
             token = visit.form.get("token", "").strip()
             try:
+                check_cookie_length(token)
                 self._host.caller(token if is_cookie_text(token) else None)
             except AuthenticationError as error:
                 problem, status = str(error), 401
@@ -211,7 +214,7 @@ class Console:
         if confirmed:
             stale = "the table changed since you reviewed this"
             try:
-                page = self._host.change(source.caller, action.key, table.name, done)
+                page = self._host.change(source.caller, action.key, table.name, done, source.groups)
             except _NOTHING_DONE as error:
                 stale = str(error)
             else:
@@ -219,7 +222,7 @@ class Console:
                     return self._page(visit, sign_in, source, page)
         try:
             fresh = source.lake.load_table(table.name)
-            with acting_as(source.caller):
+            with acting_as(source.caller, source.groups):
                 review = action.review(fresh, answers, source.now_ms)
         except BerglineError as error:
             status = min(row_of(error).status, _FAILED)

@@ -8,11 +8,11 @@ import hmac
 import secrets
 
 from bergline.console.web.visit import Visit
-from bergline.errors import RefusedError
+from bergline.errors import AuthenticationError, RefusedError
 
 _NONCE_BYTES = 18
 _MAX_AGE_S = 30 * 86_400
-_LONGEST_TOKEN = 4096
+_LONGEST_TOKEN = 4000  # with its name, a cookie has 4,096 characters in every browser
 
 
 class SignIn:
@@ -76,6 +76,15 @@ def is_cookie_text(token: str) -> bool:
     """Whether a cookie can hold a token as it is; ours are of letters, digits, `_` and `-`."""
     allowed = set("!#$%&'()*+-./:<=>?@[]^_`{|}~")
     return len(token) <= _LONGEST_TOKEN and all(c.isascii() and (c.isalnum() or c in allowed) for c in token)
+
+
+def check_cookie_length(token: str) -> None:
+    """AuthenticationError for a token that browsers would not keep."""
+    if len(token) > _LONGEST_TOKEN:
+        raise AuthenticationError(
+            f"expected a token of up to {_LONGEST_TOKEN:,} characters, found {len(token):,}: browsers keep no "
+            "longer ones; let the issuer put fewer groups or claims into it"
+        )
 
 
 def _refused(why: str) -> RefusedError:

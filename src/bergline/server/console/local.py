@@ -3,12 +3,13 @@
 import contextlib
 import getpass
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import uvicorn
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import Caller
 from bergline.console.web.app import Console
 from bergline.errors import UnavailableError
 from bergline.lake.lake import Lake
@@ -37,14 +38,21 @@ class LocalLake:
         check_loopback_name(headers)
         check_cross_origin(headers, any_host=False)
 
-    def caller(self, token: str | None) -> str:
+    def caller(self, token: str | None) -> Caller:
         """Whoever started it."""
         del token
-        return self._user
+        return Caller(self._user)
 
-    def change(self, caller: str, action: str, table: TableName, act: Callable[[], _Done]) -> _Done:
+    def change(
+        self,
+        caller: str,
+        action: str,
+        table: TableName,
+        act: Callable[[], _Done],
+        groups: Collection[str] = (),
+    ) -> _Done:
         """Through the lake, as from Python."""
-        del caller, action, table
+        del caller, action, table, groups
         return act()
 
 

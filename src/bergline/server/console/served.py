@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import acting_as
+from bergline.catalog.protection.caller import Caller, acting_as
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
@@ -47,15 +47,23 @@ class ServedLake:
         if not self.needs_token:
             check_cross_origin(headers, any_host=self._any_host)
 
-    def caller(self, token: str | None) -> str:
+    def caller(self, token: str | None) -> Caller:
         """The principal, as the API names it."""
-        header = None if token is None else f"Bearer {token}"
+        header, authenticator = None if token is None else f"Bearer {token}", self._context.authenticator
         try:
-            return self._context.authenticator.cached(header) or self._context.authenticator.check(header)
+            principal = authenticator.cached(header) or authenticator.check(header)
         except RequestRefused as refusal:
             raise AuthenticationError(str(refusal)) from refusal
+        return Caller(principal.name, principal.groups)
 
-    def change(self, caller: str, action: str, table: TableName, act: Callable[[], _Done]) -> _Done:
+    def change(
+        self,
+        caller: str,
+        action: str,
+        table: TableName,
+        act: Callable[[], _Done],
+        groups: Collection[str] = (),
+    ) -> _Done:
         """Commit when it is the table's turn, with an audit row in the transaction of the change."""
         records, agent = self._context.records, f"bergline console: {action}"
         resource = f"table/{'.'.join(table.namespace)}/{table.name}"
@@ -68,7 +76,7 @@ class ServedLake:
 
         release = asyncio.run(self._turn(table))
         try:
-            with acting_as(caller), records.database.noting(note):
+            with acting_as(caller, groups), records.database.noting(note):
                 return act()
         except ConflictError as error:
             self._note_conflict(AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, conflict=str(error)))

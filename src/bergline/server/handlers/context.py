@@ -62,7 +62,7 @@ class ServerContext:
         self._directories = TableDirectories(
             self.records, lambda name: table_directories(catalog.load_table(name).metadata)
         )
-        self.authenticator = Authenticator(self.records)
+        self.authenticator = Authenticator(self.records, issuers=settings.issuers)
 
     @property
     def store(self) -> SqlPointerStore:

@@ -6,6 +6,19 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
 from bergline.io.store_properties import is_secret_property
 
 
+class OidcIssuer(msgspec.Struct, frozen=True):
+    """An OpenID Connect issuer whose tokens are accepted, and which of their claims say who somebody is."""
+
+    alias: str
+    """The first part of the names of its principals and groups: `corp` for `corp:alice`."""
+    url: str
+    audience: str
+    principal_claim: str = "sub"
+    groups_claim: str = "groups"
+    jwks_url: str | None = None
+    """Where its keys are, if its discovery document is not to say that."""
+
+
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Names, limits and what clients are given."""
 
@@ -36,6 +49,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_lifetime_s: int = 30 * 60
     drop_retention_s: int = 0
     """How long dropped tables stay in the bin; 0 for none."""
+    issuers: tuple[OidcIssuer, ...] = ()
 
 
 def public_settings(properties: dict[str, str]) -> dict[str, str]:

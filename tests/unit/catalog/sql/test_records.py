@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records, hash_token
+from bergline.catalog.sql.governance.tokens import hash_token
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import AlreadyExistsError, NotFoundError
 

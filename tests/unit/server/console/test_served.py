@@ -72,7 +72,7 @@ def test_console_forbids_what_the_api_forbids(served: ServerContext, guarded: Se
 def test_expired_token_is_no_token(guarded: ServerContext) -> None:
     host = ServedLake(guarded)
     assert host.needs_token
-    assert host.caller(TOKEN) == "ann"
+    assert host.caller(TOKEN).name == "ann"
     for wrong in (None, "bl_old", "bl_other"):
         with pytest.raises(AuthenticationError):
             host.caller(wrong)

@@ -42,7 +42,12 @@ class UnusableResponseError(ResponseLostError):
 class Transport:
     """A connection pool; certificates are verified, redirects are not followed."""
 
-    def __init__(self, timeouts_s: tuple[float, float], most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(
+        self,
+        timeouts_s: tuple[float, float],
+        most_bytes: int = _MOST_BYTES,
+        longest_response_s: float = _LONGEST_RESPONSE_S,
+    ) -> None:
         try:
             self._urllib3: Any = importlib.import_module("urllib3")
         except ImportError:
@@ -50,6 +55,7 @@ class Transport:
                 "expected the package urllib3 for REST catalogs, found none", hints=[install_hint("rest")]
             ) from None
         self._most_bytes = most_bytes
+        self._longest_response_s = longest_response_s
         connect, read = timeouts_s
         self._pool: Any = self._urllib3.PoolManager(
             num_pools=4, maxsize=_CONNECTIONS, timeout=self._urllib3.Timeout(connect=connect, read=read)
@@ -92,7 +98,7 @@ class Transport:
         if encoding not in _ENCODINGS:
             response.close()
             raise UnusableResponseError(f"expected a response in gzip or plain, found `{encoding[:80]}`")
-        deadline, body = time.monotonic() + _LONGEST_RESPONSE_S, bytearray()
+        deadline, body = time.monotonic() + self._longest_response_s, bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             body += chunk
             if len(body) > self._most_bytes:
@@ -103,7 +109,7 @@ class Transport:
             if time.monotonic() > deadline:
                 response.close()
                 raise UnusableResponseError(
-                    f"expected a response within {_LONGEST_RESPONSE_S:.0f} s, found a slower one"
+                    f"expected a response within {self._longest_response_s:.0f} s, found a slower one"
                 )
         return bytes(body)
 

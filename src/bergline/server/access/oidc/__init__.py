@@ -1,0 +1,1 @@
+"""Tokens that OpenID Connect issuers sign: the issuers' keys, and who a token says that somebody is."""

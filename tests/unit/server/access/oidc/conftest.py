@@ -1,0 +1,12 @@
+"""An issuer, and a clock."""
+
+from collections.abc import Iterator
+
+import pytest
+from oidc_issuer import OidcIssuerServer
+
+
+@pytest.fixture
+def issuer() -> Iterator[OidcIssuerServer]:
+    with OidcIssuerServer() as server:
+        yield server
