@@ -72,6 +72,14 @@ def serve(
         str | None,
         typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
     ] = None,
+    event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
+    webhook_allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST|NETWORK",
+            help="Where webhooks may be though it is not public, e.g. hooks.internal or 10.0.0.0/8; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
@@ -98,6 +106,8 @@ def serve(
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
+            event_retention_s=parse_duration(event_retention),
+            webhook_allow=tuple(webhook_allow or ()),
         ),
     )
     serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)
