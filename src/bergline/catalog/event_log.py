@@ -66,17 +66,17 @@ class EventFilter(msgspec.Struct, frozen=True):
         return _matches(self.types, event.type) and _matches(self.subjects, event.subject)
 
 
-class CloudEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+class CloudEvent(msgspec.Struct, frozen=True):
     """An event as CloudEvents 1.0 has it; `sequence` is the position, padded so that texts sort as numbers do."""
 
     id: str
     source: str
     type: str
+    subject: str
+    time: str
     specversion: str = "1.0"
-    subject: str | None = None
-    time: str | None = None
     datacontenttype: str = "application/json"
-    sequence: str | None = None
+    sequence: str | msgspec.UnsetType = msgspec.UNSET
     data: dict[str, Any] = {}
 
 
@@ -138,11 +138,11 @@ def logged_event(event: CloudEvent) -> LoggedEvent:
     """The event that a server sent; ValueError if it is none of bergline's."""
     data = dict(event.data)
     return LoggedEvent(
-        position=int(event.sequence or ""),
+        position=int(event.sequence or 0),
         type=event.type.removeprefix(TYPE_PREFIX),
-        subject=event.subject or "",
+        subject=event.subject,
         principal=str(data.pop("principal", "")),
-        at_ms=round(dt.datetime.fromisoformat(event.time or "").timestamp() * 1000),
+        at_ms=round(dt.datetime.fromisoformat(event.time).timestamp() * 1000),
         table_uuid=data.pop("table-uuid", None),
         data=data,
     )

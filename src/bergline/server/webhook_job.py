@@ -95,9 +95,10 @@ class WebhookJob:
         except NotFoundError as error:
             if error.kind != EVENT_POSITION:
                 raise
-            oldest = self._context.events.oldest_position()
-            missed = f"events from position {webhook.position + 1} to {oldest - 1} were not sent: their time is over"
-            return self._context.webhooks.note_missed(claim, oldest - 1, self._clock_ms() + _LEASE_MS, missed)
+            first, last, now = webhook.position + 1, self._context.events.oldest_position() - 1, self._clock_ms()
+            why = f"the events from position {first} to {last} were not sent: their time is over"
+            missed = DeliveryAttempt(f"{webhook.webhook_id}-{first}-{last}", now, 0, first, last, 0, error=why)
+            return self._context.webhooks.skip(claim, now + _LEASE_MS, missed)
 
     def _send(self, claim: ClaimedWebhook, page: EventPage) -> ClaimedWebhook | None:
         """Send one message; the webhook after it, or None if it was not taken."""

@@ -103,6 +103,8 @@ class WebhookAddresses:
 
 
 def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback
     )

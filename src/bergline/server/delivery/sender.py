@@ -77,13 +77,16 @@ class WebhookSender:
             connection = http.client.HTTPConnection(target.host, target.port)
             connection.sock = self._connect(target, addresses, deadline)
             connection.request("POST", target.path, body, {"Host": target.host_header, **headers})
-            return connection.getresponse().status
+            status = connection.getresponse().status
         except (OSError, http.client.HTTPException):
             if deadline.is_over:
                 raise TimeoutError from None
             raise
         finally:
             deadline.close()
+        if deadline.is_over:  # headers that were cut off look like all of them
+            raise TimeoutError
+        return status
 
     def _connect(self, target: WebhookTarget, addresses: list[Address], deadline: "_Deadline") -> socket.socket:
         """A connection to one of the addresses that were checked."""

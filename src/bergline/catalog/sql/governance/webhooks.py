@@ -220,11 +220,13 @@ class SqlWebhooks:
         moved = msgspec.structs.replace(claim.webhook, position=position)
         return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
 
-    def note_missed(self, claim: ClaimedWebhook, position: int, until_ms: int, problem: str) -> ClaimedWebhook:
-        """Go on after events that are no longer kept, and say so."""
+    def skip(self, claim: ClaimedWebhook, until_ms: int, missed: DeliveryAttempt) -> ClaimedWebhook:
+        """Go on after events that are no longer kept, which stays on record; errors as in `advance`."""
+        position = missed.last_position
         with self._database.writing() as connection:
-            done = {"position": position, "claimed_until_ms": until_ms, "last_error": problem[:_LONGEST_ERROR]}
+            done = {"position": position, "claimed_until_ms": until_ms, "last_error": missed.error}
             self._update_claimed(connection, claim, done)
+            self._record(connection, claim, missed)
         moved = msgspec.structs.replace(claim.webhook, position=position)
         return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
 

@@ -101,7 +101,9 @@ def test_webhook(context: ServerContext, request: Request) -> Response:
     now = _now_ms()
     message_id = f"{webhook.webhook_id}-test-{now}"
     event = LoggedEvent(0, "webhook.test", f"webhook/{webhook.webhook_id}", request.principal, now)
-    sent = msgspec.structs.replace(cloud_event(context.records.catalog_name, event), id=message_id, sequence=None)
+    sent = msgspec.structs.replace(
+        cloud_event(context.records.catalog_name, event), id=message_id, sequence=msgspec.UNSET
+    )
     result = context.webhook_sender.send(webhook.url, secret, message_id, encode_json([sent]))
     attempt = DeliveryAttempt(message_id, now, result.took_ms, 0, 0, 1, result.status, result.error)
     return json_response(_attempt(attempt))
