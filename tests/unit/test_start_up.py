@@ -43,7 +43,7 @@ def test_connecting_to_a_database_file_imports_no_engine_and_no_other_catalog(tm
     found = imported_by(program, tmp_path)
     assert "sqlalchemy" in found
     assert found & (HEAVY | {"psycopg", "rich", "typer", "urllib3"}) == set()
-    assert len(own(found)) <= 111
+    assert len(own(found)) <= 112
     assert {
         name for name in own(found) if name.startswith(("bergline.scan", "bergline.parquet", "bergline.sql"))
     } == set()

@@ -18,7 +18,8 @@ def list_events(context: ServerContext, request: Request) -> Response:
     limit = _number(request, "limit")
     if limit == 0:
         raise InvalidInputError("expected a whole number above 0 for `limit`, found `0`")
-    wanted = event_filter(_texts(request, "type"), _texts(request, "subject"))
+    types = [kind for text in _texts(request, "type") for kind in text.split(",")]
+    wanted = event_filter(types, _texts(request, "subject"))
     size = _DEFAULT_EVENTS if limit is None else min(limit, MOST_EVENTS)
     page = context.events.read(_number(request, "after"), size, wanted)
     catalog = context.records.catalog_name
