@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bergline_server import BerglineServer
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from rows import order_rows
 from sql_statements import run_text
 from support_path import ROOT
+from webhook_receiver import WebhookReceiver
 
 import bergline.errors
 from bergline import Lake, Table
@@ -21,9 +23,12 @@ from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
+from bergline.catalog.sql.governance.webhooks import WebhookSecret
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
+from bergline.server.delivery.addresses import WebhookAddresses
+from bergline.server.delivery.sender import WebhookSender
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
@@ -179,6 +184,28 @@ def test_guide_to_identity_names_every_option_of_issuers(tmp_path: Path) -> None
     assert set(load_settings(tmp_path, {}).issuers) == {"corp", "ci"}
     options = {option.opts[0] for option in load_command("serve").params if option.opts[0].startswith("--oidc")}
     assert options == set(re.findall(r"^\| `(--oidc-[a-z-]+)` \|", page("guides/identity.md"), re.MULTILINE))
+
+
+def test_guide_to_events_runs(tmp_path: Path) -> None:
+    follow, verify = re.findall(r"```python\n(.*?)```", page("guides/events.md"), re.DOTALL)
+    with BerglineServer(tmp_path) as server:
+        lines = output_of(follow.replace("http://127.0.0.1:8181", server.uri), tmp_path).splitlines()
+    assert [line.split()[1:] for line in lines[:-1]] == [
+        ["namespace.create", "namespace/db"],
+        ["table.create", "table/db/orders"],
+        ["table.commit", "table/db/orders"],
+        ["ref.create", "table/db/orders", "main"],
+    ]
+    assert lines[-1] == "['table.commit', 'ref.create']"
+    names: dict[str, Any] = {}
+    exec(verify, names)  # noqa: S102
+    addresses = WebhookAddresses(["127.0.0.1"])
+    secret = WebhookSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    with WebhookReceiver() as receiver:
+        WebhookSender(addresses).send(receiver.url, secret, "m", b"[]")
+    (message,) = receiver.messages
+    assert names["is_genuine"](secret.reveal(), message.headers, message.body)
+    assert not names["is_genuine"](secret.reveal(), message.headers, b"[1]")
 
 
 @pytest.mark.server

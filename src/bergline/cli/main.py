@@ -56,6 +56,8 @@ COMMANDS = {
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
     "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
+    "events": ListedCommand("governance.events", "What happened through `bergline serve`, in order.", _SERVE),
+    "webhook": ListedCommand("governance.webhook", "Where `bergline serve` sends events.", _SERVE),
 }
 
 

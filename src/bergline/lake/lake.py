@@ -21,8 +21,9 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import references, tables, views
+    from bergline.lake import events, references, tables, views
 else:
+    events = LazyModule("bergline.lake.events")
     references = LazyModule("bergline.lake.references")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
@@ -219,6 +220,8 @@ class Lake:
     publish = later(lambda: delegated(references.LakeRefs, references.LakeRefs.publish))
     drop_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.drop_ref))
     tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
+
+    events = later(lambda: delegated(events.LakeEvents, events.LakeEvents.events))
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""

@@ -20,6 +20,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     ENDPOINTS,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
+    LIST_EVENTS,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
     REGISTER_TABLE,
@@ -27,6 +28,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     RENAME_TABLE,
     RENAME_VIEW,
     SIGN_REQUEST,
+    TEST_WEBHOOK,
     Endpoint,
 )
 from bergline.console.web.app import Console
@@ -41,6 +43,7 @@ from bergline.server.handlers.monitoring import MONITORING, ready
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.handlers.tables import load_from_cache
 from bergline.server.http.errors import RequestRefused, error_response, response_for
+from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import Request
 from bergline.server.http.request_bodies import RequestBodies
 from bergline.server.http.response import JSON, HeaderName, Response
@@ -86,6 +89,7 @@ class Application:
         self._slow_pool = ThreadPool("bergline-server-slow", max(threads // 4, 1), queued)
         self._planning_pool = ThreadPool("bergline-server-planning", max(threads // 4, 1), queued)
         self._jwt_pool = ThreadPool("bergline-server-jwt", max(threads // 4, 1), queued)
+        self._polls = LongPolls()
         self._ready_lock = threading.Lock()
         self._ready_check: Future[Response] | None = None
 
@@ -172,7 +176,9 @@ class Application:
             can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
             if can_be_cached and (found := load_from_cache(self.context, request)):
                 return name, found
-            return name, await self._with_timeout(await self._start(request))
+            if endpoint is LIST_EVENTS:
+                return name, await self._polls.run(request, lambda: self._answer(request))
+            return name, await self._answer(request)
         except RequestRefused as refusal:
             return name, refusal.response
         except BerglineError as error:
@@ -182,6 +188,9 @@ class Application:
         except Exception:  # noqa: BLE001  (a bug of ours: the client gets a response all the same)
             _LOG.exception("%s failed", name)
             return name, error_response(500, "InternalServerError", "the server failed; its log says why")
+
+    async def _answer(self, request: Request) -> Response:
+        return await self._with_timeout(await self._start(request))
 
     async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A monitoring page; all but `ready` are served even while every thread is busy."""
@@ -255,7 +264,7 @@ class Application:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
         if request.endpoint.name in _PLANNING:
             return self._planning_pool
-        if "purgeRequested" in request.query:
+        if "purgeRequested" in request.query or request.endpoint is TEST_WEBHOOK:
             return self._slow_pool
         return (
             self._change_pool if request.endpoint.name in _CHANGING else self._pool

@@ -9,10 +9,12 @@ from collections.abc import Callable
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import acting_as
+from bergline.catalog.event_log import Event
+from bergline.catalog.identifiers import TableName, parse_namespace
+from bergline.catalog.protection.caller import acting_as, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE
+from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
     AlreadyExistsError,
@@ -23,6 +25,7 @@ from bergline.errors import (
     StorageError,
 )
 from bergline.server.cache.load_responses import entity_tag
+from bergline.server.commits.change_events import NAMESPACE_EVENTS, ChangeMade, change_events, namespace_event
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
@@ -153,8 +156,18 @@ class IdempotentChanges:
                 self._records.add_audit(connection, entry)
             said = AuditEntry(_now_ms(), request.principal, request.endpoint.name, request.resource, agent)
             audit_rules(self._records, connection, said, dict(changed))
+            append_events(connection, self._events(request, changed))
 
         return note
+
+    def _events(self, request: Request, changed: MovedTables) -> list[Event]:
+        made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, _now_ms())
+        if changed:
+            return change_events(made, changed, current_caller())
+        if request.endpoint.name not in NAMESPACE_EVENTS:
+            return []
+        is_new = request.endpoint is CREATE_NAMESPACE
+        return [namespace_event(made, parse_namespace(request.read().namespace) if is_new else request.namespace)]
 
     def _note_conflict(self, request: Request, error: ConflictError) -> None:
         """Record who lost to whom; a record that cannot be written changes nothing about the response."""

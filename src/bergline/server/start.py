@@ -16,6 +16,7 @@ from bergline.server.connection_examples import connection_examples
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
 from bergline.server.purge_job import PurgeJob
+from bergline.server.webhook_job import WebhookJob
 
 _BACKLOG = 1024
 _OWN_FILES = 512
@@ -54,17 +55,17 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"
         )
-    purging = PurgeJob(context)
-    purging.start()
-    context.authenticator.uses.start()
+    jobs = PurgeJob(context), WebhookJob(context), context.authenticator.uses
+    for job in jobs:
+        job.start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         say("stopped")
     finally:
         listening.close()
-        purging.stop()
-        context.authenticator.uses.stop()
+        for job in jobs:
+            job.stop()
         context.catalog.close()
 
 

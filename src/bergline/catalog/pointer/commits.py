@@ -23,6 +23,7 @@ from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
 from bergline.catalog.pointer.tables import PointerTables
+from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
@@ -52,12 +53,14 @@ class PointerCommit(PointerTables):
             check_namespace(self.store, table.name.namespace)
             self._named("table").check_free(table.name)
             self.guard.check_new(table.metadata)
+            see_change(table.name, None, table.metadata)
         try:
             applied = [self._apply(change) for change in changes]
         except ConflictError as error:
             return Conflicted(error)
         for base, after in zip((c.base for c in changes), applied, strict=True):
             self.guard.check_change(base.name, base.metadata, after)
+            see_change(base.name, base.metadata, after)
         bases = [(c.base.name, c.base.metadata_location) for c in changes]
         written: list[LoadedTable] = []
         try:

@@ -10,6 +10,7 @@ from bergline.catalog.pointer.named_pointers import check_namespace, create_with
 from bergline.catalog.pointer.namespaces import PointerNamespaces
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
+from bergline.catalog.protection.caller import see_change
 from bergline.errors import (
     CommitUnknownError,
     ConflictError,
@@ -47,6 +48,7 @@ class PointerTables(PointerNamespaces):
         names = self._named("table", metadata.properties)
         names.check_free(name)
         self.guard.check_new(metadata)
+        see_change(name, None, metadata)
         location = self._table_files.write(metadata, None)
         create_with_file(names, name, location, self._is_same(metadata), self._table_files)
         return LoadedTable(name, metadata, location)
@@ -57,6 +59,7 @@ class PointerTables(PointerNamespaces):
         metadata = self._table_files.load(metadata_location)
         names = self._named("table", metadata.properties)
         names.check_free(name)  # so that the pointer leads to what was registered
+        see_change(name, None, metadata)
         created = names.create(
             name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._table_files.is_written
         )
@@ -102,6 +105,7 @@ class PointerTables(PointerNamespaces):
         metadata = self._table_files.load(dropped.metadata_location)
         names = self._named("table", metadata.properties)
         names.check_free(new)
+        see_change(new, None, metadata)
         assert isinstance(self.store, DroppedPointers)  # noqa: S101  (or it had none)
         try:
             restored = self.store.restore(dropped, new)
@@ -132,6 +136,7 @@ class PointerTables(PointerNamespaces):
         except (NotFoundError, FormatError, UnsupportedError, RefusedError):
             return
         self.guard.check_change(name, base, result, done)
+        see_change(name, base, result)
 
     def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
         try:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 import msgspec
 
 from bergline.catalog.identifiers import TableName
+from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class RuleNote(msgspec.Struct, frozen=True):
@@ -17,13 +18,21 @@ class RuleNote(msgspec.Struct, frozen=True):
     rule: str
 
 
+class SeenChange(msgspec.Struct, frozen=True):
+    """A table before and after a change; None where it was not there, or is not any more."""
+
+    before: TableMetadata | None
+    after: TableMetadata | None
+
+
 class Caller:
-    """The one who makes a change; the notes are of the latest attempt at each table."""
+    """The one who makes a change; notes and changes are of the latest attempt at each table."""
 
     def __init__(self, name: str, groups: Collection[str] = ()) -> None:
         self.name = name
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
+        self.changes: dict[TableName, SeenChange] = {}
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -43,6 +52,13 @@ def acting_as(name: str, groups: Collection[str] = ()) -> Iterator[Caller]:
 def current_caller() -> Caller:
     """The principal of the request that is served; else whoever runs this process."""
     return _CALLER.get() or Caller(_user())
+
+
+def see_change(table: TableName, before: TableMetadata | None, after: TableMetadata | None) -> None:
+    """Keep what a change is about to do to a table, for the record that a server writes of it."""
+    caller = _CALLER.get()
+    if caller is not None:
+        caller.changes[table] = SeenChange(before, after)
 
 
 def _user() -> str:

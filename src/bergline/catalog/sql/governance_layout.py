@@ -50,3 +50,77 @@ RETIRED_SECRETS = sa.Table(
     sa.Column("expires_ms", sa.BigInteger, nullable=False),
 )
 """Hashes of the secrets that a token had before it was rotated, and until when they are accepted."""
+_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+EVENTS = sa.Table(
+    "bergline_events",
+    GOVERNANCE,
+    sa.Column("id", _NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("catalog_name", sa.String(255), nullable=False),
+    sa.Column("position", sa.BigInteger),
+    sa.Column("type", sa.String(64), nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("table_uuid", sa.String(36)),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("at_ms", sa.BigInteger, nullable=False),
+    sa.Column("data", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""What happened, written in the transaction of the change; the position is given to committed rows, by a reader."""
+_HAS_NO_POSITION = EVENTS.c.position.is_(None)
+EVENT_INDEXES = (
+    sa.Index(
+        "bergline_events_new",
+        EVENTS.c.catalog_name,
+        EVENTS.c.id,
+        sqlite_where=_HAS_NO_POSITION,
+        postgresql_where=_HAS_NO_POSITION,
+    ),
+    sa.Index("bergline_events_position", EVENTS.c.catalog_name, EVENTS.c.position, unique=True),
+    sa.Index("bergline_events_subject", EVENTS.c.catalog_name, EVENTS.c.subject, EVENTS.c.position),
+)
+EVENT_POSITIONS = sa.Table(
+    "bergline_event_positions",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("position", sa.BigInteger, nullable=False),
+)
+"""The last position that was given, in a row that whoever gives positions locks."""
+WEBHOOKS = sa.Table(
+    "bergline_webhooks",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("webhook_id", sa.String(32), primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("types", sa.Text, nullable=False),
+    sa.Column("subjects", sa.Text, nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("created_ms", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("failing_since_ms", sa.BigInteger),
+    sa.Column("next_ms", sa.BigInteger, nullable=False),
+    sa.Column("claimed_until_ms", sa.BigInteger, nullable=False),
+    sa.Column("delivered_ms", sa.BigInteger),
+    sa.Column("last_error", sa.Text),
+)
+"""Where events are sent, with the position up to which they were; the secret signs what is sent."""
+DELIVERIES = sa.Table(
+    "bergline_deliveries",
+    GOVERNANCE,
+    sa.Column("id", _NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("catalog_name", sa.String(255), nullable=False),
+    sa.Column("webhook_id", sa.String(32), nullable=False),
+    sa.Column("message_id", sa.String(64), nullable=False),
+    sa.Column("at_ms", sa.BigInteger, nullable=False),
+    sa.Column("took_ms", sa.BigInteger, nullable=False),
+    sa.Column("first_position", sa.BigInteger, nullable=False),
+    sa.Column("last_position", sa.BigInteger, nullable=False),
+    sa.Column("events", sa.Integer, nullable=False),
+    sa.Column("status", sa.Integer),
+    sa.Column("error", sa.Text),
+    sa.Index("bergline_deliveries_of", "catalog_name", "webhook_id", "id"),
+)
+"""The latest attempts to send events to each webhook."""

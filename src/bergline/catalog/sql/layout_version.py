@@ -4,6 +4,8 @@ from typing import Final
 
 LAYOUT_VERSION: Final = 6
 """The current version: the number of migrations."""
+GOVERNANCE_VERSION: Final = 6
+"""The version that introduced the tables of governance."""
 AUDIT_VERSION: Final = 5
 """From which on the audit log is as it is now."""
 RECORDS_VERSION: Final = 2

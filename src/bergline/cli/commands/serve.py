@@ -100,6 +100,14 @@ def serve(
             metavar="URL", help="Where its keys are. [default: where its discovery says]", rich_help_panel=_OIDC
         ),
     ] = None,
+    event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
+    webhook_allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST|NETWORK",
+            help="Where webhooks may be though it is not public, e.g. hooks.internal or 10.0.0.0/8; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
@@ -137,6 +145,8 @@ def serve(
             files_per_plan=files_per_plan,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
+            event_retention_s=parse_duration(event_retention),
+            webhook_allow=tuple(webhook_allow or ()),
         ),
     )
     serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)

@@ -6,6 +6,7 @@ from bergline.console.page import PageHandler
 from bergline.console.pages.action_list import actions_page
 from bergline.console.pages.audit import audit_page
 from bergline.console.pages.difference import difference_page
+from bergline.console.pages.events import events_page
 from bergline.console.pages.files import files_page
 from bergline.console.pages.lake import lake_page
 from bergline.console.pages.properties import properties_page
@@ -14,6 +15,7 @@ from bergline.console.pages.rows import rows_page
 from bergline.console.pages.schema import schema_page
 from bergline.console.pages.snapshot import snapshot_page
 from bergline.console.pages.table import table_page
+from bergline.console.pages.webhooks import webhooks_page
 
 
 class PageEntry(msgspec.Struct, frozen=True):
@@ -35,4 +37,6 @@ PAGES: dict[str, PageEntry] = {
     "table/snapshot": PageEntry(snapshot_page),
     "table/actions": PageEntry(actions_page, "Actions"),
     "audit": PageEntry(audit_page),
+    "events": PageEntry(events_page),
+    "webhooks": PageEntry(webhooks_page),
 }

@@ -9,12 +9,14 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import Caller, acting_as
+from bergline.catalog.protection.caller import Caller, acting_as, current_caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
+from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
 from bergline.lake.lake import Lake
 from bergline.server.access.cross_origin import check_cross_origin
+from bergline.server.commits.change_events import ChangeMade, change_events
 from bergline.server.commits.locks import Release
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.context import ServerContext
@@ -73,6 +75,8 @@ class ServedLake:
                 entry = AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, location)
                 records.add_audit(connection, entry)
                 audit_rules(records, connection, entry, dict(changed))
+            made = ChangeMade(records.catalog_name, COMMIT_TABLE, caller, _now_ms())
+            append_events(connection, change_events(made, changed, current_caller()))
 
         release = asyncio.run(self._turn(table))
         try:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
+from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
@@ -20,6 +22,8 @@ from bergline.server.commits.locks import TableLocks
 from bergline.server.credentials.file_access import EverybodyWrites, FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
+from bergline.server.delivery.addresses import WebhookAddresses
+from bergline.server.delivery.sender import WebhookSender
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
@@ -63,6 +67,9 @@ class ServerContext:
             self.records, lambda name: table_directories(catalog.load_table(name).metadata)
         )
         self.authenticator = Authenticator(self.records, issuers=settings.issuers)
+        self.events = SqlEvents(self.records.database, self.records.catalog_name)
+        self.webhooks = SqlWebhooks(self.records.database, self.records.catalog_name)
+        self.webhook_sender = WebhookSender(WebhookAddresses(settings.webhook_allow))
 
     @property
     def store(self) -> SqlPointerStore:

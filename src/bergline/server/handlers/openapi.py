@@ -25,9 +25,12 @@ _HOOKED: dict[Any, dict[str, Any]] = {
     msgspec.Raw: {"type": "object"},
 }
 _QUERIES: dict[str, dict[str, Any]] = {
+    "after": {"type": "integer", "minimum": 0},
+    "limit": {"type": "integer", "minimum": 1},
     "pageSize": {"type": "integer", "minimum": 1},
     "purgeRequested": {"type": "boolean"},
     "snapshots": {"type": "string", "enum": list(SNAPSHOT_MODES)},
+    "wait": {"type": "integer", "minimum": 0},
 }
 
 
@@ -99,7 +102,7 @@ def _responses(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
         wrong["content"] = {_JSON: {"schema": known[repr(OAuthError if in_oauth2 else ErrorResponse)]}}
     right: dict[str, Any] = {"description": "done"}
     if endpoint.response is not None:
-        right["content"] = {_JSON: {"schema": known[repr(endpoint.response)]}}
+        right["content"] = {endpoint.media: {"schema": known[repr(endpoint.response)]}}
     responses[str(endpoint.status)] = right
     if endpoint is LOAD_TABLE:
         responses["304"] = {"description": "as the client knows it"}

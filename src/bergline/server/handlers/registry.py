@@ -13,6 +13,7 @@ from bergline.server.handlers import (
     views,
 )
 from bergline.server.handlers.context import Handler
+from bergline.server.handlers.governance import events, webhooks
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -48,4 +49,13 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
     endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
+    endpoints.LIST_EVENTS.name: events.list_events,
+    endpoints.LIST_WEBHOOKS.name: webhooks.list_webhooks,
+    endpoints.CREATE_WEBHOOK.name: webhooks.create_webhook,
+    endpoints.DELETE_WEBHOOK.name: webhooks.delete_webhook,
+    endpoints.PAUSE_WEBHOOK.name: webhooks.pause_webhook,
+    endpoints.RESUME_WEBHOOK.name: webhooks.resume_webhook,
+    endpoints.REPLAY_WEBHOOK.name: webhooks.replay_webhook,
+    endpoints.TEST_WEBHOOK.name: webhooks.test_webhook,
+    endpoints.LIST_DELIVERIES.name: webhooks.list_deliveries,
 }

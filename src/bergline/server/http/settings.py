@@ -50,6 +50,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     drop_retention_s: int = 0
     """How long dropped tables stay in the bin; 0 for none."""
     issuers: tuple[OidcIssuer, ...] = ()
+    event_retention_s: int = 30 * 24 * 3600
+    webhook_allow: tuple[str, ...] = ()
+    """Hosts and networks that webhooks may be at though they are not public."""
 
 
 def public_settings(properties: dict[str, str]) -> dict[str, str]:

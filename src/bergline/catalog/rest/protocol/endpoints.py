@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, CloudEvent
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableRequest,
     CommitTableResponse,
@@ -33,6 +34,15 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
+from bergline.catalog.rest.protocol.governance_events import (
+    CreateWebhookRequest,
+    CreateWebhookResponse,
+    DeliveryBody,
+    ListDeliveriesResponse,
+    ListWebhooksResponse,
+    ReplayWebhookRequest,
+    WebhookBody,
+)
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
@@ -61,6 +71,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Whether it takes an `Idempotency-Key`."""
     queries: tuple[str, ...] = ()
     """The names of its query parameters."""
+    media: str = "application/json"
+    """The type of its response."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -144,6 +156,24 @@ UNDROP_TABLE = Endpoint(
 SIGN_REQUEST = Endpoint(
     "sign_request", "POST", f"{_TABLE}/sign", RemoteSignRequest, RemoteSignResponse, queries=("staged",)
 )
+_WEBHOOKS = f"{_OWN}/webhooks"
+_WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
+LIST_EVENTS = Endpoint(
+    "list_events",
+    "GET",
+    f"{_OWN}/events",
+    response=tuple[CloudEvent, ...],
+    queries=("after", "limit", "type", "subject", "wait"),
+    media=CLOUD_EVENTS_BATCH,
+)
+LIST_WEBHOOKS = Endpoint("list_webhooks", "GET", _WEBHOOKS, response=ListWebhooksResponse)
+CREATE_WEBHOOK = Endpoint("create_webhook", "POST", _WEBHOOKS, CreateWebhookRequest, CreateWebhookResponse)
+DELETE_WEBHOOK = Endpoint("delete_webhook", "DELETE", _WEBHOOK, status=204)
+PAUSE_WEBHOOK = Endpoint("pause_webhook", "POST", f"{_WEBHOOK}/pause", response=WebhookBody)
+RESUME_WEBHOOK = Endpoint("resume_webhook", "POST", f"{_WEBHOOK}/resume", response=WebhookBody)
+REPLAY_WEBHOOK = Endpoint("replay_webhook", "POST", f"{_WEBHOOK}/replay", ReplayWebhookRequest, WebhookBody)
+TEST_WEBHOOK = Endpoint("test_webhook", "POST", f"{_WEBHOOK}/test", response=DeliveryBody)
+LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", response=ListDeliveriesResponse)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""

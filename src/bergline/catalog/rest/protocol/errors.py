@@ -37,6 +37,7 @@ ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(NotFoundError, 404, "NoSuchWarehouseException", "warehouse"),
     ErrorRow(NotFoundError, 404, "NoSuchPlanIdException", "plan"),
     ErrorRow(NotFoundError, 404, "NoSuchPlanTaskException", "plan task"),
+    ErrorRow(NotFoundError, 410, "EventsGoneException", "event position"),
     ErrorRow(NotFoundError, 404, "NotFoundException"),
     ErrorRow(AlreadyExistsError, 409, "AlreadyExistsException"),
     ErrorRow(NotEmptyError, 409, "NamespaceNotEmptyException"),

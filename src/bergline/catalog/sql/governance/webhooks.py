@@ -1,0 +1,299 @@
+"""Webhooks of a catalog in its database: where events are sent, and up to which position they were.
+
+A server that delivers claims the webhook for a time, so that one at a time does; the cursor moves after the receiver
+has taken the events, only while the claim holds. So events are sent in order, at least once.
+"""
+
+import base64
+import random
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.event_log import EventFilter
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.governance_layout import DELIVERIES, EVENT_POSITIONS, WEBHOOKS
+from bergline.errors import ConflictError, NotFoundError, RefusedError
+
+SECRET_PREFIX = "whsec_"  # noqa: S105  (of every secret)
+_MOST_WEBHOOKS = 100
+_MOST_DELIVERIES = 100
+_FIRST_WAIT_MS, _LONGEST_WAIT_MS = 5_000, 3_600_000
+_MOST_DOUBLINGS = 20
+_GIVE_UP_MS = 3 * 24 * 3_600_000
+_FREE = 0
+_LONGEST_ERROR = 500
+
+
+class WebhookState(StrEnum):
+    """Whether events are sent."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DISABLED = "disabled"
+    """By the server, after failures for days, or because the receiver said that it is gone."""
+
+
+class WebhookSecret:
+    """A secret that signs; it is shown once, and by nothing else."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return "WebhookSecret(…)"
+
+    def reveal(self) -> str:
+        """The text that the receiver needs."""
+        return self._text
+
+    def key(self) -> bytes:
+        """The bytes to sign with."""
+        return base64.b64decode(self._text.removeprefix(SECRET_PREFIX))
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """Where events are sent, and how that goes."""
+
+    webhook_id: str
+    url: str
+    types: tuple[str, ...]
+    subjects: tuple[str, ...]
+    principal: str
+    created_ms: int
+    state: WebhookState = WebhookState.ACTIVE
+    position: int = 0
+    """All events up to here were sent, or are not wanted."""
+    failures: int = 0
+    """Since the last success."""
+    failing_since_ms: int | None = None
+    next_ms: int = 0
+    """When it is tried again."""
+    delivered_ms: int | None = None
+    last_error: str | None = None
+
+    @property
+    def wanted(self) -> EventFilter:
+        """Which events are sent."""
+        return EventFilter(self.types, self.subjects)
+
+
+class ClaimedWebhook(msgspec.Struct, frozen=True):
+    """A webhook with events to send, and until when nobody else sends them."""
+
+    webhook: Webhook
+    secret: WebhookSecret
+    until_ms: int
+
+
+class DeliveryAttempt(msgspec.Struct, frozen=True):
+    """One message that was sent, or could not be."""
+
+    message_id: str
+    at_ms: int
+    took_ms: int
+    first_position: int
+    last_position: int
+    events: int
+    status: int | None = None
+    error: str | None = None
+
+
+_COLUMNS = [WEBHOOKS.c[name] for name in Webhook.__struct_fields__]
+_ATTEMPT_COLUMNS = [DELIVERIES.c[name] for name in DeliveryAttempt.__struct_fields__]
+
+
+class SqlWebhooks:
+    """The webhooks of one catalog."""
+
+    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+        self._database = database
+        self._catalog = catalog_name
+        self._mine = WEBHOOKS.c.catalog_name == catalog_name
+
+    def create(self, connection: sa.Connection, webhook: Webhook, secret: WebhookSecret) -> None:
+        """Add a webhook; RefusedError if there are too many."""
+        count = connection.execute(sa.select(sa.func.count()).select_from(WEBHOOKS).where(self._mine)).scalar_one()
+        if count >= _MOST_WEBHOOKS:
+            raise RefusedError(f"expected up to {_MOST_WEBHOOKS} webhooks, found as many: delete one first")
+        row = msgspec.structs.asdict(webhook) | {
+            "catalog_name": self._catalog,
+            "secret": secret.reveal(),
+            "types": msgspec.json.encode(webhook.types).decode(),
+            "subjects": msgspec.json.encode(webhook.subjects).decode(),
+            "state": webhook.state.value,
+            "claimed_until_ms": _FREE,
+        }
+        connection.execute(sa.insert(WEBHOOKS).values(row))
+
+    def all(self) -> list[Webhook]:
+        """The webhooks, oldest first."""
+        query = sa.select(*_COLUMNS).where(self._mine).order_by(WEBHOOKS.c.created_ms, WEBHOOKS.c.webhook_id)
+        with self._database.reading() as connection:
+            return [_webhook(tuple(row)) for row in connection.execute(query)]
+
+    def find(self, webhook_id: str) -> Webhook:
+        """A webhook by its id; NotFoundError if there is none."""
+        return self.find_with_secret(webhook_id)[0]
+
+    def find_with_secret(self, webhook_id: str) -> tuple[Webhook, WebhookSecret]:
+        """A webhook, and what signs its messages."""
+        query = sa.select(*_COLUMNS, WEBHOOKS.c.secret).where(self._one(webhook_id))
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise self._missing(webhook_id)
+        return _webhook(tuple(row)[:-1]), WebhookSecret(row.secret)
+
+    def delete(self, connection: sa.Connection, webhook_id: str) -> None:
+        """Remove a webhook and the record of its deliveries."""
+        if connection.execute(sa.delete(WEBHOOKS).where(self._one(webhook_id))).rowcount != 1:
+            raise self._missing(webhook_id)
+        connection.execute(sa.delete(DELIVERIES).where(self._deliveries(webhook_id)))
+
+    def pause(self, connection: sa.Connection, webhook_id: str) -> None:
+        """Send nothing until it is resumed."""
+        self._set(connection, webhook_id, {"state": WebhookState.PAUSED.value})
+
+    def resume(self, connection: sa.Connection, webhook_id: str) -> None:
+        """Send again, from where it stopped."""
+        started = {"failures": 0, "failing_since_ms": None, "next_ms": 0, "last_error": None}
+        self._set(connection, webhook_id, {"state": WebhookState.ACTIVE.value} | started)
+
+    def replay(self, connection: sa.Connection, webhook_id: str, after: int) -> None:
+        """Send all events after a position, again or for the first time."""
+        self._set(connection, webhook_id, {"position": after, "next_ms": 0})
+
+    def deliveries(self, webhook_id: str) -> list[DeliveryAttempt]:
+        """The latest attempts, newest first."""
+        query = sa.select(*_ATTEMPT_COLUMNS).where(self._deliveries(webhook_id)).order_by(DELIVERIES.c.id.desc())
+        with self._database.reading() as connection:
+            return [DeliveryAttempt(*row) for row in connection.execute(query.limit(_MOST_DELIVERIES))]
+
+    def are_active(self) -> bool:
+        """Whether events are sent anywhere."""
+        query = sa.select(WEBHOOKS.c.webhook_id).where(self._mine, WEBHOOKS.c.state == WebhookState.ACTIVE.value)
+        with self._database.reading() as connection:
+            return connection.execute(query.limit(1)).first() is not None
+
+    def claim(self, now_ms: int, lease_ms: int) -> ClaimedWebhook | None:
+        """A webhook with events to send, for this caller alone until the lease ends; None if there is none."""
+        newest = sa.select(EVENT_POSITIONS.c.position).where(EVENT_POSITIONS.c.catalog_name == self._catalog)
+        due = sa.and_(
+            self._mine,
+            WEBHOOKS.c.state == WebhookState.ACTIVE.value,
+            WEBHOOKS.c.next_ms <= now_ms,
+            WEBHOOKS.c.claimed_until_ms <= now_ms,
+            WEBHOOKS.c.position < newest.scalar_subquery(),
+        )
+        query = sa.select(*_COLUMNS, WEBHOOKS.c.secret).where(due).order_by(WEBHOOKS.c.next_ms).limit(1)
+        with self._database.reading() as connection:
+            if connection.execute(query).first() is None:
+                return None
+        with self._database.writing() as connection:
+            row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
+            if row is None:
+                return None
+            claim = ClaimedWebhook(_webhook(tuple(row)[:-1]), WebhookSecret(row.secret), now_ms + lease_ms)
+            held = sa.update(WEBHOOKS).where(self._one(claim.webhook.webhook_id))
+            connection.execute(held.values(claimed_until_ms=claim.until_ms))
+            return claim
+
+    def advance(
+        self, claim: ClaimedWebhook, position: int, until_ms: int, attempt: DeliveryAttempt | None = None
+    ) -> ClaimedWebhook:
+        """Move the cursor after events were taken, or are not wanted, and hold the webhook for longer.
+
+        ConflictError if another has it by now, or if it was paused, deleted or set back.
+        """
+        done: dict[str, Any] = {"position": position, "claimed_until_ms": until_ms}
+        if attempt is not None:
+            done |= {"failures": 0, "failing_since_ms": None, "last_error": None}
+            done |= {"delivered_ms": attempt.at_ms, "next_ms": attempt.at_ms}
+        with self._database.writing() as connection:
+            self._update_claimed(connection, claim, done)
+            self._record(connection, claim, attempt)
+        moved = msgspec.structs.replace(claim.webhook, position=position)
+        return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
+
+    def skip(self, claim: ClaimedWebhook, until_ms: int, missed: DeliveryAttempt) -> ClaimedWebhook:
+        """Go on after events that are no longer kept, which stays on record; errors as in `advance`."""
+        position = missed.last_position
+        with self._database.writing() as connection:
+            done = {"position": position, "claimed_until_ms": until_ms, "last_error": missed.error}
+            self._update_claimed(connection, claim, done)
+            self._record(connection, claim, missed)
+        moved = msgspec.structs.replace(claim.webhook, position=position)
+        return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
+
+    def fail(self, claim: ClaimedWebhook, attempt: DeliveryAttempt, *, is_gone: bool = False) -> None:
+        """Try again later, each time after a longer wait; no more after days, or if the receiver is gone for good."""
+        webhook, now = claim.webhook, attempt.at_ms
+        since = now if webhook.failing_since_ms is None else webhook.failing_since_ms
+        is_over = is_gone or now - since >= _GIVE_UP_MS
+        failed = {
+            "failures": webhook.failures + 1,
+            "failing_since_ms": since,
+            "next_ms": now + retry_wait_ms(webhook.failures),
+            "claimed_until_ms": _FREE,
+            "last_error": (attempt.error or "")[:_LONGEST_ERROR],
+            "state": (WebhookState.DISABLED if is_over else WebhookState.ACTIVE).value,
+        }
+        with self._database.writing() as connection:
+            self._update_claimed(connection, claim, failed)
+            self._record(connection, claim, attempt)
+
+    def release(self, claim: ClaimedWebhook) -> None:
+        """Let another have it."""
+        with self._database.writing() as connection:
+            connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(claimed_until_ms=_FREE))
+
+    def _update_claimed(self, connection: sa.Connection, claim: ClaimedWebhook, values: dict[str, Any]) -> None:
+        if connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(values)).rowcount != 1:
+            raise ConflictError(f"webhook `{claim.webhook.webhook_id}` was changed, or is served by another server")
+
+    def _set(self, connection: sa.Connection, webhook_id: str, values: dict[str, Any]) -> None:
+        """Change a webhook; a delivery under way no longer moves its cursor."""
+        changed = sa.update(WEBHOOKS).where(self._one(webhook_id)).values(values | {"claimed_until_ms": _FREE})
+        if connection.execute(changed).rowcount != 1:
+            raise self._missing(webhook_id)
+
+    def _record(self, connection: sa.Connection, claim: ClaimedWebhook, attempt: DeliveryAttempt | None) -> None:
+        if attempt is None:
+            return
+        webhook_id = claim.webhook.webhook_id
+        row = msgspec.structs.asdict(attempt) | {"catalog_name": self._catalog, "webhook_id": webhook_id}
+        connection.execute(sa.insert(DELIVERIES).values(row))
+        mine = self._deliveries(webhook_id)
+        oldest = sa.select(DELIVERIES.c.id).where(mine).order_by(DELIVERIES.c.id.desc())
+        before = oldest.offset(_MOST_DELIVERIES).limit(1).scalar_subquery()
+        connection.execute(sa.delete(DELIVERIES).where(mine, DELIVERIES.c.id <= before))
+
+    def _one(self, webhook_id: str) -> sa.ColumnElement[bool]:
+        return sa.and_(self._mine, WEBHOOKS.c.webhook_id == webhook_id)
+
+    def _claimed(self, claim: ClaimedWebhook) -> sa.ColumnElement[bool]:
+        return sa.and_(self._one(claim.webhook.webhook_id), WEBHOOKS.c.claimed_until_ms == claim.until_ms)
+
+    def _deliveries(self, webhook_id: str) -> sa.ColumnElement[bool]:
+        return sa.and_(DELIVERIES.c.catalog_name == self._catalog, DELIVERIES.c.webhook_id == webhook_id)
+
+    def _missing(self, webhook_id: str) -> NotFoundError:
+        known = [webhook.webhook_id for webhook in self.all()]
+        return NotFoundError(f"no webhook `{webhook_id[:80]}`", kind="webhook", name=webhook_id, known=known)
+
+
+def retry_wait_ms(failures: int) -> int:
+    """How long to wait after so many failures before this one: 5 s doubled each time up to an hour, less up to half."""
+    longest = min(_LONGEST_WAIT_MS, _FIRST_WAIT_MS << min(failures, _MOST_DOUBLINGS))
+    return round(longest * random.uniform(0.5, 1))  # noqa: S311  (guards nothing)
+
+
+def _webhook(row: tuple[Any, ...]) -> Webhook:
+    fields = dict(zip(Webhook.__struct_fields__, row, strict=True))
+    decoded = {name: tuple(msgspec.json.decode(fields[name])) for name in ("types", "subjects")}
+    return Webhook(**fields | decoded | {"state": WebhookState(fields["state"])})

@@ -1,0 +1,52 @@
+"""The webhooks of a server, and how sending to them goes; secrets are not shown."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from bergline.catalog.sql.governance.events import SqlEvents
+from bergline.catalog.sql.governance.webhooks import SqlWebhooks, Webhook
+from bergline.catalog.sql.records import sql_store_of
+from bergline.console.page import Page, PageQuery, Source
+from bergline.errors import BerglineError, UnsupportedError
+from bergline.lake.lake import Lake
+
+
+def webhooks_page(source: Source, query: PageQuery) -> Page:
+    """The webhooks with their state, oldest first."""
+    del query
+    values: dict[str, Any] = {"webhooks": [], "newest": 0, "problem": None}
+    try:
+        found, newest = _webhooks(source.lake)
+    except BerglineError as error:
+        values["problem"] = {"message": str(error), "hints": list(error.hints)}
+    else:
+        values |= {"webhooks": [_row(webhook, newest) for webhook in found], "newest": newest}
+    return Page("Webhooks", "webhooks.html", values)
+
+
+def _webhooks(lake: Lake) -> tuple[list[Webhook], int]:
+    try:
+        store = sql_store_of(lake.catalog)
+    except UnsupportedError as error:
+        raise UnsupportedError("this catalog has no webhooks: `bergline serve` sends events to them") from error
+    log = SqlEvents(store.database, store.catalog_name)
+    log.check_there()
+    return SqlWebhooks(store.database, store.catalog_name).all(), log.newest_position()
+
+
+def _row(webhook: Webhook, newest: int) -> dict[str, Any]:
+    parts = urlsplit(webhook.url)
+    return {
+        "webhook_id": webhook.webhook_id,
+        "server": f"{parts.scheme}://{parts.netloc}",
+        "wanted": ", ".join((*webhook.types, *webhook.subjects)) or "all events",
+        "who": webhook.principal,
+        "state": webhook.state.value,
+        "position": webhook.position,
+        "waiting": max(newest - webhook.position, 0),
+        "failures": webhook.failures,
+        "failing_since_ms": webhook.failing_since_ms,
+        "next_ms": webhook.next_ms if webhook.failures and webhook.state == "active" else None,
+        "delivered_ms": webhook.delivered_ms,
+        "last_error": webhook.last_error,
+    }

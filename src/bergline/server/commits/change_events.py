@@ -1,0 +1,200 @@
+"""The events of a change, written in its transaction: from what the request asked for, and the tables before and after.
+
+A commit is one event, with another one for each ref that it creates, moves or drops.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bergline.catalog.event_log import Event, namespace_subject, table_subject, view_subject
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.protection.caller import Caller, SeenChange
+from bergline.catalog.protection.guard import BYPASSED
+from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.format.metadata.refs import SnapshotRef
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+
+MovedTables = Sequence[tuple[TableName, str | None]]
+
+_MOST_REFS: Final = 100
+"""Of one table that events tell of, and of one request in events of their own."""
+_MOST_WALKED: Final = 1000
+_NAMES: Final[Mapping[str, str]] = {
+    endpoints.CREATE_TABLE.name: "table.create",
+    endpoints.DROP_TABLE.name: "table.drop",
+    endpoints.UNDROP_TABLE.name: "table.undrop",
+    endpoints.REGISTER_TABLE.name: "table.register",
+    endpoints.UNREGISTER_TABLE.name: "table.unregister",
+    endpoints.CREATE_VIEW.name: "view.create",
+    endpoints.COMMIT_VIEW.name: "view.commit",
+    endpoints.DROP_VIEW.name: "view.drop",
+    endpoints.REGISTER_VIEW.name: "view.register",
+}
+_RENAMES: Final[Mapping[str, str]] = {
+    endpoints.RENAME_TABLE.name: "table.rename",
+    endpoints.RENAME_VIEW.name: "view.rename",
+}
+NAMESPACE_EVENTS: Final[Mapping[str, str]] = {
+    endpoints.CREATE_NAMESPACE.name: "namespace.create",
+    endpoints.UPDATE_NAMESPACE.name: "namespace.update",
+    endpoints.DROP_NAMESPACE.name: "namespace.drop",
+}
+
+
+class ChangeMade(msgspec.Struct, frozen=True):
+    """What a request did: to which catalog, when, and who asked for it by which endpoint."""
+
+    catalog: str
+    endpoint: Endpoint
+    principal: str
+    at_ms: int
+
+    def event(self, kind: str, subject: str, data: dict[str, Any], table_uuid: str | None = None) -> Event:
+        """An event of this change."""
+        return Event(self.catalog, kind, subject, self.principal, self.at_ms, data, table_uuid)
+
+
+def namespace_event(made: ChangeMade, namespace: Namespace) -> Event:
+    """The event of a change to a namespace."""
+    kind = NAMESPACE_EVENTS[made.endpoint.name]
+    return made.event(kind, namespace_subject(namespace), {"namespace": ".".join(namespace)})
+
+
+def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
+    """The events of a change to tables or views."""
+    rename = _RENAMES.get(made.endpoint.name)
+    if rename is not None:
+        return _renamed(made, rename, moved, caller)
+    events, refs = [], []
+    for name, location in moved:
+        seen = caller.changes.get(name)
+        kind = _NAMES.get(made.endpoint.name) or _kind_of_commit(seen)
+        if kind.startswith("view."):
+            events.append(made.event(kind, view_subject(name), {"view": str(name), "metadata-location": location}))
+            continue
+        changes = list(itertools.islice(_ref_changes(seen), _MOST_REFS))
+        data = {"table": str(name), "metadata-location": location} | _described(seen, changes)
+        events.append(made.event(kind, table_subject(name), _without_empty(data), _uuid(seen)))
+        if seen is not None and seen.before is not None and seen.after is not None:
+            about = {"table": str(name)}
+            refs += [made.event(f"ref.{c.kind}", table_subject(name), about | c.data(), _uuid(seen)) for c in changes]
+    return [*events, *refs[:_MOST_REFS], *_rule_events(made, caller)]
+
+
+def _uuid(seen: SeenChange | None) -> str | None:
+    metadata = None if seen is None else seen.after or seen.before
+    return None if metadata is None else metadata.table_uuid
+
+
+def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if value not in (None, [])}
+
+
+class _RefChange(msgspec.Struct, frozen=True):
+    ref: str
+    kind: str
+    before: SnapshotRef | None
+    after: SnapshotRef | None
+    forward: bool | None = None
+    """Whether the head it had is in the history of the one it has; None where that is not known."""
+
+    def data(self) -> dict[str, Any]:
+        ref = self.after or self.before
+        found: dict[str, Any] = {
+            "ref": self.ref,
+            "ref-type": "branch" if ref is not None and ref.is_branch else "tag",
+            "change": self.kind,
+            "from-snapshot-id": _text(None if self.before is None else self.before.snapshot_id),
+            "to-snapshot-id": _text(None if self.after is None else self.after.snapshot_id),
+            "forward": self.forward,
+        }
+        return _without_empty(found)
+
+
+def _described(seen: SeenChange | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
+    """What became of a table: its current snapshot, its refs, and what new snapshots did."""
+    metadata = None if seen is None else seen.after or seen.before
+    if seen is None or metadata is None:
+        return {}
+    data = {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
+    if seen.before is None or seen.after is None:
+        return data
+    operations = sorted({s.operation for s in _added(seen.before, seen.after)})
+    return data | {"operations": operations, "maintenance": _maintenance(seen.before, seen.after)}
+
+
+def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
+    for name, notes in caller.notes.items():
+        for note in notes:
+            kind = "rule.bypass" if note.operation == BYPASSED else "rule.change"
+            data = {"table": str(name), "rule": note.rule}
+            yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
+
+
+def _renamed(made: ChangeMade, kind: str, moved: MovedTables, caller: Caller) -> list[Event]:
+    """An event for the old name, and one for the new."""
+    (old, _), (new, _) = moved
+    uuid = _uuid(caller.changes.get(old))
+    subject = table_subject if kind.startswith("table.") else view_subject
+    return [made.event(kind, subject(name), {"from": str(old), "to": str(new)}, uuid) for name in (old, new)]
+
+
+def _kind_of_commit(seen: SeenChange | None) -> str:
+    if seen is None or seen.after is None:
+        return "table.commit"
+    if seen.before is None:
+        return "table.create"
+    return "table.maintenance" if _maintenance(seen.before, seen.after) else "table.commit"
+
+
+def _maintenance(before: TableMetadata, after: TableMetadata) -> str | None:
+    """`compaction` if all new snapshots rewrite files, `expiry` if snapshots went and none came; else None."""
+    added = _added(before, after)
+    if added:
+        return "compaction" if all(s.operation == "replace" for s in added) else None
+    return "expiry" if len(after.snapshots) < len(before.snapshots) else None
+
+
+def _added(before: TableMetadata, after: TableMetadata) -> list[Snapshot]:
+    if after.snapshots is before.snapshots:
+        return []
+    known = before.snapshots_by_id
+    return [s for s in after.snapshots if s.snapshot_id not in known]
+
+
+def _ref_changes(seen: SeenChange | None) -> Iterator[_RefChange]:
+    """The refs that are not as they were, by name."""
+    before = {} if seen is None or seen.before is None else seen.before.refs
+    after = {} if seen is None or seen.after is None else seen.after.refs
+    for name in sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
+        old, new = before.get(name), after.get(name)
+        if old is None:
+            yield _RefChange(name, "create", None, new)
+        elif new is None:
+            yield _RefChange(name, "drop", old, None)
+        elif old.snapshot_id == new.snapshot_id:
+            yield _RefChange(name, "retain", old, new)
+        else:
+            yield _RefChange(name, "move", old, new, _is_forward(seen, old.snapshot_id, new.snapshot_id))
+
+
+def _is_forward(seen: SeenChange | None, old: int, new: int) -> bool | None:
+    """Whether a head leads to the one before; None if the way is long."""
+    if seen is None or seen.after is None:
+        return None
+    for steps, snapshot in enumerate(seen.after.ancestors(new)):
+        if snapshot.snapshot_id == old:
+            return True
+        if steps == _MOST_WALKED:
+            return None
+    return False
+
+
+def _text(snapshot_id: int | None) -> str | None:
+    """An id as text: numbers of 64 bits are not safe in every reader of JSON."""
+    return None if snapshot_id is None else str(snapshot_id)

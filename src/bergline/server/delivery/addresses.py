@@ -1,0 +1,127 @@
+"""Addresses that webhooks may have: public ones, and those that the operator allows.
+
+A name is looked up once, every address that it has is checked, and the caller connects to one of these very addresses:
+a second look-up could lead elsewhere.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bergline.errors import InvalidInputError, RefusedError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Sequence[Any]]
+"""As `socket.getaddrinfo` answers."""
+
+_LONGEST_URL = 2000
+_PORTS = {"http": 80, "https": 443}
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_ALLOW = "--webhook-allow with a host or a network, such as 10.0.0.0/8, lets `bergline serve` call it"
+
+
+class WebhookTarget(msgspec.Struct, frozen=True):
+    """The parts of a URL that a message is sent to."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def host_header(self) -> str:
+        """The host as HTTP names it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def parse_target(url: str) -> WebhookTarget:
+    """The parts of a URL; InvalidInputError for one that is not plain http or https."""
+    if len(url) > _LONGEST_URL or not _PLAIN.fullmatch(url):
+        raise InvalidInputError(
+            f"expected a URL of up to {_LONGEST_URL} characters in ASCII without spaces, found another"
+        )
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise InvalidInputError("expected a URL such as https://host/path, found another text") from None
+    if parts.scheme not in _PORTS or not host or port == 0:
+        raise InvalidInputError("expected a URL such as https://host/path, found another text")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise InvalidInputError(
+            "expected a URL without user, password and fragment, found one with them",
+            hints=["messages are signed: the receiver needs no password"],
+        )
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return WebhookTarget(parts.scheme, host, port or _PORTS[parts.scheme], path)
+
+
+class WebhookAddresses:
+    """Decides which hosts may be called; `allow` has networks and names of hosts."""
+
+    def __init__(self, allow: Iterable[str] = (), resolve: Resolve | None = None) -> None:
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self._hosts: set[str] = set()
+        self._resolve = resolve or _look_up
+        for text in allow:
+            try:
+                self._networks.append(ipaddress.ip_network(text, strict=False))
+            except ValueError:
+                if "/" in text or not _PLAIN.fullmatch(text):
+                    raise InvalidInputError(
+                        f"expected a host or a network such as 10.0.0.0/8 for --webhook-allow, found `{text[:80]}`"
+                    ) from None
+                self._hosts.add(text.lower().rstrip("."))
+
+    def find(self, host: str, port: int) -> list[Address]:
+        """The addresses of a host, all of which may be called.
+
+        RefusedError if one of them may not be, InvalidInputError if there is none.
+        """
+        try:
+            found = [ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in self._resolve(host, port)]
+        except (OSError, UnicodeError, ValueError):
+            found = []
+        if not found:
+            raise InvalidInputError(f"cannot find the address of host `{host}`")
+        if host.rstrip(".") not in self._hosts and not all(map(self._is_allowed, found)):
+            raise RefusedError(f"host `{host}` is at an address that is not public", hints=[_ALLOW])
+        return list(dict.fromkeys(found))
+
+    def _is_allowed(self, address: Address) -> bool:
+        leads_to = _ends(address)
+        if any(end in network for end in leads_to for network in self._networks):
+            return True
+        return all(map(_is_public, leads_to))
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback
+    )
+
+
+def _ends(address: Address) -> tuple[Address, ...]:
+    """The addresses that count for one: of kinds of IPv6 that lead to IPv4, the address inside."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return (address,)
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    if address in _NAT64:
+        return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
+    if address.sixtofour is not None:
+        return (address, address.sixtofour)
+    return (address,)
+
+
+def _look_up(host: str, port: int) -> Sequence[Any]:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

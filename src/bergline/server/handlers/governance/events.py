@@ -1,0 +1,47 @@
+"""The event log."""
+
+from starlette.datastructures import QueryParams
+
+from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, MOST_EVENTS, cloud_event, event_filter
+from bergline.catalog.rest.protocol.governance_events import NEWEST_HEADER, POSITION_HEADER
+from bergline.errors import InvalidInputError
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response, json_response
+
+_DEFAULT_EVENTS = 100
+_MOST_DIGITS = 18
+
+
+def list_events(context: ServerContext, request: Request) -> Response:
+    """Events after a position, as a batch of CloudEvents; headers say up to where it goes, and where the end is."""
+    limit = _number(request, "limit")
+    if limit == 0:
+        raise InvalidInputError("expected a whole number above 0 for `limit`, found `0`")
+    types = [kind for text in _texts(request, "type") for kind in text.split(",")]
+    wanted = event_filter(types, _texts(request, "subject"))
+    size = _DEFAULT_EVENTS if limit is None else min(limit, MOST_EVENTS)
+    page = context.events.read(_number(request, "after"), size, wanted)
+    catalog = context.records.catalog_name
+    return json_response(
+        [cloud_event(catalog, event) for event in page.events],
+        headers={
+            "content-type": CLOUD_EVENTS_BATCH,
+            POSITION_HEADER: str(page.position),
+            NEWEST_HEADER: str(page.newest),
+        },
+    )
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= _MOST_DIGITS):
+        raise InvalidInputError(f"expected a whole number for `{name}`, found `{text[:40]}`")
+    return int(text)
+
+
+def _texts(request: Request, name: str) -> list[str]:
+    """A parameter that may be repeated."""
+    return list(request.query.getlist(name)) if isinstance(request.query, QueryParams) else []

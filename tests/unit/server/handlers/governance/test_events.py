@@ -1,0 +1,112 @@
+"""The endpoint of the event log."""
+
+import asyncio
+import datetime as dt
+import time
+from typing import Any
+
+import pytest
+from asgi_client import AsgiClient, set_property
+
+from bergline.server.handlers.context import ServerContext
+
+EVENTS = "/bergline/v1/events"
+
+
+@pytest.fixture
+def changed(client: AsgiClient) -> AsgiClient:
+    """After four events."""
+    client.namespace("db")
+    client.table()
+    client.commit(set_property("a", "b"))
+    client.table("others")
+    return client
+
+
+def ids(client: AsgiClient, **query: str) -> list[int]:
+    response = client("GET", EVENTS, query=query)
+    assert response.status == 200, response
+    return [int(event["id"]) for event in response.json]
+
+
+def test_events_are_a_batch_of_cloud_events(changed: AsgiClient) -> None:
+    response = changed("GET", EVENTS, query={"after": "2", "limit": "1"})
+    assert response.headers["content-type"] == "application/cloudevents-batch+json"
+    (event,) = response.json
+    data = event.pop("data")
+    moment = dt.datetime.fromisoformat(event.pop("time"))
+    assert abs(moment.timestamp() - time.time()) < 60
+    assert event == {
+        "id": "3",
+        "source": "/catalogs/lake",
+        "type": "org.bergline.table.commit",
+        "subject": "table/db/orders",
+        "sequence": "00000000000000000003",
+        "specversion": "1.0",
+        "datacontenttype": "application/json",
+    }
+    assert data.keys() == {"principal", "table-uuid", "table", "metadata-location"}
+    assert (response.headers["bergline-position"], response.headers["bergline-newest-position"]) == ("3", "4")
+
+
+def test_cursor_limit_and_filters(changed: AsgiClient) -> None:
+    assert ids(changed) == [1, 2, 3, 4]
+    assert ids(changed, after="00000000000000000003") == [4]
+    assert ids(changed, after="4") == []
+    assert ids(changed, limit="2") == [1, 2]
+    assert ids(changed, type="org.bergline.table.create") == [2, 4]
+    assert ids(changed, type="table.*", subject="table/db/orders") == [2, 3]
+    several = asyncio.run(changed.send("GET", EVENTS, [b""], query={"type": "namespace.create"}))
+    assert len(several.json) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"after": "-1"},
+        {"after": "x"},
+        {"after": "5"},
+        {"after": "9" * 30},
+        {"limit": "0"},
+        {"limit": "1.5"},
+        {"wait": "x"},
+        {"wait": "-1"},
+        {"type": "a*b"},
+        {"subject": ""},
+        {"subject": "a\0"},
+    ],
+)
+def test_wrong_queries_are_refused(changed: AsgiClient, query: dict[str, str]) -> None:
+    assert changed("GET", EVENTS, query=query).error == (400, "IllegalArgumentException")
+
+
+def test_cursor_behind_what_is_kept_is_gone(changed: AsgiClient, context: ServerContext) -> None:
+    far = time.time_ns() // 1_000_000 + 60_000
+    context.events.prune(far, most=2)
+    gone = changed("GET", EVENTS, query={"after": "1"})
+    assert gone.error == (410, "EventsGoneException")
+    assert "the oldest is at 3" in gone.message
+    assert ids(changed) == ids(changed, after="2") == [3, 4]
+
+
+def test_wait_ends_with_the_first_event_and_holds_no_thread(changed: AsgiClient, context: ServerContext) -> None:
+    async def scene() -> tuple[list[Any], float]:
+        started = time.monotonic()
+        waiting = [
+            asyncio.create_task(changed.send("GET", EVENTS, [b""], query={"after": "4", "wait": "20"}))
+            for _ in range(context.settings.threads * 2)
+        ]
+        await asyncio.sleep(0.1)
+        body = b'{"namespace": ["more"]}'
+        assert (await changed.send("POST", "/v1/namespaces", [body])).status == 200
+        return await asyncio.gather(*waiting), time.monotonic() - started
+
+    responses, took = asyncio.run(scene())
+    assert all([int(event["id"]) for event in response.json] == [5] for response in responses)
+    assert took < 10
+
+
+def test_wait_without_events_ends(changed: AsgiClient) -> None:
+    started = time.monotonic()
+    assert ids(changed, after="4", wait="1") == []
+    assert time.monotonic() - started >= 1
