@@ -51,6 +51,10 @@ COMMANDS = {
     "maintain": ListedCommand(
         "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
     ),
+    "backup": ListedCommand("maintenance.backup", "Write all that a catalog's database knows to a file.", _MAINTAIN),
+    "restore": ListedCommand(
+        "maintenance.restore", "Restore a catalog from a backup, and check every pointer.", _MAINTAIN
+    ),
     "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
