@@ -104,6 +104,6 @@ def _check(io: FileIO, pointer: StoredPointer) -> PointerFinding | None:
 
 def _read_uuid(io: FileIO, kind: PointerOf, location: str) -> str | None:
     text = unpack(io.read(location, MAX_METADATA_BYTES), location)
-    if kind is PointerOf.VIEW:
+    if kind in {PointerOf.VIEW, PointerOf.DROPPED_VIEW}:
         return parse_view_metadata(text, location).view_uuid
     return parse_metadata(text, location).table_uuid

@@ -3,6 +3,7 @@
 from bergline.catalog.rest.protocol import endpoints
 from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
+from bergline.server.handlers.governance import dropped_views
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -37,4 +38,6 @@ HANDLERS: dict[str, Handler] = {
     endpoints.RENAME_VIEW.name: views.rename_view,
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
+    endpoints.LIST_DROPPED_VIEWS.name: dropped_views.list_dropped_views,
+    endpoints.UNDROP_VIEW.name: dropped_views.undrop_view,
 }

@@ -8,6 +8,7 @@ import msgspec
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import read_rows
+from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.records_layout import BIN
 
@@ -18,6 +19,10 @@ class PointerOf(StrEnum):
     TABLE = "table"
     VIEW = "view"
     DROPPED_TABLE = "dropped table"
+    DROPPED_VIEW = "dropped view"
+
+
+_BINS = {BIN: PointerOf.DROPPED_TABLE, DROPPED_VIEWS: PointerOf.DROPPED_VIEW}
 
 
 class StoredPointer(msgspec.Struct, frozen=True):
@@ -30,7 +35,7 @@ class StoredPointer(msgspec.Struct, frozen=True):
 
 def count_pointers(summary: BackupSummary) -> int:
     """How many pointers a backup has."""
-    return sum(summary.rows.get(table.name, 0) for table in (TABLES, BIN))
+    return sum(summary.rows.get(table.name, 0) for table in (TABLES, *_BINS))
 
 
 def stored_pointers(path: str) -> Iterator[StoredPointer]:
@@ -40,6 +45,6 @@ def stored_pointers(path: str) -> Iterator[StoredPointer]:
             is_view = row.get("iceberg_type") == RowKind.VIEW.value
             name = TableName(tuple(row["table_namespace"].split(".")), row["table_name"])
             yield StoredPointer(PointerOf.VIEW if is_view else PointerOf.TABLE, name, row["metadata_location"])
-        elif table is BIN:
+        elif table in _BINS:
             name = TableName(tuple(row["namespace"].split(".")), row["name"])
-            yield StoredPointer(PointerOf.DROPPED_TABLE, name, row["metadata_location"])
+            yield StoredPointer(_BINS[table], name, row["metadata_location"])

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import CATALOG_COLUMN, TABLES_OF_A_CATALOG, BackupProgress, read_rows
 from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records, closing_token
@@ -19,7 +20,7 @@ from bergline.errors import FormatError, NotEmptyError, RefusedError, Unsupporte
 RESTORED = "restore_catalog"
 """The operation of the row in the audit log."""
 _AT_ONCE = 1000
-_NUMBERED_ANEW = (AUDIT, BIN)
+_NUMBERED_ANEW = (AUDIT, BIN, DROPPED_VIEWS)
 """Tables whose keys mean nothing elsewhere: where those of another catalog are in the way, new ones do."""
 
 PointerKey = tuple[str, str]
