@@ -38,7 +38,7 @@ def read_pointed_metadata(
             return None, None
     if not pointer:
         return None, loaded
-    return pointer, _read(catalog.io, pointer, loaded, findings)
+    return pointer, read_metadata(catalog.io, pointer, loaded, findings)
 
 
 def metadata_version(location: str) -> int | None:
@@ -47,7 +47,8 @@ def metadata_version(location: str) -> int | None:
     return None if match is None else int(match[1] or match[2])
 
 
-def _read(io: FileIO, pointer: str, loaded: TableMetadata | None, findings: Findings) -> TableMetadata | None:
+def read_metadata(io: FileIO, pointer: str, loaded: TableMetadata | None, findings: Findings) -> TableMetadata | None:
+    """The metadata in a file, even if it contradicts itself; `loaded` if the file cannot be read."""
     try:
         text = unpack(io.read(pointer, MAX_METADATA_BYTES), pointer)
     except NotFoundError:

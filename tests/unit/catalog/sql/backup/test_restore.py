@@ -27,7 +27,8 @@ def fill(store: SqlPointerStore, rows: int = 3) -> None:
     """Put rows into every table of the catalog."""
     with store.database.changing() as connection:
         for table in TABLES_OF_A_CATALOG:
-            for number in range(1, rows + 1):
+            keys = {column.name for column in table.primary_key}
+            for number in range(1, rows + 1 if keys != {"catalog_name"} else 2):
                 values = {column.key: _value(column, number) for column in table.columns}
                 values |= {"catalog_name": store.catalog_name}
                 if table.name == "iceberg_tables":
