@@ -165,7 +165,12 @@ def test_guide_to_dropped_tables_runs(tmp_path: Path) -> None:
     example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/undrop.md"), re.DOTALL))
     with BerglineServer(tmp_path, "--drop-retention", "7d") as server:
         here = example.replace("http://127.0.0.1:8181", server.uri)
-        assert output_of(here, tmp_path).splitlines() == ["['db.orders']", "2", "['main', 'v1']"]
+        assert output_of(here, tmp_path).splitlines() == [
+            "['db.orders']",
+            "2",
+            "SELECT id FROM orders WHERE id > 1",
+            "['main', 'v1']",
+        ]
 
 
 @pytest.mark.server

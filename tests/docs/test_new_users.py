@@ -2,18 +2,20 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from command_line import run_here
 from doc_examples import code_blocks, output_of_example, statements
 from peers import duckdb_connection
 from pyspark.sql import SparkSession
 from support_path import ROOT
 
-from bergline import Lake
+from bergline import Lake, connect
 from bergline.cli.main import COMMANDS
 
 
@@ -99,4 +101,15 @@ def test_statements_for_those_who_come_run_on_spark(name: str, spark: SparkSessi
 
 
 def test_a_lake_is_restored_and_brought_forward(tmp_path: Path) -> None:
-    assert output_of_example("guides/production.md", tmp_path).split() == ["1", "1", "2"]
+    said = [
+        run_here(*shlex.split(line)[1:], cwd=tmp_path)
+        for line in code_blocks("guides/production.md", "sh")[-1].splitlines()
+    ]
+    assert [done.returncode for done in said] == [0] * 6
+    assert "1 of tables that moved on after the backup" in said[3].stdout
+    assert "1 table brought forward to the newest metadata file" in said[4].stdout
+    with (
+        connect(f"sqlite:///{tmp_path}/prod/catalog.db") as lake,
+        connect(f"sqlite:///{tmp_path}/rehearsal/catalog.db") as restored,
+    ):
+        assert restored.load_table("shop.orders").refs["main"] == lake.load_table("shop.orders").refs["main"]

@@ -40,6 +40,17 @@ class DroppedTable(msgspec.Struct, frozen=True):
     bin_id: int = 0
 
 
+class DroppedView(msgspec.Struct, frozen=True):
+    """A view that was dropped, and that the catalog's bin keeps until a time; its files stay after that."""
+
+    name: TableName
+    metadata_location: str
+    dropped_ms: int
+    keep_until_ms: int
+    principal: str
+    bin_id: int = 0
+
+
 class LoadedView(msgspec.Struct, frozen=True):
     """A view as loaded from the catalog: its metadata and the pointer to it."""
 
@@ -158,8 +169,8 @@ class Catalog(Protocol):
         """ProtectedRefError if a rule about refs forbids what would become of a table; nothing is changed."""
         ...
 
-    def dropped_tables(self) -> list[DroppedTable]:
-        """The tables in the catalog's bin, newest first; empty where it has none."""
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
+        """The tables in the catalog's bin, or so many of them, newest first; empty where it has none."""
         ...
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
@@ -228,6 +239,14 @@ class Catalog(Protocol):
 
     def drop_view(self, name: TableName) -> None:
         """Drop a view; its files stay."""
+        ...
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        """The views in the catalog's bin, or so many of them, newest first; empty where it has none."""
+        ...
+
+    def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
+        """Take the view that was dropped last under a name out of the bin; errors as of `undrop_table`."""
         ...
 
     def list_views(self, namespace: Namespace) -> list[TableName]:

@@ -24,6 +24,11 @@ def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
     return _completions(ctx, incomplete, lambda lake: lake.list_tables())
 
 
+def complete_view(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Views whose names begin so."""
+    return _completions(ctx, incomplete, lambda lake: lake.list_views())
+
+
 def complete_namespace(ctx: typer.Context, incomplete: str) -> list[str]:
     """Namespaces whose names begin so."""
     return _completions(ctx, incomplete, lambda lake: lake.list_namespaces())

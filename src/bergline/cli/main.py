@@ -38,6 +38,7 @@ COMMANDS = {
     "append": ListedCommand("tables.append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
     "namespace": ListedCommand("tables.namespace", "List, create and drop namespaces.", _CHANGE),
     "table": ListedCommand("tables.table", "List, show, create, register and drop tables.", _CHANGE),
+    "view": ListedCommand("tables.view", "List, show and drop views, and bring them back.", _CHANGE),
     "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
     "check": ListedCommand(
         "maintenance.check", "Find damaged tables: what is wrong, and what would mend it.", _MAINTAIN
@@ -50,6 +51,10 @@ COMMANDS = {
     ),
     "maintain": ListedCommand(
         "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
+    ),
+    "backup": ListedCommand("maintenance.backup", "Write all that a catalog's database knows to a file.", _MAINTAIN),
+    "restore": ListedCommand(
+        "maintenance.restore", "Restore a catalog from a backup, and check every pointer.", _MAINTAIN
     ),
     "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),

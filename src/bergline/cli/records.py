@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.records import Records, records_of
+from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.cli.opening import LakeOptions, open_lake
 from bergline.errors import UnsupportedError
 from bergline.lake.opening import is_server
@@ -20,3 +22,21 @@ def open_records(options: LakeOptions, *, create: Collection[str] = ()) -> Itera
         )
     with open_lake(settings, create=create) as lake:
         yield records_of(lake.catalog)
+
+
+@contextmanager
+def open_store(options: LakeOptions, *, create: Collection[str] = ()) -> Iterator[SqlPointerStore]:
+    """Open the database of a catalog, as its layout is."""
+    settings = options.settings()
+    if settings.catalog is not None and is_server(settings.catalog):
+        raise UnsupportedError(
+            "expected a catalog's database, found the address of a server",
+            hints=["give --catalog as `bergline serve` has it: sqlite:///path/catalog.db or postgresql://…"],
+        )
+    with open_lake(settings, create=create) as lake:
+        if not isinstance(lake.catalog, PointerCatalog) or not isinstance(lake.catalog.store, SqlPointerStore):
+            raise UnsupportedError(
+                "expected a catalog in SQLite or PostgreSQL, found another",
+                hints=["a catalog in files is copied with them"],
+            )
+        yield lake.catalog.store

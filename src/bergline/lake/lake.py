@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from bergline.arguments import check_list, check_no_nul, check_text, check_texts, shown
-from bergline.catalog.catalog import Catalog, DroppedTable
+from bergline.catalog.catalog import Catalog, DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
@@ -196,9 +196,13 @@ class Lake:
         """Whether tables that are dropped here go to the bin of a server."""
         return bool(getattr(self.catalog, "keeps_dropped_tables", False))
 
-    def dropped_tables(self) -> list[DroppedTable]:
-        """The tables in the bin of `bergline serve --drop-retention`, newest first."""
-        return self.catalog.dropped_tables()
+    def dropped_tables(self, limit: int | None = None) -> list[DroppedTable]:
+        """The tables in the bin of `bergline serve --drop-retention`, all or the newest ones, newest first."""
+        return self.catalog.dropped_tables(limit)
+
+    def dropped_views(self, limit: int | None = None) -> list[DroppedView]:
+        """The views in the bin of `bergline serve --drop-retention`, all or the newest ones, newest first."""
+        return self.catalog.dropped_views(limit)
 
     create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
     stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))
@@ -214,6 +218,7 @@ class Lake:
     list_views = later(lambda: delegated(views.LakeViews, views.LakeViews.list_views))
     rename_view = later(lambda: delegated(views.LakeViews, views.LakeViews.rename_view))
     drop_view = later(lambda: delegated(views.LakeViews, views.LakeViews.drop_view))
+    undrop_view = later(lambda: delegated(views.LakeViews, views.LakeViews.undrop_view))
 
     branch = later(lambda: delegated(references.LakeRefs, references.LakeRefs.branch))
     tag = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tag))

@@ -85,3 +85,8 @@ class LakeViews:
     def drop_view(self, name: str | TableName) -> None:
         """Forget a view; its files stay."""
         self._catalog.drop_view(parse_table_name(name))
+
+    def undrop_view(self, name: str | TableName, to: str | TableName | None = None) -> View:
+        """Bring back the view that was dropped last under a name; `to` is another name for it."""
+        new = None if to is None else parse_table_name(to)
+        return View(self._catalog, self._catalog.undrop_view(parse_table_name(name), new), timing=self._timing)

@@ -13,7 +13,7 @@ from bergline.catalog.event_log import Event
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.protection.caller import acting_as, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
-from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
@@ -31,6 +31,7 @@ from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
 from bergline.server.handlers.dropped_tables import keep_dropped
+from bergline.server.handlers.governance.dropped_views import keep_dropped_view
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
@@ -150,6 +151,9 @@ class IdempotentChanges:
             if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
                 for name, location in changed:
                     keep_dropped(self._context, request, connection, name, location)
+            if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
+                for name, location in changed:
+                    keep_dropped_view(self._context, request, connection, name, location)
             agent = _agent(request)
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)

@@ -39,9 +39,10 @@ class PurgeJob:
             self._thread.join()
 
     def run_once(self) -> bool:
-        """Purge one table; False if no table's time is over."""
+        """Purge one table; False if no table's time is over: then views whose time is over are forgotten."""
         claim = self._context.store.bin.claim(self._clock_ms(), _LEASE_MS)
         if claim is None:
+            self._context.store.view_bin.forget_due(self._clock_ms())
             return False
         purge = _Purge(self._context, claim, self._clock_ms, self._stopping)
         try:

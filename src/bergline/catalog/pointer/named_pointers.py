@@ -1,8 +1,9 @@
-"""Names of tables or views: find, create, rename and drop, settled if responses are lost."""
+"""Names of tables or views: find, create, rename and drop, settled if responses are lost; and those in the bin."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeVar
 
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer.pointer_store import (
@@ -23,7 +24,9 @@ from bergline.errors import (
 
 NameKind = Literal["table", "view"]
 Waits = Iterable[Callable[[], None]]
+Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
 _TRIES = 100
+_MOST_NAMED = 5
 _NEIGHBOURS = 100
 """How many names on each side of a missing one are considered as suggestions."""
 
@@ -213,6 +216,28 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
             namespaces = store.list_namespaces()
         known = map(".".join, namespaces)
         raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+
+
+def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) -> Dropped:
+    """The one that was dropped last under a name; NotFoundError, with those that were, if the bin has none."""
+    newest = next((dropped for dropped in found if dropped.name == name), None)
+    if newest is not None:
+        return newest
+    raise NotFoundError(
+        f"no dropped {kind} `{name}`{dropped_others(found)}",
+        kind=f"dropped {kind}",
+        name=str(name),
+        known={str(dropped.name) for dropped in found},
+        hints=[f"a server keeps dropped {kind}s for a time with `bergline serve --drop-retention 7d`"],
+    )
+
+
+def dropped_others(found: Sequence[DroppedTable] | Sequence[DroppedView]) -> str:
+    """The names that the bin has instead, newest first, for the end of a message; empty if it has none."""
+    names = list(dict.fromkeys(str(dropped.name) for dropped in found))
+    shown = [f"`{name}`" for name in names[:_MOST_NAMED]]
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"; dropped: {', '.join(shown)}{more}" if names else ""
 
 
 def _of_kind(store: PointerStore, kind: NameKind) -> Pointers:

@@ -6,7 +6,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
-from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import (
     AlreadyExistsError,
@@ -134,10 +134,10 @@ class PointerStore(Pointers, Protocol):
 
 @runtime_checkable
 class DroppedPointers(Protocol):
-    """For stores with a bin, which keeps the pointers of dropped tables."""
+    """For stores with a bin, which keeps the pointers of dropped tables and views."""
 
-    def dropped_tables(self) -> list[DroppedTable]:
-        """The tables in the bin, newest first."""
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
+        """The tables in the bin, or so many of them, newest first."""
         ...
 
     def restore(self, dropped: DroppedTable, name: TableName) -> bool:
@@ -145,6 +145,14 @@ class DroppedPointers(Protocol):
 
         False if and only if the name is taken; ConflictError if and only if the table cannot come back any more.
         """
+        ...
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        """The views in the bin, or so many of them, newest first."""
+        ...
+
+    def restore_view(self, dropped: DroppedView, name: TableName) -> bool:
+        """As `restore`, of a view."""
         ...
 
 

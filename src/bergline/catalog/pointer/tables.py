@@ -6,7 +6,7 @@ from typing import Any
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import table_files
-from bergline.catalog.pointer.named_pointers import check_namespace, create_with_file
+from bergline.catalog.pointer.named_pointers import check_namespace, create_with_file, newest_dropped
 from bergline.catalog.pointer.namespaces import PointerNamespaces
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
@@ -94,12 +94,12 @@ class PointerTables(PointerNamespaces):
     def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
         self.guard.check_change(table.name, table.metadata, after)
 
-    def dropped_tables(self) -> list[DroppedTable]:
-        return self.store.dropped_tables() if isinstance(self.store, DroppedPointers) else []
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
+        return self.store.dropped_tables(most) if isinstance(self.store, DroppedPointers) else []
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         """Read the metadata file, then take the pointer out of the bin."""
-        dropped = newest_dropped(self.dropped_tables(), name)
+        dropped = newest_dropped("table", self.dropped_tables(), name)
         new = to or name
         check_namespace(self.store, new.namespace)
         metadata = self._table_files.load(dropped.metadata_location)
@@ -159,18 +159,3 @@ class PointerTables(PointerNamespaces):
 
     def _is_same(self, metadata: TableMetadata) -> Callable[[str], bool]:
         return lambda pointer: self._table_files.load(pointer).table_uuid == metadata.table_uuid
-
-
-def newest_dropped(tables: list[DroppedTable], name: TableName) -> DroppedTable:
-    """The table that was dropped last under a name; NotFoundError if the bin has none."""
-    found = next((dropped for dropped in tables if dropped.name == name), None)
-    if found is None:
-        known = {str(dropped.name) for dropped in tables}
-        raise NotFoundError(
-            f"no dropped table `{name}`",
-            kind="dropped table",
-            name=str(name),
-            known=known,
-            hints=["a server keeps dropped tables for a time with `bergline serve --drop-retention 7d`"],
-        )
-    return found

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bergline.catalog.catalog import LoadedView, ViewChange
+from bergline.catalog.catalog import DroppedView, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import view_files
-from bergline.catalog.pointer.named_pointers import NamedPointers, check_namespace, create_with_file
+from bergline.catalog.pointer.named_pointers import NamedPointers, check_namespace, create_with_file, newest_dropped
 from bergline.catalog.pointer.namespaces import PointerNamespaces
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps
 from bergline.errors import CommitUnknownError, ConflictError
 from bergline.format.view.updates import check_view_requirements
@@ -94,6 +94,31 @@ class PointerViews(PointerNamespaces):
 
     def drop_view(self, name: TableName) -> None:
         self._named("view").drop(name)
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        return self.store.dropped_views(most) if isinstance(self.store, DroppedPointers) else []
+
+    def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
+        """Read the metadata file, then take the pointer out of the bin."""
+        dropped = newest_dropped("view", self.dropped_views(), name)
+        new = to or name
+        check_namespace(self.store, new.namespace)
+        metadata = self._view_files.load(dropped.metadata_location)
+        names = self._named("view", metadata.properties)
+        names.check_free(new)
+        assert isinstance(self.store, DroppedPointers)  # noqa: S101  (or it had none)
+        try:
+            restored = self.store.restore_view(dropped, new)
+        except (*NOTHING_CHANGED, ConflictError):
+            raise
+        except Exception as error:
+            raise CommitUnknownError(
+                f"cannot find out whether view `{name}` came back as `{new}`: {error}",
+                table=str(new),
+                metadata_location=dropped.metadata_location,
+            ) from error
+        names.check_created(new, created=restored)
+        return LoadedView(new, metadata, dropped.metadata_location)
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
         """Views in a namespace; none in a catalog that has no views."""

@@ -20,6 +20,8 @@ from bergline.catalog.sql.records_layout import BIN
 from bergline.errors import ConflictError
 
 _FREE = 0
+BinMark = tuple[int, int]
+"""The end of a page: when the last one was dropped, and its number in the bin."""
 _COLUMNS = (
     BIN.c.namespace,
     BIN.c.name,
@@ -65,13 +67,13 @@ class SqlBin:
         }
         connection.execute(sa.insert(BIN).values(row))
 
-    def tables(self) -> list[DroppedTable]:
-        """The dropped tables, newest first; none where the database has no bin yet."""
+    def tables(self, most: int | None = None, after: BinMark | None = None) -> list[DroppedTable]:
+        """The dropped tables, newest first, all or the next ones; none where the database has no bin yet."""
         with self._database.reading() as connection:
             if not sa.inspect(connection).has_table(BIN.name):
                 return []
-            query = sa.select(*_COLUMNS).where(self._mine).order_by(BIN.c.dropped_ms.desc(), BIN.c.id.desc())
-            return [_table(tuple(row)) for row in connection.execute(query)]
+            rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
+            return [_table(tuple(row)) for row in rows]
 
     def restore(self, pointers: SqlPointers, dropped: DroppedTable, name: TableName) -> bool:
         """Make the pointer again, under the same name or another; False if the name is taken.
@@ -127,6 +129,14 @@ class SqlBin:
 
     def _claimed(self, claim: ClaimedPurge) -> sa.ColumnElement[bool]:
         return sa.and_(self._mine, BIN.c.id == claim.table.bin_id, BIN.c.claimed_until_ms == claim.until_ms)
+
+
+def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after: BinMark | None) -> sa.Select[Any]:
+    """The rows of a bin, newest first: so many, after those of the page before."""
+    at, number = table.c.dropped_ms, table.c.id
+    if after is not None:
+        query = query.where(sa.or_(at < after[0], sa.and_(at == after[0], number < after[1])))
+    return query.order_by(at.desc(), number.desc()).limit(most)
 
 
 def _table(row: Sequence[Any]) -> DroppedTable:

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -76,6 +76,21 @@ class SqlDatabase(ABC):
     @abstractmethod
     def lock_layout(self, connection: sa.Connection) -> None:
         """Lock out other processes from migrating until the end of the transaction."""
+
+    @abstractmethod
+    def reading_snapshot(self) -> AbstractContextManager[sa.Connection]:
+        """A connection whose reads all see the same state of the database, whatever is committed meanwhile."""
+
+    @contextlib.contextmanager
+    def loading(self, tables: Sequence[sa.Table]) -> Iterator[sa.Connection]:
+        """A transaction that writes many rows to tables to which nobody else writes meanwhile."""
+        del tables
+        with self.changing() as connection:
+            yield connection
+
+    @abstractmethod
+    def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+        """Let the keys that the database gives come after those that rows were written with."""
 
     def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
         """The row of a prepared query; None if there is none."""

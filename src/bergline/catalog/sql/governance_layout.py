@@ -124,3 +124,17 @@ DELIVERIES = sa.Table(
     sa.Index("bergline_deliveries_of", "catalog_name", "webhook_id", "id"),
 )
 """The latest attempts to send events to each webhook."""
+DROPPED_VIEWS = sa.Table(
+    "bergline_dropped_views",
+    GOVERNANCE,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("catalog_name", sa.String(255), nullable=False),
+    sa.Column("namespace", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("metadata_location", sa.Text, nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("dropped_ms", sa.BigInteger, nullable=False),
+    sa.Column("keep_until_ms", sa.BigInteger, nullable=False),
+    sa.Index("bergline_dropped_views_due", "catalog_name", "keep_until_ms"),
+)
+"""Views that were dropped and can come back; a row goes away when its view is restored, or its time is over."""

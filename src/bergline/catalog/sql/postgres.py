@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,6 +56,25 @@ class PostgresDatabase(SqlDatabase):
             yield connection
 
     @contextlib.contextmanager
+    def reading_snapshot(self) -> Iterator[sa.Connection]:
+        with self.reading() as connection:
+            yield connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    @contextlib.contextmanager
+    def loading(self, tables: Sequence[sa.Table]) -> Iterator[sa.Connection]:
+        """A transaction with these tables locked, in which statements may take long."""
+        with super().loading(tables) as connection:
+            connection.execute(sa.text("SELECT set_config('statement_timeout', '0', true)"))
+            names = ", ".join(table.name for table in tables)
+            connection.execute(sa.text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
+            yield connection
+
+    def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+        for table in tables:
+            if (column := table.autoincrement_column) is not None:
+                connection.execute(_move_sequence(table, column))
+
+    @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction; an error before the commit is certain, one of the commit itself leaves it in doubt."""
         with self._unavailable("refused a change"):
@@ -79,6 +98,14 @@ class PostgresDatabase(SqlDatabase):
             raise UnavailableError(
                 f"catalog database {self.name} {what}: {reason}", hints=["nothing was changed; try again"]
             ) from error
+
+
+def _move_sequence(table: sa.Table, column: sa.Column[Any]) -> sa.Select[Any]:
+    """Let the keys that the database gives come after all that there are; nothing where it gives none."""
+    sequence = sa.func.pg_get_serial_sequence(table.name, column.name)
+    newest = sa.select(sa.func.max(column)).scalar_subquery()
+    moved = sa.func.setval(sequence, sa.func.greatest(newest, sa.func.nextval(sequence)))
+    return sa.select(moved).where(sequence.is_not(None))
 
 
 def _opened(connection: Any, record: Any) -> None:

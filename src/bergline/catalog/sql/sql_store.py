@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
-from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
 from bergline.catalog.sql.database import SqlDatabase
@@ -31,9 +31,11 @@ from bergline.lazy_module import LazyModule
 if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
     from bergline.catalog.sql import records_layout
-else:  # connecting needs neither
+    from bergline.catalog.sql.governance import dropped_views
+else:  # connecting needs none of them
     table_bin = LazyModule("bergline.catalog.sql.bin")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
+    dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
@@ -85,11 +87,23 @@ class SqlPointerStore(SqlPointers):
         """The tables that a server dropped."""
         return table_bin.SqlBin(self.database, self.catalog_name)
 
-    def dropped_tables(self) -> list[DroppedTable]:
-        return self.bin.tables()
+    @cached_property
+    def view_bin(self) -> "dropped_views.SqlDroppedViews":
+        """The views in the bin."""
+        return dropped_views.SqlDroppedViews(self.database, self.catalog_name)
+
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
+        return self.bin.tables(most)
 
     def restore(self, dropped: DroppedTable, name: TableName) -> bool:
         return self.bin.restore(self, dropped, name)
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        return self.view_bin.views(most)
+
+    def restore_view(self, dropped: DroppedView, name: TableName) -> bool:
+        assert self.views is not None  # noqa: S101  (or it was never dropped)
+        return self.view_bin.restore(self.views, dropped, name)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """Insert the properties, with the marker row that Java and PyIceberg use for "exists"."""

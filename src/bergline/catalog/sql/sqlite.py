@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -134,6 +134,13 @@ class SqliteDatabase(SqlDatabase):
             ) from error
 
     @contextlib.contextmanager
+    def reading_snapshot(self) -> Iterator[sa.Connection]:
+        """A read transaction: in WAL mode it neither waits for writers nor stops them."""
+        with self.reading() as connection:
+            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # the snapshot begins with the first read
+            yield connection
+
+    @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that takes the write lock first, so that "locked" always means that nothing was changed."""
         engine = self.engine.execution_options(bergline_write=True)
@@ -166,6 +173,9 @@ class SqliteDatabase(SqlDatabase):
 
     def lock_layout(self, connection: sa.Connection) -> None:
         """No-op: every writer has the lock already."""
+
+    def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+        """No-op: SQLite gives keys after the highest one."""
 
     def _create_file(self) -> None:
         try:

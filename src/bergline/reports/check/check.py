@@ -70,11 +70,11 @@ def _check(catalog: Catalog, name: TableName, deep: bool, progress: CheckProgres
         if progress is not None:
             progress(str(name), what, done, total)
 
-    counts = _check_state(catalog, metadata, location or f"table `{name}`", findings, show, deep=deep)
+    counts = check_state(catalog, metadata, location or f"table `{name}`", findings, show, deep=deep)
     return TableCheck(str(name), location, *findings.finish(metadata), *counts)
 
 
-def _check_state(
+def check_state(
     catalog: Catalog,
     metadata: TableMetadata,
     place: str,

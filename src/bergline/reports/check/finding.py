@@ -16,6 +16,8 @@ class Severity(StrEnum):
     """A read fails or returns wrong rows, or the next write would make it so."""
     WARNING = "warning"
     """Reads are right; something beside them is lost, wrong, or could not be checked."""
+    NOTE = "note"
+    """Nothing is wrong; something is left over, or unusual."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -67,24 +69,52 @@ class TableCheck(msgspec.Struct, frozen=True):
         return "\n  ".join(lines)
 
 
+class OtherCheck(msgspec.Struct, frozen=True):
+    """Something else than a table: a view, what is in the bin, or the catalog itself."""
+
+    what: str
+    metadata_location: str | None = None
+    findings: tuple[Finding, ...] = ()
+    omitted: dict[str, int] = {}
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not any(finding.severity is Severity.ERROR for finding in self.findings)
+
+    def __str__(self) -> str:
+        count = len(self.findings) + sum(self.omitted.values())
+        lines = [f"{self.what}: {counted(count, 'finding') if count else 'no finding'}"]
+        lines += [line for finding in self.findings for line in str(finding).splitlines()]
+        lines += [f"and {counted(more, 'finding')} more of {code}" for code, more in self.omitted.items()]
+        return "\n  ".join(lines)
+
+
 class CheckReport(msgspec.Struct, frozen=True):
     """All tables that were checked, by name; `deep` if every file was opened."""
 
     deep: bool
     tables: tuple[TableCheck, ...] = ()
+    others: tuple[OtherCheck, ...] | None = None
+    """Views, what is in the bin, and the catalog itself; None if only tables were checked."""
 
     @property
     def ok(self) -> bool:
-        """Whether no table has an error."""
-        return all(table.ok for table in self.tables)
+        """Whether nothing has an error."""
+        return all(table.ok for table in self.tables) and all(other.ok for other in self.others or ())
 
     def __str__(self) -> str:
-        bad = sum(not table.ok for table in self.tables)
+        others = self.others or ()
+        bad = sum(not table.ok for table in self.tables) + sum(not other.ok for other in others)
         kind = "deep check" if self.deep else "check"
-        first = f"{kind} of {counted(len(self.tables), 'table')}: {f'{bad:,} damaged' if bad else 'none damaged'}"
-        return "\n".join([first, *map(str, self.tables)])
+        what = counted(len(self.tables), "table") + (f" and {len(others):,} others" if others else "")
+        first = f"{kind} of {what}: {f'{bad:,} damaged' if bad else 'none damaged'}"
+        return "\n".join([first, *map(str, self.tables), *map(str, others)])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
         tables = [{**msgspec.to_builtins(table), "ok": table.ok} for table in self.tables]
-        return {"ok": self.ok, "deep": self.deep, "tables": tables}
+        report = {"ok": self.ok, "deep": self.deep, "tables": tables}
+        if self.others is None:
+            return report
+        return report | {"others": [{**msgspec.to_builtins(other), "ok": other.ok} for other in self.others]}

@@ -13,6 +13,7 @@ from bergline.reports.check.finding import Finding, Severity
 
 _MOST_OF_A_CODE = 20
 _NAMED = 3
+_ORDER = list(Severity)
 RESTORE = "restore it from a backup, or as an older version of the object where the store keeps some"
 
 
@@ -54,6 +55,11 @@ class Findings:
         with self._lock:
             self._add(_Made(Finding(Severity.WARNING, code, place, message, mend), frozenset(), False))
 
+    def note(self, code: str, place: str, message: str, mend: str) -> None:
+        """Add a note."""
+        with self._lock:
+            self._add(_Made(Finding(Severity.NOTE, code, place, message, mend), frozenset(), False))
+
     def unreadable(self, what: str, place: str, error: BerglineError, *, snapshots: Iterable[int] = ()) -> None:
         """Add what an error in reading a file means; `what` is the file, as in `manifest list`."""
         code = what.replace(" ", "-")
@@ -67,7 +73,7 @@ class Findings:
     def finish(self, metadata: TableMetadata | None) -> tuple[tuple[Finding, ...], dict[str, int]]:
         """All findings, errors first, with the refs that they concern; and how many were left out, by code."""
         found = [self._completed(one, metadata) for one in self._made]
-        found.sort(key=lambda finding: finding.severity is not Severity.ERROR)
+        found.sort(key=lambda finding: _ORDER.index(finding.severity))
         return tuple(found), {code: n - self._most for code, n in self._counts.items() if n > self._most}
 
     def _add(self, made: _Made) -> None:

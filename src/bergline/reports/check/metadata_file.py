@@ -38,10 +38,17 @@ def read_pointed_metadata(
             return None, None
     if not pointer:
         return None, loaded
-    return pointer, _read(catalog.io, pointer, loaded, findings)
+    return pointer, read_metadata(catalog.io, pointer, loaded, findings)
 
 
-def _read(io: FileIO, pointer: str, loaded: TableMetadata | None, findings: Findings) -> TableMetadata | None:
+def metadata_version(location: str) -> int | None:
+    """The number in the name of a metadata file; None if it has none, or if it is another file."""
+    match = _NAME.search(location)
+    return None if match is None else int(match[1] or match[2])
+
+
+def read_metadata(io: FileIO, pointer: str, loaded: TableMetadata | None, findings: Findings) -> TableMetadata | None:
+    """The metadata in a file, even if it contradicts itself; `loaded` if the file cannot be read."""
     try:
         text = unpack(io.read(pointer, MAX_METADATA_BYTES), pointer)
     except NotFoundError:
@@ -82,7 +89,7 @@ def _newest_readable(io: FileIO, pointer: str) -> str | None:
         beside = io.list(pointer.rsplit("/", 1)[0])
     except BerglineError:
         return None
-    versions = [(int(match[1] or match[2]), place) for place in beside if (match := _NAME.search(place))]
+    versions = [(version, place) for place in beside if (version := metadata_version(place)) is not None]
     versions = [one for one in versions if not one[1].endswith(pointer.rsplit("/", 1)[-1])]
     for _, place in sorted(versions, reverse=True)[:_MOST_TRIED]:
         try:

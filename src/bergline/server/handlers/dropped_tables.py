@@ -1,22 +1,29 @@
 """Drop tables: for good, or into the bin, and how they come back from there."""
 
+import re
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import sqlalchemy as sa
 
-from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import DroppedTableBody, ListDroppedTablesResponse, UndropTableRequest
-from bergline.errors import ConflictError
+from bergline.catalog.sql.bin import BinMark
+from bergline.errors import ConflictError, InvalidInputError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name
 from bergline.server.handlers.tables import table_response
+from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 from bergline.table.orphans.purge import check_purge, purge_table
 
 _TRIES = 100
+_NUMBER = re.compile(r"[0-9]{1,18}")
+Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
 
 
 def drop_table(context: ServerContext, request: Request) -> Response:
@@ -31,13 +38,11 @@ def drop_table(context: ServerContext, request: Request) -> Response:
 
 
 def list_dropped_tables(context: ServerContext, request: Request) -> Response:
-    """The tables in the bin."""
-    del request
+    """The tables in the bin: a page of them, or all."""
     fields = DroppedTableBody.__struct_fields__
-    found = context.catalog.dropped_tables()
-    return json_response(
-        ListDroppedTablesResponse(tuple(DroppedTableBody(*(getattr(d, field) for field in fields)) for d in found))
-    )
+    found, token = bin_page(context.store.bin.tables, request)
+    shown = tuple(DroppedTableBody(*(getattr(dropped, field) for field in fields)) for dropped in found)
+    return json_response(ListDroppedTablesResponse(shown, token))
 
 
 def undrop_table(context: ServerContext, request: Request) -> Response:
@@ -46,6 +51,20 @@ def undrop_table(context: ServerContext, request: Request) -> Response:
     to = None if body.destination is None else new_name(body.destination.namespace, body.destination.name)
     restored = context.catalog.undrop_table(request.table, to)
     return with_credentials(context, request, restored.name, table_response(context, restored), restored.metadata)
+
+
+def bin_page(
+    read: Callable[[int | None, BinMark | None], list[Dropped]], request: Request
+) -> tuple[list[Dropped], str | None]:
+    """A page of what is in the bin, or all, and the token of the next one."""
+    page = requested_page(request.query, 2)
+    if page is None:
+        return read(None, None), None
+    found = read(page.size + 1, None if page.after is None else _mark(*page.after))
+    if len(found) <= page.size:
+        return found, None
+    last = found[page.size - 1]
+    return found[: page.size], page_token(str(last.dropped_ms), str(last.bin_id))
 
 
 def keep_dropped(
@@ -58,6 +77,12 @@ def keep_dropped(
     until = now + 1000 * context.settings.drop_retention_s
     dropped = DroppedTable(name, pointer, now, until, request.principal, request.flag("purgeRequested"))
     context.store.bin.add(connection, dropped)
+
+
+def _mark(dropped_ms: str, number: str) -> BinMark:
+    if not (_NUMBER.fullmatch(dropped_ms) and _NUMBER.fullmatch(number)):
+        raise InvalidInputError("expected a page token of this server, found another")
+    return int(dropped_ms), int(number)
 
 
 def _drop_into_bin(context: ServerContext, request: Request) -> None:

@@ -13,7 +13,7 @@ from bergline.server.handlers import (
     views,
 )
 from bergline.server.handlers.context import Handler
-from bergline.server.handlers.governance import events, webhooks
+from bergline.server.handlers.governance import dropped_views, events, webhooks
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -58,4 +58,6 @@ HANDLERS: dict[str, Handler] = {
     endpoints.REPLAY_WEBHOOK.name: webhooks.replay_webhook,
     endpoints.TEST_WEBHOOK.name: webhooks.test_webhook,
     endpoints.LIST_DELIVERIES.name: webhooks.list_deliveries,
+    endpoints.LIST_DROPPED_VIEWS.name: dropped_views.list_dropped_views,
+    endpoints.UNDROP_VIEW.name: dropped_views.undrop_view,
 }

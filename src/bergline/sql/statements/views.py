@@ -85,6 +85,13 @@ class DropView(LakeStatement, frozen=True):
     if_exists: bool = False
 
 
+class UndropView(LakeStatement, frozen=True):
+    """UNDROP VIEW: bring a dropped view back from the bin."""
+
+    view: Name
+    to: Name | None = None
+
+
 AlterView = AlterViewAs | SetViewProperties | RenameView
 
 
@@ -141,6 +148,14 @@ def parse_drop_view(cursor: Cursor) -> DropView:
     view = cursor.expect_subject(_VIEW)
     cursor.expect_end()
     return DropView(view, if_exists)
+
+
+def parse_undrop_view(cursor: Cursor) -> UndropView:
+    """Parse what follows UNDROP VIEW."""
+    view = cursor.expect_subject(_VIEW)
+    to = cursor.expect_dotted_name(_VIEW) if cursor.accept("TO") else None
+    cursor.expect_end(*(() if to else ("`TO`",)))
+    return UndropView(view, to)
 
 
 def _columns(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
@@ -215,6 +230,17 @@ def drop_view(statement: DropView, lakes: Lakes) -> pa.Table | None:
     except UnsupportedError:  # a catalog that has no views
         if not statement.if_exists:
             raise
+    return NO_ROWS
+
+
+def undrop_view(statement: UndropView, lakes: Lakes) -> pa.Table | None:
+    """UNDROP VIEW, under its own name or another in the same lake."""
+    placed = lakes.place(statement.view)
+    if placed is None:
+        return None
+    lake, name = placed
+    to = None if statement.to is None else renamed(lake, name, statement.to, lakes)
+    lake.undrop_view(TableName(name[:-1], name[-1]), to)
     return NO_ROWS
 
 
@@ -298,4 +324,5 @@ VIEWS: tuple[StatementKind[Any], ...] = (
     ),
     StatementKind((AlterViewAs, SetViewProperties, RenameView), {"ALTER VIEW": parse_alter_view}, alter_view),
     StatementKind((DropView,), {"DROP VIEW": parse_drop_view}, drop_view),
+    StatementKind((UndropView,), {"UNDROP VIEW": parse_undrop_view}, undrop_view),
 )

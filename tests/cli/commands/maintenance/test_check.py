@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
-from command_line import run_here
+from command_line import Command, run_here
 from damaged_tables import data_files, new_table, open_lake, path_of
+
+from bergline import Lake, Table
 
 
 def check(directory: Path, *arguments: str) -> tuple[int, str, str]:
@@ -47,3 +49,16 @@ def test_table_that_does_not_exist(tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert err.startswith("error: ")
     assert "`db.order`" in err
+
+
+def test_all_covers_views_and_the_bin(bl: Command, lake: Lake, orders: Table) -> None:
+    lake.create_view("db.v", "SELECT 1 AS id", orders.schema)
+    done = bl("check", "--all")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "check of 1 table and 2 others: none damaged")
+    assert done.stdout.splitlines()[-2:] == ["view db.v: no finding", "catalog: no finding"]
+    lake.catalog.io.delete([lake.load_view("db.v").metadata_location])
+    done = bl("check", "--all", "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"]) == (1, False)
+    assert [other["ok"] for other in report["others"]] == [False, True]
+    assert "expected --all alone" in bl("check", "--all", "db.orders").stderr

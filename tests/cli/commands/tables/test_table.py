@@ -265,3 +265,18 @@ def test_lake_without_a_bin_says_so(bl: Command, orders: Table) -> None:
     done = bl("table", "dropped")
     assert done.returncode == 0
     assert "no bin here" in done.stderr
+
+
+def test_undrop_of_a_table_that_is_nowhere_names_the_bin_and_the_options(
+    bl: Command, lake: Lake, orders: Table
+) -> None:
+    store = sql_store_of(lake.catalog)
+    with store.database.changing() as connection:
+        for number in range(2):
+            store.bin.add(connection, DroppedTable(orders.name, "p", number, 2, "ann", purges_files=False))
+    done = bl("table", "undrop", "db.order")
+    assert "no metadata of a dropped table `db.order`; dropped: `db.orders`" in done.stderr
+    assert "`--location DIRECTORY`" in done.stderr
+    done = bl("table", "dropped", "--limit", "1")
+    assert "there are more than 1 table in the bin" in done.stderr
+    assert done.stdout.count("db.orders") == 1

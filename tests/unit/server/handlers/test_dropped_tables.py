@@ -46,7 +46,7 @@ def test_dropped_table_comes_back_with_all_its_refs(client: AsgiClient, purge: s
     assert kept["principal"]
     assert client("POST", UNDROP, {}).json == before
     assert client("GET", ORDERS).json["metadata"]["refs"].keys() == {"main", "audit"}
-    assert client("GET", DROPPED).json == {"tables": []}
+    assert client("GET", DROPPED).json["tables"] == []
 
 
 def test_table_comes_back_under_another_name_where_its_own_is_taken(client: AsgiClient) -> None:
@@ -95,7 +95,19 @@ def test_purge_of_a_table_whose_files_others_share_is_refused_and_it_stays(clien
     client.commit(set_property("gc.enabled", "false"))
     assert client("DELETE", ORDERS, query={"purgeRequested": "true"}).status == 403
     assert client("GET", ORDERS).status == 200
-    assert client("GET", DROPPED).json == {"tables": []}
+    assert client("GET", DROPPED).json["tables"] == []
+
+
+def test_tables_in_the_bin_come_in_pages(client: AsgiClient) -> None:
+    client("DELETE", ORDERS)
+    for _ in range(2):
+        client.table()
+        client("DELETE", ORDERS)
+    everything = client("GET", DROPPED).json["tables"]
+    first = client("GET", DROPPED, query={"pageSize": "2"}).json
+    second = client("GET", DROPPED, query={"pageSize": "2", "pageToken": first["next-page-token"]}).json
+    assert (first["tables"] + second["tables"], second["next-page-token"]) == (everything, None)
+    assert client("GET", DROPPED, query={"pageToken": "YQBi"}).status == 400
 
 
 def test_drop_and_undrop_are_in_the_audit(client: AsgiClient, context: ServerContext) -> None:
@@ -114,7 +126,7 @@ def test_server_without_a_bin_keeps_nothing_and_says_so(tmp_path: Path) -> None:
         client.namespace("db")
         client.table()
         client("DELETE", ORDERS)
-        assert client("GET", DROPPED).json == {"tables": []}
+        assert client("GET", DROPPED).json["tables"] == []
         listed = client("GET", "/v1/config").json["endpoints"]
         assert not any("/bergline/" in endpoint for endpoint in listed)
     plain.catalog.close()

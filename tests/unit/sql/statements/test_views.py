@@ -4,6 +4,8 @@ import pytest
 from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake
+from bergline.catalog.catalog import DroppedView
+from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, STRING, NestedField
@@ -13,6 +15,7 @@ from bergline.sql.statements.views import (
     DropView,
     RenameView,
     SetViewProperties,
+    UndropView,
 )
 from bergline.table.view import View
 
@@ -43,6 +46,8 @@ def view(lake: Lake) -> View:
         ),
         ("ALTER VIEW db.v RENAME TO lake.db.w;", RenameView(V, ("lake", "db", "w"))),
         ("DROP VIEW IF EXISTS db.v", DropView(V, if_exists=True)),
+        ("UNDROP VIEW db.v", UndropView(V)),
+        ("UNDROP VIEW db.v TO db.w", UndropView(V, ("db", "w"))),
     ],
 )
 def test_statements_mean(text: str, expected: object) -> None:
@@ -80,6 +85,7 @@ def test_definition_keeps_the_query_as_it_was_written() -> None:
         ("ALTER VIEW db.v SET TBLPROPERTIES ('location' = 'x')", "expected no property `location`"),
         ("ALTER VIEW db.v", "expected `AS`, `SET TBLPROPERTIES`"),
         ("DROP VIEW db.v CASCADE", "expected the end of the statement, found `CASCADE`"),
+        ("UNDROP VIEW db.v AS db.w", "expected `TO`, the end of the statement, found `AS`"),
     ],
 )
 def test_what_cannot_be_read_keeps_its_error_and_its_subject(text: str, message: str) -> None:
@@ -154,3 +160,16 @@ def test_name_without_a_namespace_needs_one_in_use(run: Session) -> None:
     run("USE lake")
     with pytest.raises(InvalidInputError, match="expected a namespace before `v`"):
         run("CREATE VIEW v AS SELECT 1")
+
+
+def test_undrop_brings_a_view_back(run: Session, view: View, lake: Lake) -> None:
+    store = sql_store_of(lake.catalog)
+    run("DROP VIEW db.v")
+    with store.database.changing() as connection:
+        for number in (1, 2):
+            store.view_bin.add(connection, DroppedView(view.name, view.metadata_location, number, 9, "ann"))
+    run("UNDROP VIEW db.v")
+    run("UNDROP VIEW db.v TO old")
+    assert lake.list_views() == ["db.old", "db.v"]
+    with pytest.raises(NotFoundError, match=r"no dropped view `db\.v`"):
+        run("UNDROP VIEW db.v")

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -13,7 +13,6 @@ from bergline.catalog.rest.client.calls import Calls
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import Transport
-from bergline.catalog.rest.protocol.bodies import ListNamespacesResponse, ListTablesResponse
 from bergline.catalog.rest.protocol.endpoints import DEFAULT_ENDPOINTS, GET_CONFIG, VIEW_ENDPOINTS, Endpoint
 from bergline.catalog.rest.protocol.names import (
     SEPARATOR_PROPERTY,
@@ -31,7 +30,17 @@ _MOST_PAGES = 100_000
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?")
 _NESSIE = "nessie.is-nessie-catalog"
 
-ListResponse = TypeVar("ListResponse", ListTablesResponse, ListNamespacesResponse)
+
+class PagedResponse(Protocol):
+    """A page of a list, and the token of the next one, if any."""
+
+    @property
+    def next_page_token(self) -> str | None:
+        """The token; None at the end."""
+        ...
+
+
+ListResponse = TypeVar("ListResponse", bound=PagedResponse)
 
 
 class _Config(msgspec.Struct, rename="kebab"):

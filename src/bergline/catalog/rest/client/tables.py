@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -228,13 +229,12 @@ class RestTables(RestNamespaces):
         """Have the server drop the table and delete its files when it has been in the bin for long enough."""
         self._drop(name, None, purge=True)
 
-    def dropped_tables(self) -> list[DroppedTable]:
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         if not self.keeps_dropped_tables:
             return []
-        about = CallSubject("the bin", "")
-        response = self._session.calls.call(LIST_DROPPED_TABLES, about)
-        found = self._session.calls.parsed(response, ListDroppedTablesResponse, about).tables
-        return [DroppedTable(**msgspec.structs.asdict(table)) for table in found]
+        pages = self._session.pages(LIST_DROPPED_TABLES, ListDroppedTablesResponse, CallSubject("the bin", ""))
+        found = (table for page in pages for table in page.tables)
+        return [DroppedTable(**msgspec.structs.asdict(table)) for table in islice(found, most)]
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         """Take a table out of the server's bin; after a lost response, one with its metadata file is it."""

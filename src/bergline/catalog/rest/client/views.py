@@ -1,6 +1,10 @@
 """Views of a REST catalog."""
 
-from bergline.catalog.catalog import LoadedView, ViewChange
+from itertools import islice
+
+import msgspec
+
+from bergline.catalog.catalog import DroppedView, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.client.calls import ChangeResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
@@ -19,10 +23,13 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_VIEW,
     CREATE_VIEW,
     DROP_VIEW,
+    LIST_DROPPED_VIEWS,
     LIST_VIEWS,
     LOAD_VIEW,
     RENAME_VIEW,
+    UNDROP_VIEW,
 )
+from bergline.catalog.rest.protocol.governance_bin import ListDroppedViewsResponse, UndropViewRequest
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -134,6 +141,43 @@ class RestViews(RestNamespaces):
             always_look=True,
             doubt_refusals=before is not None,
         )
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        """The views in the server's bin; none on a server that keeps none."""
+        if not self._session.calls.has(LIST_DROPPED_VIEWS):
+            return []
+        pages = self._session.pages(LIST_DROPPED_VIEWS, ListDroppedViewsResponse, CallSubject("the bin", ""))
+        found = (view for page in pages for view in page.views)
+        return [DroppedView(**msgspec.structs.asdict(view)) for view in islice(found, most)]
+
+    def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
+        """Take a view out of the server's bin; after a lost response, one with its metadata file is it."""
+        if not self._session.calls.has(UNDROP_VIEW):
+            raise UnsupportedError(
+                f"cannot bring `{name}` back: the server keeps no dropped views",
+                hints=["`bergline serve --drop-retention 7d` does"],
+            )
+        new, request = to or name, UndropViewRequest(to)
+        locations = {dropped.metadata_location for dropped in self.dropped_views() if dropped.name == name}
+
+        def send() -> LoadedView:
+            names = self._session.table_path(name, "view")
+            return self._changed_view(
+                new, self._session.calls.change(UNDROP_VIEW, _about(new), names=names, body=request)
+            )
+
+        def look() -> LoadedView | None:
+            now = self._existing_view(new)
+            return now if now is not None and now.metadata_location in locations else None
+
+        if self._existing_view(new) is not None or is_table(self._session, new):
+            raise name_taken_error(self._session, new)
+        try:
+            return settle(send, look, may_resend=False, waits=self._waits())
+        except AlreadyExistsError as error:
+            raise name_taken_error(self._session, new) from error
+        except UnsettledError as error:
+            raise _unknown(new, "taken out of the bin", error) from error
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
         """The views in a namespace; none on a server without views."""

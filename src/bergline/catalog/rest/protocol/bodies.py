@@ -114,9 +114,10 @@ class DroppedTableBody(msgspec.Struct, frozen=True, rename="kebab", omit_default
 
 
 class ListDroppedTablesResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """The tables in the server's bin, newest first."""
+    """The tables in the server's bin, newest first, and the token of the next page, if any."""
 
     tables: tuple[DroppedTableBody, ...] = ()
+    next_page_token: str | None = None
 
 
 class UndropTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):

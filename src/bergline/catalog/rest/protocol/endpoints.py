@@ -34,6 +34,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
+from bergline.catalog.rest.protocol.governance_bin import ListDroppedViewsResponse, UndropViewRequest
 from bergline.catalog.rest.protocol.governance_events import (
     CreateWebhookRequest,
     CreateWebhookResponse,
@@ -142,7 +143,7 @@ REGISTER_VIEW = Endpoint(
 )
 RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
 LIST_DROPPED_TABLES = Endpoint(
-    "list_dropped_tables", "GET", f"{_OWN}/dropped-tables", response=ListDroppedTablesResponse
+    "list_dropped_tables", "GET", f"{_OWN}/dropped-tables", response=ListDroppedTablesResponse, queries=_PAGES
 )
 UNDROP_TABLE = Endpoint(
     "undrop_table",
@@ -150,6 +151,17 @@ UNDROP_TABLE = Endpoint(
     f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/undrop",
     UndropTableRequest,
     LoadTableResult,
+    takes_key=True,
+)
+LIST_DROPPED_VIEWS = Endpoint(
+    "list_dropped_views", "GET", f"{_OWN}/dropped-views", response=ListDroppedViewsResponse, queries=_PAGES
+)
+UNDROP_VIEW = Endpoint(
+    "undrop_view",
+    "POST",
+    f"{_OWN}/namespaces/{{namespace}}/views/{{view}}/undrop",
+    UndropViewRequest,
+    LoadViewResult,
     takes_key=True,
 )
 
@@ -178,8 +190,8 @@ LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", r
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""
 
-BIN_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE)
-"""Endpoints of bergline's own, which a server lists if it keeps dropped tables."""
+BIN_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE, LIST_DROPPED_VIEWS, UNDROP_VIEW)
+"""Endpoints of bergline's own, which a server lists if it keeps dropped tables and views."""
 
 ALWAYS_THERE = (GET_CONFIG, GET_TOKEN)
 """Endpoints that servers do not list."""

@@ -173,9 +173,7 @@ class SqlTokens:
 
     def _close(self, connection: sa.Connection) -> None:
         """Make the catalog require tokens for good, by a row that matches no token."""
-        digest = hashlib.sha256(self._catalog.encode(errors="surrogatepass")).hexdigest()
-        row = {"catalog_name": self._catalog, "name": _CLOSED, "created_ms": 0, "expires_ms": 0}
-        insert = self._database.insert(TOKENS).values(row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]})
+        insert = self._database.insert(TOKENS).values(closing_token(self._catalog))
         connection.execute(insert.on_conflict_do_nothing())
 
     def _read(self, which: sa.ColumnElement[bool]) -> list[StoredToken]:
@@ -208,6 +206,13 @@ class SqlTokens:
             StoredToken(name, created, expires, principal, frozenset(json.loads(groups or "[]")), last_used, old_until)
             for name, created, expires, principal, groups, last_used, old_until in rows
         ]
+
+
+def closing_token(catalog_name: str) -> dict[str, str | int]:
+    """The row that marks a catalog that requires tokens; no token has its name or its hash."""
+    digest = hashlib.sha256(catalog_name.encode(errors="surrogatepass")).hexdigest()
+    row: dict[str, str | int] = {"catalog_name": catalog_name, "name": _CLOSED, "created_ms": 0, "expires_ms": 0}
+    return row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]}
 
 
 def hash_token(text: str) -> str:

@@ -3,12 +3,15 @@
 import sys
 from typing import Annotated
 
+import msgspec
 import typer
 
 from bergline.cli.arguments import complete_namespace, complete_table
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.progress import progress_line
 from bergline.cli.output.rows import AsJson, print_json
+from bergline.errors import InvalidInputError
+from bergline.reports.check.catalog_checks import check_others
 from bergline.reports.check.check import check_tables
 
 app = typer.Typer()
@@ -26,6 +29,10 @@ def check(
         str | None,
         typer.Option(help="Only tables in this namespace and below it.", autocompletion=complete_namespace),
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also check views, what is in the bin, and what the catalog's own rows say."),
+    ] = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Open every data and delete file too, and compare its rows.")
     ] = False,
@@ -33,16 +40,16 @@ def check(
 ) -> None:
     """Look at every file that a snapshot reaches, counts, sequence numbers, refs and row ids; change nothing.
 
-    The exit code is 1 if a table is damaged.
+    The exit code is 1 if something is damaged.
     """
+    if everything and (tables or namespace is not None):
+        raise InvalidInputError("expected --all alone, found tables or a namespace with it")
     with options.open() as lake, progress_line() as show:
-        report = check_tables(
-            lake,
-            tables=tables or None,
-            namespace=namespace,
-            deep=deep,
-            progress=None if show is None else lambda table, what, done, of: show(f"{table}: {what}", done, of),
-        )
+        progress = None if show is None else lambda table, what, done, of: show(f"{table}: {what}", done, of)
+        report = check_tables(lake, tables=tables or None, namespace=namespace, deep=deep, progress=progress)
+        if everything:
+            others = check_others(lake.catalog, deep=deep, progress=progress)
+            report = msgspec.structs.replace(report, others=others)
     if as_json:
         print_json(report.to_dict())
     else:

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 import typer
 
+from bergline.arguments import counted
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import parse_namespace, parse_table_name
 from bergline.cli.arguments import AtOption, TableArgument, complete_namespace, parse_state, scan_arguments
@@ -64,10 +65,18 @@ def list_tables(
 
 @app.command()
 @with_lake
-def dropped(options: LakeOptions, *, as_json: AsJson = False) -> None:
+def dropped(
+    options: LakeOptions,
+    *,
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 100,
+    as_json: AsJson = False,
+) -> None:
     """List the tables in the bin of `bergline serve --drop-retention`, newest first."""
     with options.open() as lake:
-        found = lake.dropped_tables()
+        found = lake.dropped_tables(limit + 1)
+        if len(found) > limit:
+            notice(f"there are more than {counted(limit, 'table')} in the bin: --limit shows more of them")
+            del found[limit:]
         if not found and not lake.keeps_dropped_tables:
             notice("no bin here: a server keeps dropped tables with `bergline serve --drop-retention 7d`")
     if as_json:

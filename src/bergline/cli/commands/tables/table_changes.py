@@ -7,16 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from bergline.arguments import counted
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.pointer.named_pointers import dropped_others
 from bergline.cli.arguments import TableArgument
 from bergline.cli.commands.tables.append import append_files, print_appended
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
 from bergline.cli.row_files import FileFormat, schema_of_files
-from bergline.errors import AlreadyExistsError, InvalidInputError, StorageError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from bergline.format.metadata.refs import MAIN
-from bergline.reports.dropped_table import find_dropped, read_dropped
+from bergline.lake.lake import Lake
+from bergline.reports.dropped_table import LastState, find_dropped, read_dropped
 from bergline.reports.found_table import find_table
 from bergline.reports.totals import totals_of
 from bergline.reports.units import render_age, render_size
@@ -171,10 +174,11 @@ def undrop(
         name = parse_table_name(table)
         if lake.table_exists(name):
             raise AlreadyExistsError(f"table `{table}` exists: it is not dropped", kind="table", name=table)
-        if location is None and metadata is None and any(kept.name == name for kept in lake.dropped_tables()):
+        kept = lake.dropped_tables() if location is None and metadata is None else []
+        if any(one.name == name for one in kept):
             _print_registered(lake.undrop_table(name), as_json=as_json)
             return
-        found = find_dropped(lake, name, location=location) if metadata is None else read_dropped(lake, metadata)
+        found = _find_dropped(lake, name, location, kept) if metadata is None else read_dropped(lake, metadata)
         if found.missing_files:
             raise StorageError(
                 f"cannot bring `{table}` back from {found.metadata_location}: files that it needs are gone: "
@@ -188,6 +192,22 @@ def undrop(
             yes,
         )
         _print_registered(lake.register_table(name, found.metadata_location), as_json=as_json)
+
+
+def _find_dropped(lake: Lake, name: TableName, location: str | None, kept: list[DroppedTable]) -> LastState:
+    try:
+        return find_dropped(lake, name, location=location)
+    except NotFoundError as error:
+        if error.kind != "table":
+            raise
+        elsewhere = "`--location DIRECTORY` looks where the table lies if that is elsewhere"
+        raise NotFoundError(
+            f"{error.message}{dropped_others(kept)}",
+            kind=error.kind,
+            name=str(name),
+            known={str(one.name) for one in kept},
+            hints=[f"{elsewhere}, `--metadata FILE` registers a metadata file of it"],
+        ) from error
 
 
 def _print_registered(table: Table, *, as_json: bool) -> None:

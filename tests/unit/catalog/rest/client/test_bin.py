@@ -60,3 +60,30 @@ def test_server_without_a_bin_is_named_as_such(bergline_server: BerglineServer) 
         assert plain.dropped_tables() == []
         with pytest.raises(UnsupportedError, match="keeps no dropped tables"):
             plain.undrop_table("db.orders")
+        assert plain.dropped_views() == []
+        with pytest.raises(UnsupportedError, match="keeps no dropped views"):
+            plain.undrop_view("db.v")
+
+
+def test_dropped_view_comes_back(lake: Lake) -> None:
+    lake.create_view("db.v", "SELECT 1 AS id", ORDERS)
+    lake.drop_view("db.v")
+    assert [str(view.name) for view in lake.dropped_views(1)] == ["db.v"]
+    assert lake.undrop_view("db.v", to="db.w").sql() == "SELECT 1 AS id"
+    with pytest.raises(NotFoundError, match=r"no dropped view `db\.v`"):
+        lake.undrop_view("db.v")
+    lake.drop_view("db.w")
+    lake.create_view("db.w", "SELECT 2 AS id", ORDERS)
+    with pytest.raises(AlreadyExistsError, match=r"`db\.w`"):
+        lake.undrop_view("db.w")
+    lake.drop_view("db.w")
+
+
+def test_all_pages_of_the_bin_are_read(server: BerglineServer, lake: Lake) -> None:
+    before = len(lake.dropped_tables())
+    for _ in range(3):
+        lake.create_table("db.paged", ORDERS)
+        lake.drop_table("db.paged")
+    with bergline.connect(server.uri, properties={"rest-page-size": "2"}) as paged:
+        assert len(paged.dropped_tables()) == before + 3
+        assert paged.dropped_tables(3) == paged.dropped_tables()[:3]

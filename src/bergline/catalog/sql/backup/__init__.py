@@ -1,0 +1,1 @@
+"""Backups of a catalog: one file with all that its database knows."""
