@@ -7,6 +7,7 @@ import msgspec
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.protection.guard import RefGuard
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -144,6 +145,15 @@ class DroppedPointers(Protocol):
 
         False if and only if the name is taken; ConflictError if and only if the table cannot come back any more.
         """
+        ...
+
+
+@runtime_checkable
+class GuardedPointers(Protocol):
+    """For stores that have rules about refs on record, and decide by them in the transaction of a swap."""
+
+    def make_guard(self) -> RefGuard:
+        """The guard that honours them."""
         ...
 
 

@@ -4,10 +4,14 @@ import contextlib
 import getpass
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
+from typing import Final
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName
+
+GROUP: Final = "group:"
+"""How a rule names a group."""
 
 
 class RuleNote(msgspec.Struct, frozen=True):
@@ -17,6 +21,14 @@ class RuleNote(msgspec.Struct, frozen=True):
     rule: str
 
 
+class StandIn(msgspec.Struct, frozen=True):
+    """A snapshot whose reviews count for the one that a merge makes of it: approvals always, checks if it is alike."""
+
+    head: int
+    same_content: bool
+    """Whether the merged snapshot has the very rows of the head: the target had nothing that the branch had not."""
+
+
 class Caller:
     """The one who makes a change; the notes are of the latest attempt at each table."""
 
@@ -24,6 +36,10 @@ class Caller:
         self.name = name
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
+        self.stands_for: dict[TableName, StandIn] = {}
+        """What a server's own publish has made of reviewed heads; no client can say so."""
+        self.administers = False
+        """Whether the caller may change rules that others have set, as the grants of a server say."""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -43,6 +59,11 @@ def acting_as(name: str, groups: Collection[str] = ()) -> Iterator[Caller]:
 def current_caller() -> Caller:
     """The principal of the request that is served; else whoever runs this process."""
     return _CALLER.get() or Caller(_user())
+
+
+def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:
+    """Whether a list in a rule names a caller, or a group of the caller; a caller named like a group is none."""
+    return any(n[len(GROUP) :] in groups if n.startswith(GROUP) else n == caller for n in names)
 
 
 def _user() -> str:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
@@ -10,6 +10,7 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
+from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.sql.bin import SqlBin
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import (
@@ -27,6 +28,12 @@ from bergline.catalog.sql.migrations import RECORDS_VERSION
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.catalog.sql.records_layout import TOKENS
 from bergline.errors import InvalidInputError, RefusedError
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.sql.governance import ref_guard
+else:  # not needed to read
+    ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
@@ -71,6 +78,9 @@ class SqlPointerStore(SqlPointers):
         super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
         self.bin = SqlBin(database, catalog_name)
+
+    def make_guard(self) -> RefGuard:
+        return ref_guard.SqlRefGuard(self.database, self.catalog_name)
 
     def dropped_tables(self) -> list[DroppedTable]:
         return self.bin.tables()
