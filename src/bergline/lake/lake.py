@@ -21,9 +21,10 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import references, tables, views
+    from bergline.lake import protection, references, tables, views
 else:
     references = LazyModule("bergline.lake.references")
+    protection = LazyModule("bergline.lake.protection")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
 
@@ -198,6 +199,16 @@ class Lake:
     def dropped_tables(self) -> list[DroppedTable]:
         """The tables in the bin of `bergline serve --drop-retention`, newest first."""
         return self.catalog.dropped_tables()
+
+    @property
+    def rules(self) -> "protection.LakeRules":
+        """Rules about refs of all tables, or of those in a namespace; a table's own are in `table.refs`."""
+        return protection.LakeRules(self._handle)
+
+    @property
+    def reviews(self) -> "protection.LakeReviews":
+        """Checks and approvals of snapshots, which rules can demand."""
+        return protection.LakeReviews(self._handle)
 
     create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
     stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))

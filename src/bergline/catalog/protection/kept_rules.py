@@ -1,7 +1,7 @@
 """Rules and reviews that a catalog keeps beside its tables, whether in its own database or behind a server."""
 
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -87,6 +87,19 @@ class SnapshotReviews(Protocol):
         """Approve a snapshot."""
         ...
 
-    def withdraw(self, table: TableName, snapshot_id: int, detail: str | None = None) -> None:
+    def withdraw(self, table: TableName, snapshot_id: int) -> None:
         """Withdraw the caller's own approval; NotFoundError if there is none."""
+        ...
+
+
+@runtime_checkable
+class RuleKeepingCatalog(Protocol):
+    """For catalogs whose server keeps rules and reviews."""
+
+    def ref_rules(self) -> KeptRules:
+        """The rules; UnsupportedError if the server keeps none."""
+        ...
+
+    def snapshot_reviews(self) -> SnapshotReviews:
+        """The reviews; UnsupportedError if the server keeps none."""
         ...

@@ -47,7 +47,7 @@ class RefRule(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_ref_name(self.pattern)
         for field, name in _NAMES.items():
-            _check_names(getattr(self, field) or (), name)
+            check_names(getattr(self, field) or (), name)
         for field in _FLAGS:
             if type(getattr(self, field)) is not bool:
                 raise InvalidInputError(f"expected true or false for `{field}`, found {shown(getattr(self, field))}")
@@ -172,7 +172,8 @@ def _with_any(places: set[int], other: str) -> set[int]:
     return found
 
 
-def _check_names(names: Any, what: str) -> None:
+def check_names(names: Any, what: str) -> None:
+    """InvalidInputError for names of checks or principals that a rule cannot have."""
     if not isinstance(names, tuple):
         raise InvalidInputError(f"expected a list of {what}s in a rule, found {shown(names)}")
     for name in names:

@@ -3,6 +3,7 @@
 from bergline.catalog.rest.protocol import endpoints
 from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
+from bergline.server.handlers.governance import ref_rules, snapshot_reviews
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -37,4 +38,15 @@ HANDLERS: dict[str, Handler] = {
     endpoints.RENAME_VIEW.name: views.rename_view,
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
+    endpoints.LIST_REF_RULES.name: ref_rules.list_ref_rules,
+    endpoints.SET_REF_RULE.name: ref_rules.set_ref_rule,
+    endpoints.REMOVE_REF_RULE.name: ref_rules.remove_ref_rule,
+    endpoints.LIST_NAMESPACE_REF_RULES.name: ref_rules.list_namespace_ref_rules,
+    endpoints.SET_NAMESPACE_REF_RULE.name: ref_rules.set_namespace_ref_rule,
+    endpoints.REMOVE_NAMESPACE_REF_RULE.name: ref_rules.remove_namespace_ref_rule,
+    endpoints.LIST_SNAPSHOT_CHECKS.name: snapshot_reviews.list_snapshot_checks,
+    endpoints.REPORT_SNAPSHOT_CHECK.name: snapshot_reviews.report_snapshot_check,
+    endpoints.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
+    endpoints.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
+    endpoints.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.commits import RestCommit
+from bergline.catalog.rest.client.rules import RestRefRules, RestSnapshotReviews
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.catalog.rest.client.views import RestViews
@@ -39,6 +40,14 @@ class RestCatalog(RestCommit, RestViews):
                 f"cannot create `{name}` at {location}: metadata of another table is there",
                 hints=["to have that table, register it by its newest metadata file, or give another location"],
             )
+
+    def ref_rules(self) -> RestRefRules:
+        """The rules of the catalog and its namespaces; UnsupportedError if the server keeps none."""
+        return RestRefRules(self._session)
+
+    def snapshot_reviews(self) -> RestSnapshotReviews:
+        """Checks and approvals of snapshots; UnsupportedError if the server keeps none."""
+        return RestSnapshotReviews(self._session)
 
     def is_own_file(self, location: str) -> bool:
         """Always false: the server's own files are elsewhere."""
