@@ -39,7 +39,7 @@ class SqlRefRules:
     def set_rule(self, namespace: Namespace, rule: RefRule) -> None:
         if namespace:
             check_namespace(self._store, namespace)
-        check_lengths(join_namespace(namespace), rule.pattern)
+        check_lengths(join_namespace(namespace))
         caller = current_caller()
         row = {"rule": render_rule(rule), "principal": caller.name, "at_ms": time.time_ns() // 1_000_000}
         key = {"catalog_name": self._store.catalog_name, "namespace": join_namespace(namespace)}
