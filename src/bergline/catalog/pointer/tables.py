@@ -1,7 +1,7 @@
 """Tables of a pointer catalog by name; commits to them are in `commits`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
@@ -19,6 +19,12 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.protection import rule_scope
+else:  # not needed to read
+    rule_scope = LazyModule("bergline.catalog.protection.rule_scope")
 
 _TRIES = 100
 
@@ -88,6 +94,10 @@ class PointerTables(PointerNamespaces):
 
     def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
         self.guard.check_change(table.name, table.metadata, after)
+
+    def rule_levels(self, table: TableName) -> "tuple[rule_scope.RuleLevel, ...]":
+        """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
+        return self.guard.levels(table)
 
     def dropped_tables(self) -> list[DroppedTable]:
         return self.store.dropped_tables() if isinstance(self.store, DroppedPointers) else []

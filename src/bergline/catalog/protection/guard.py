@@ -1,10 +1,16 @@
 """The guard of a catalog: asked before every change of a pointer, it refuses what a rule forbids."""
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.protection import rule_scope
+else:  # not needed to read
+    rule_scope = LazyModule("bergline.catalog.protection.rule_scope")
 
 
 class RefGuard(Protocol):
@@ -21,6 +27,10 @@ class RefGuard(Protocol):
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         """InvalidInputError for a new table whose rules are wrong."""
+        ...
+
+    def levels(self, table: TableName) -> "tuple[rule_scope.RuleLevel, ...]":
+        """The rules of the catalog and of namespaces that hold for a table."""
         ...
 
     def changing(self) -> AbstractContextManager[None]:

@@ -1,12 +1,15 @@
 """Rules and reviews that a catalog keeps beside its tables, whether in its own database or behind a server."""
 
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import groupby
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.ref_rule import RefRule
+from bergline.catalog.protection.rule_scope import RuleLevel, scope_of
 from bergline.catalog.protection.table_rules import UnreadableRule
 
 
@@ -18,6 +21,12 @@ class KeptRule(msgspec.Struct, frozen=True):
     rule: RefRule | UnreadableRule
     principal: str
     at_ms: int
+
+
+def levels_of(rules: Iterable[KeptRule]) -> tuple[RuleLevel, ...]:
+    """Rules, sorted by scope, as what is decided by."""
+    scopes = groupby(rules, key=lambda kept: kept.namespace)
+    return tuple(RuleLevel(scope_of(name), tuple(kept.rule for kept in found)) for name, found in scopes)
 
 
 class KeptRules(Protocol):

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from bergline.catalog.protection.ref_rule import RefRule, matches, parse_rule
+from bergline.catalog.protection.ref_rule import RefRule, parse_rule
 from bergline.catalog.protection.rule_agreement import NamedRule, check_agreement
 from bergline.errors import InvalidInputError
 
@@ -56,23 +56,6 @@ def check_changed_rules(texts: Mapping[str, str], changed: Collection[str], besi
 def read_rules(properties: Mapping[str, str]) -> tuple[RefRule | UnreadableRule, ...]:
     """A table's rules as far as they can be read: any writer may have written the properties."""
     return tuple(read_rule(pattern, text) for pattern, text in sorted(rule_texts(properties).items()))
-
-
-def rule_against_drop(properties: Mapping[str, str], ref: str, *, is_branch: bool) -> str | None:
-    """The pattern of a rule that forbids dropping a ref, for expiry to keep it; None if there is none."""
-    return next((r.pattern for r in read_rules(properties) if _keeps(r, ref, is_branch=is_branch)), None)
-
-
-def rule_against_expiry(properties: Mapping[str, str], branch: str) -> str | None:
-    """The pattern of a rule that keeps the whole history of a branch; None if there is none."""
-    rules = (r for r in read_rules(properties) if _keeps(r, branch, is_branch=True))
-    return next((r.pattern for r in rules if isinstance(r, UnreadableRule) or r.no_expiry), None)
-
-
-def _keeps(rule: RefRule | UnreadableRule, ref: str, *, is_branch: bool) -> bool:
-    if isinstance(rule, UnreadableRule):
-        return matches(rule.pattern, ref)
-    return rule.is_firm and rule.applies_to(ref, is_branch=is_branch)
 
 
 def read_rule(pattern: str, text: str) -> RefRule | UnreadableRule:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.ref_change import NoRecords, RefChange, RuleRecords, named_rules
+from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules import check_changed_rules, rule_texts
 from bergline.format.metadata.table_metadata import TableMetadata
 
@@ -28,6 +29,9 @@ class TableRulesGuard:
         texts = rule_texts(metadata.properties)
         if texts:
             check_changed_rules(texts, texts, named_rules(self._records.levels(table)))
+
+    def levels(self, table: TableName) -> tuple[RuleLevel, ...]:
+        return self._records.levels(table)
 
     def changing(self) -> AbstractContextManager[None]:
         return contextlib.nullcontext()

@@ -6,15 +6,14 @@ older bergline made has no records, and none are added by reading.
 
 import contextlib
 from collections.abc import Collection, Iterator
-from itertools import groupby
 
 import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.decision import HeadReview
-from bergline.catalog.protection.kept_rules import KeptRule
-from bergline.catalog.protection.rule_scope import RuleLevel, scope_of, scopes_above
+from bergline.catalog.protection.kept_rules import KeptRule, levels_of
+from bergline.catalog.protection.rule_scope import RuleLevel, scopes_above
 from bergline.catalog.protection.table_rules import read_rule
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance.reviews import SqlReviews
@@ -73,8 +72,7 @@ class SqlRuleRecords:
 
     def levels(self, table: TableName) -> tuple[RuleLevel, ...]:
         """The rules of the catalog and of the table's namespaces."""
-        found = groupby(self.rules(table.namespace), key=lambda kept: kept.namespace)
-        return tuple(RuleLevel(scope_of(name), tuple(kept.rule for kept in rules)) for name, rules in found)
+        return levels_of(self.rules(table.namespace))
 
     def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         """What is on record about a snapshot; in a transaction its rows are locked."""
