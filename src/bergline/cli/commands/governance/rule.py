@@ -171,7 +171,7 @@ def _is_of(rule: ProtectingRule, namespace: str | None, table: str | None) -> bo
 
 
 def _scope(rule: ProtectingRule) -> str:
-    return ".".join((str(rule.scope.kind), *rule.scope.namespace)).replace(".", " ", 1)
+    return f"{rule.scope.kind} {'.'.join(rule.scope.namespace)}".strip()
 
 
 def _whose(namespace: str | None, table: str | None) -> str:
