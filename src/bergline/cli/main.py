@@ -59,6 +59,7 @@ COMMANDS = {
     "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
+    "rule": ListedCommand("governance.rule", "The rules that protect branches and tags.", _CHANGE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
     "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
     "events": ListedCommand("governance.events", "What happened through `bergline serve`, in order.", _SERVE),

@@ -21,10 +21,11 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import events, references, tables, views
+    from bergline.lake import events, protection, references, tables, views
 else:
     events = LazyModule("bergline.lake.events")
     references = LazyModule("bergline.lake.references")
+    protection = LazyModule("bergline.lake.protection")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
 
@@ -203,6 +204,16 @@ class Lake:
     def dropped_views(self, limit: int | None = None) -> list[DroppedView]:
         """The views in the bin of `bergline serve --drop-retention`, all or the newest ones, newest first."""
         return self.catalog.dropped_views(limit)
+
+    @property
+    def rules(self) -> "protection.LakeRules":
+        """Rules about refs of all tables, or of those in a namespace; a table's own are in `table.refs`."""
+        return protection.LakeRules(self._handle)
+
+    @property
+    def reviews(self) -> "protection.LakeReviews":
+        """Checks and approvals of snapshots, which rules can demand."""
+        return protection.LakeReviews(self._handle)
 
     create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
     stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))

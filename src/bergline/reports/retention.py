@@ -74,7 +74,8 @@ class RetentionReport(msgspec.Struct, frozen=True):
 def retention_report(table: Table, now_ms: int, *, files: bool = True) -> RetentionReport:
     """What expiry would do; where files cannot be read, or are not to be, what it would decide without them."""
     problems: list[Problem] = []
-    decide = partial(decide_expiry, table.metadata, ExpiryRequest(), now_ms)
+    request = ExpiryRequest(levels=table.refs.scope_rules())
+    decide = partial(decide_expiry, table.metadata, request, now_ms)
     plan: ExpiryPlan | None = None
     if files:
         try:

@@ -1,11 +1,12 @@
 """A table at a glance: where it is, what it holds, its refs, its history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import msgspec
 
+from bergline.catalog.protection.ref_protection import ProtectingRule
 from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.history import TableHistory, table_history
@@ -27,6 +28,8 @@ class RefLine(msgspec.Struct, frozen=True):
     ahead: int | None
     """Snapshots that it has and `main` has not; None if they have no ancestor in common."""
     behind: int | None
+    rules: tuple[ProtectingRule, ...] = ()
+    """The rules that protect it."""
 
 
 class TableOverview(msgspec.Struct, frozen=True):
@@ -47,7 +50,7 @@ class TableOverview(msgspec.Struct, frozen=True):
 def table_overview(table: Table) -> TableOverview:
     """The overview of a table; of its files only the manifest lists of some heads are looked at."""
     metadata = table.metadata
-    refs = ref_lines(metadata)
+    refs = ref_lines(metadata, table.refs.protection())
     return TableOverview(
         metadata,
         table.metadata_location,
@@ -77,8 +80,11 @@ def _broken_heads(table: Table, refs: Sequence[RefLine]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda problem: problem.what))
 
 
-def ref_lines(metadata: TableMetadata) -> tuple[RefLine, ...]:
+def ref_lines(
+    metadata: TableMetadata, protection: Mapping[str, tuple[ProtectingRule, ...]] | None = None
+) -> tuple[RefLine, ...]:
     """Every ref of a table, `main` first, then branches, then tags."""
+    rules = protection or {}
     main = metadata.head(MAIN)
     places = {} if main is None else {s.snapshot_id: n for n, s in enumerate(metadata.ancestors(main.snapshot_id))}
     distances: dict[int, tuple[int, int] | None] = {snapshot_id: (0, n) for snapshot_id, n in places.items()}
@@ -88,7 +94,7 @@ def ref_lines(metadata: TableMetadata) -> tuple[RefLine, ...]:
         head = metadata.snapshot(ref.snapshot_id)
         distance = _distance(metadata, ref.snapshot_id, distances)
         ahead, behind = (None, None) if distance is None else distance
-        lines.append(RefLine(name, ref, head.timestamp_ms, totals_of(head), ahead, behind))
+        lines.append(RefLine(name, ref, head.timestamp_ms, totals_of(head), ahead, behind, rules.get(name, ())))
     return tuple(lines)
 
 

@@ -218,8 +218,12 @@ def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | 
     """The resources that were changed, each with its new metadata location: tables, views or a namespace."""
     if changed:
         return [(f"{request.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+    if "table" in request.names:
+        return [(f"table/{'.'.join(request.namespace)}/{request.table.name}", None)]
     if request.endpoint is CREATE_NAMESPACE:
         return [(f"namespace/{'.'.join(request.read().namespace)}", None)]
+    if "namespace" not in request.names:
+        return [("catalog", None)]
     return [(f"namespace/{'.'.join(request.namespace)}", None)]
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.ref_protection import rule_levels
+from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
@@ -56,6 +58,10 @@ class TableHandle:
     def schema(self) -> Schema:
         """The current schema."""
         return self.metadata.schema
+
+    def rule_levels(self) -> tuple[RuleLevel, ...]:
+        """The rules about refs that hold for the table beside its own."""
+        return rule_levels(self.catalog, self.name)
 
     @property
     def in_transaction(self) -> bool:

@@ -185,7 +185,7 @@ class TableMaintenance:
         go. Files are deleted by up to so many `threads`; `progress` is called with how many are done, and of how many.
         """
         cleaning = Cleanup(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
-        request = _request(older_than, retain_last, snapshot_ids)
+        request = self._expiry_request(older_than, retain_last, snapshot_ids)
         operation = Expire(
             self._table.io, request, cleaning, lambda: self._table.load_newest().metadata, dry_run=bool(dry_run)
         )
@@ -210,7 +210,7 @@ class TableMaintenance:
 
         `print(plan)` shows it, `plan.to_arrow()` gives it as rows; the table stays as it is.
         """
-        request = _request(older_than, retain_last, snapshot_ids)
+        request = self._expiry_request(older_than, retain_last, snapshot_ids)
         operation = PlanExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
         self._dry_run(operation)
         return operation.plan
@@ -294,16 +294,18 @@ class TableMaintenance:
         else:
             operation.attempt(self._table.metadata, CommitStamp(1, self._table.timing.clock_ms()))
 
+    def _expiry_request(
+        self, older_than: dt.datetime | None, retain_last: int | None, snapshot_ids: Iterable[int]
+    ) -> ExpiryRequest:
+        if not isinstance(snapshot_ids, Iterable):
+            raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
+        return ExpiryRequest(
+            None if older_than is None else epoch_ms(older_than),
+            None if retain_last is None else check_whole(retain_last, "retain_last"),
+            frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
+            self._table.rule_levels(),
+        )
+
     def _check_no_transaction(self) -> None:
         if self._table.in_transaction:
             raise InvalidInputError("expected no transaction around orphan files, which are no part of it, found one")
-
-
-def _request(older_than: dt.datetime | None, retain_last: int | None, snapshot_ids: Iterable[int]) -> ExpiryRequest:
-    if not isinstance(snapshot_ids, Iterable):
-        raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
-    return ExpiryRequest(
-        None if older_than is None else epoch_ms(older_than),
-        None if retain_last is None else check_whole(retain_last, "retain_last"),
-        frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
-    )

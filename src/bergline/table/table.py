@@ -55,7 +55,7 @@ class Table:
         """With a chain, changes are gathered there until its transaction ends."""
         self._handle = handle = TableHandle(catalog, loaded, timing=timing, summary=summary, chain=chain)
         self._in_transaction = False
-        self.refs = Refs(lambda: handle.metadata, handle.commit, handle.io)
+        self.refs = Refs(lambda: handle.metadata, handle.commit, handle.io, handle.rule_levels)
 
     def __repr__(self) -> str:
         inside = ", in a transaction" if self._handle.in_transaction else ""

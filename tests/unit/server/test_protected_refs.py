@@ -99,6 +99,28 @@ def test_every_way_is_forbidden_and_changes_nothing(client: AsgiClient, older: s
         assert "a" not in client("GET", "/v1/namespaces/db/tables/items").json["metadata"]["properties"]
 
 
+@pytest.mark.parametrize("way", WAYS.keys() - {"commit that lifts the rule"})
+def test_every_way_is_forbidden_by_a_rule_of_the_catalog(
+    client: AsgiClient, context: ServerContext, older: str, way: str
+) -> None:
+    assert client.commit({"action": "remove-properties", "removals": [RULE]}).status == 200
+    body = {"pattern": "ma*", "rule": "only-publish; fast-forward-only"}
+    assert client("POST", "/bergline/v1/rules", body).status == 204
+    before = client("GET", TABLE).json
+    response: AsgiResponse = WAYS[way](client, older)
+    assert response.error == (403, "ForbiddenException")
+    assert response.message.startswith(
+        "branch `main` of table `db.orders` is protected by the rule `ma*` of the catalog: it "
+    )
+    assert client("GET", TABLE).json == before
+    assert client.commit(set_branch("main", 3)).status == 200, "publishing"
+    assert client("DELETE", "/bergline/v1/rules", query={"pattern": "ma*"}).status == 204
+    assert client("DELETE", TABLE).status == 204
+    assert [e.operation for e in context.records.audit()][-3:] == [
+        "remove_ref_rule", "change_ref_rule:ma*", "drop_table",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "updates",
     [
@@ -202,6 +224,29 @@ def test_pyiceberg_is_refused_with_the_sentence_and_publishes_the_right_way(uri:
     with bergline.connect(uri) as lake:
         lake.publish("dev")
     assert peer.load_table("db.orders").scan().to_arrow()["id"].to_pylist() == [3, 1]
+
+
+def test_pyiceberg_obeys_rules_of_a_namespace_checks_and_approvals(uri: str, peer: Catalog) -> None:
+    peer.create_namespace("db")
+    table = peer.create_table("db.orders", ORDERS)
+    table.append(order_rows(1))
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    table.append(order_rows(2), branch="dev")
+    with bergline.connect(uri) as lake:
+        lake.rules.protect("main", namespace="db", only_publish=True, checks=["nulls"])
+        with pytest.raises(ForbiddenError, match="by the rule `main` of namespace `db`: it moves only by publishing"):
+            table.append(order_rows(3))
+        with pytest.raises(RefusedError, match="moves only to a snapshot on which `nulls` passed"):
+            lake.publish("dev")
+        reviewed = lake.load_table("db.orders").refs["dev"].snapshot_id
+        lake.reviews.report_check("db.orders", reviewed, "nulls", passed=False)
+        with pytest.raises(RefusedError, match="`nulls` passed"):
+            lake.publish("dev")
+        lake.reviews.report_check("db.orders", reviewed, "nulls")
+        lake.publish("dev")
+    assert peer.load_table("db.orders").scan().to_arrow()["id"].to_pylist() == [2, 1]
 
 
 def test_berglines_client_honours_rules_before_it_asks(uri: str) -> None:

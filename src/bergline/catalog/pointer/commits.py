@@ -45,6 +45,10 @@ class PointerCommit(PointerTables):
 
         New tables are created in the same step, and come last in the outcome.
         """
+        with self.guard.changing():
+            return self._commit(changes, new)
+
+    def _commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...]) -> Outcome:
         self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
             if self.store.read(base.name) != base.metadata_location:
@@ -52,7 +56,7 @@ class PointerCommit(PointerTables):
         for table in new:
             check_namespace(self.store, table.name.namespace)
             self._named("table").check_free(table.name)
-            self.guard.check_new(table.metadata)
+            self.guard.check_new(table.name, table.metadata)
             see_change(table.name, None, table.metadata)
         try:
             applied = [self._apply(change) for change in changes]

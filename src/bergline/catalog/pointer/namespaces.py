@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerStore, UnopenedStore
-from bergline.catalog.protection.guard import RefGuard, TableRulesGuard
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, GuardedPointers, PointerStore, UnopenedStore
+from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import (
     AlreadyExistsError,
@@ -24,6 +25,12 @@ from bergline.format.metadata.gzip import MAX_METADATA_BYTES
 from bergline.io.fileio import FileIO
 from bergline.io.local import real_location
 from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.protection import table_rules_guard
+else:  # not needed to read
+    table_rules_guard = LazyModule("bergline.catalog.protection.table_rules_guard")
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
 _MAX_DIRECTORY_BYTES = 255  # the limit of most file systems
@@ -52,7 +59,7 @@ class PointerNamespaces:
         self.atomic_tables = store.atomic_tables
         self.metadata_files_stay = False
         self.io = io
-        self.guard: RefGuard = TableRulesGuard()
+        self._guard: RefGuard | None = None
         self._warehouse = warehouse
         self._own_places = tuple(own_places)
         self.max_metadata_bytes = max_metadata_bytes
@@ -70,6 +77,20 @@ class PointerNamespaces:
     def _store(self) -> PointerStore:
         given = self._given_store
         return given.opened() if isinstance(given, UnopenedStore) else given
+
+    @property
+    def guard(self) -> RefGuard:
+        """What decides on changes of refs: the store's own guard, or one for the rules of tables alone."""
+        if self._guard is None:
+            store = self._store
+            self._guard = (
+                store.make_guard() if isinstance(store, GuardedPointers) else table_rules_guard.TableRulesGuard()
+            )
+        return self._guard
+
+    @guard.setter
+    def guard(self, guard: RefGuard) -> None:
+        self._guard = guard
 
     @property
     def warehouse(self) -> str | None:

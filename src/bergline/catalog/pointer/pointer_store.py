@@ -8,6 +8,7 @@ import msgspec
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.protection.guard import RefGuard
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -153,6 +154,15 @@ class DroppedPointers(Protocol):
 
     def restore_view(self, dropped: DroppedView, name: TableName) -> bool:
         """As `restore`, of a view."""
+        ...
+
+
+@runtime_checkable
+class GuardedPointers(Protocol):
+    """For stores that have rules about refs on record, and decide by them in the transaction of a swap."""
+
+    def make_guard(self) -> RefGuard:
+        """The guard that honours them."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Tables of a pointer catalog by name; commits to them are in `commits`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
@@ -20,6 +20,12 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bergline.catalog.protection import rule_scope
+else:  # not needed to read
+    rule_scope = LazyModule("bergline.catalog.protection.rule_scope")
 
 _TRIES = 100
 
@@ -47,7 +53,7 @@ class PointerTables(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         names = self._named("table", metadata.properties)
         names.check_free(name)
-        self.guard.check_new(metadata)
+        self.guard.check_new(name, metadata)
         see_change(name, None, metadata)
         location = self._table_files.write(metadata, None)
         create_with_file(names, name, location, self._is_same(metadata), self._table_files)
@@ -73,10 +79,7 @@ class PointerTables(PointerNamespaces):
             before = self._named("table").pointers.read(name)
             if before is None:
                 return self.register_table(name, metadata_location)
-            if before != metadata_location:
-                self._check_allowed(name, before, metadata, f"the table registered anew at {metadata_location}")
-            swap = PointerSwap(name, before, metadata_location)
-            if before == metadata_location or self._replace(swap, metadata):
+            if before == metadata_location or self._replace(PointerSwap(name, before, metadata_location), metadata):
                 return LoadedTable(name, metadata, metadata_location)
         raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
 
@@ -86,7 +89,8 @@ class PointerTables(PointerNamespaces):
     def rename_table(self, name: TableName, new: TableName) -> None:
         check_namespace(self.store, new.namespace)
         done = f"the table renamed to `{new}`"
-        self._named("table").rename(name, new, check=lambda pointer: self._check_allowed(name, pointer, None, done))
+        with self.guard.changing():
+            self._named("table").rename(name, new, check=lambda pointer: self._check_allowed(name, pointer, None, done))
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         self._drop_table(name, expected, "the table dropped", proven=expected is not None)
@@ -96,6 +100,10 @@ class PointerTables(PointerNamespaces):
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.store.dropped_tables(most) if isinstance(self.store, DroppedPointers) else []
+
+    def rule_levels(self, table: TableName) -> "tuple[rule_scope.RuleLevel, ...]":
+        """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
+        return self.guard.levels(table)
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         """Read the metadata file, then take the pointer out of the bin."""
@@ -125,9 +133,10 @@ class PointerTables(PointerNamespaces):
         return self.store.list_names(namespace)
 
     def _drop_table(self, name: TableName, expected: str | None, done: str, *, proven: bool) -> str:
-        return self._named("table").drop(
-            name, expected, proven=proven, check=lambda pointer: self._check_allowed(name, pointer, None, done)
-        )
+        with self.guard.changing():
+            return self._named("table").drop(
+                name, expected, proven=proven, check=lambda pointer: self._check_allowed(name, pointer, None, done)
+            )
 
     def _check_allowed(self, name: TableName, pointer: str, result: TableMetadata | None, done: str) -> None:
         """Ask the guard; a table whose metadata is gone, broken or out of reach has no rules left to keep."""
@@ -139,6 +148,13 @@ class PointerTables(PointerNamespaces):
         see_change(name, base, result)
 
     def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
+        """Register a table in place of another, if the rules of that one allow it."""
+        with self.guard.changing():
+            assert swap.expected is not None  # noqa: S101  (or nothing would be replaced)
+            self._check_allowed(swap.table, swap.expected, metadata, f"the table registered anew at {swap.new}")
+            return self._swapped(swap, metadata)
+
+    def _swapped(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
         try:
             return send_swaps(self._store, (swap,))
         except NOTHING_CHANGED:

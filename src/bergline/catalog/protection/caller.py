@@ -4,11 +4,15 @@ import contextlib
 import getpass
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
+from typing import Final
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName
 from bergline.format.metadata.table_metadata import TableMetadata
+
+GROUP: Final = "group:"
+"""How a rule names a group."""
 
 
 class RuleNote(msgspec.Struct, frozen=True):
@@ -25,6 +29,14 @@ class SeenChange(msgspec.Struct, frozen=True):
     after: TableMetadata | None
 
 
+class StandIn(msgspec.Struct, frozen=True):
+    """A snapshot whose reviews count for the one that a merge makes of it: approvals always, checks if it is alike."""
+
+    head: int
+    same_content: bool
+    """Whether the merged snapshot has the very rows of the head: the target had nothing that the branch had not."""
+
+
 class Caller:
     """The one who makes a change; notes and changes are of the latest attempt at each table."""
 
@@ -33,6 +45,10 @@ class Caller:
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
         self.changes: dict[TableName, SeenChange] = {}
+        self.stands_for: dict[TableName, StandIn] = {}
+        """What a server's own publish has made of reviewed heads; no client can say so."""
+        self.administers = False
+        """Whether the caller may change rules that others have set, as the grants of a server say."""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -59,6 +75,11 @@ def see_change(table: TableName, before: TableMetadata | None, after: TableMetad
     caller = _CALLER.get()
     if caller is not None:
         caller.changes[table] = SeenChange(before, after)
+
+
+def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:
+    """Whether a list in a rule names a caller, or a group of the caller; a caller named like a group is none."""
+    return any(n[len(GROUP) :] in groups if n.startswith(GROUP) else n == caller for n in names)
 
 
 def _user() -> str:

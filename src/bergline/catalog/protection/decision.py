@@ -6,9 +6,11 @@ from typing import Final
 import msgspec
 
 from bergline.arguments import counted
+from bergline.catalog.protection.caller import StandIn, is_among
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove
 from bergline.catalog.protection.ref_rule import RefRule, matches
-from bergline.catalog.protection.table_rules import UnreadableRule, property_of
+from bergline.catalog.protection.rule_scope import TABLE, RuleScope
+from bergline.catalog.protection.table_rules import UnreadableRule
 
 _HEAD_LEAVES: Final = frozenset({MoveKind.ROLLED_BACK, MoveKind.DIVERGED, MoveKind.REPLACED})
 _HEAD_CHANGES: Final = _HEAD_LEAVES | {MoveKind.FORWARD}
@@ -28,7 +30,16 @@ class DecidedBy(msgspec.Struct, frozen=True):
     """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
 
     caller: str | None
-    review: Callable[[int], HeadReview] = lambda _: HeadReview()
+    review: Callable[[int], HeadReview | None] = lambda _: None
+    """What is on record about a snapshot; None where no record is kept."""
+    groups: frozenset[str] = frozenset()
+    authors: Callable[[RefMove], frozenset[str]] = lambda _: frozenset()
+    """Who wrote what a ref gains, as far as that is known: their own approvals do not count."""
+    stand_in: StandIn | None = None
+
+    def is_among(self, names: tuple[str, ...]) -> bool:
+        """Whether a list in a rule names the caller."""
+        return self.caller is not None and is_among(names, self.caller, self.groups)
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -45,12 +56,13 @@ class Refused(msgspec.Struct, frozen=True):
     restriction: str
     """What the rule demands, to follow the name of the ref: "moves only forward"."""
     instead: str
+    scope: RuleScope = TABLE
 
     def sentence(self, table: str, done: str | None = None) -> str:
         """Rule, ref and what was found; `done` says what happened to the table if it was not a commit."""
         kind = "branch" if self.move.is_branch else "tag"
         return (
-            f"{kind} `{self.move.ref}` of table `{table}` is protected by the rule `{self.rule}`: "
+            f"{kind} `{self.move.ref}` of table `{table}` is protected by the rule `{self.rule}`{self.scope.suffix}: "
             f"it {self.restriction}, found {done or describe_move(self.move)}"
         )
 
@@ -58,16 +70,18 @@ class Refused(msgspec.Struct, frozen=True):
 Decision = Allowed | Refused
 
 
-def decide(rules: Iterable[RefRule | UnreadableRule], moves: Iterable[RefMove], by: DecidedBy) -> Decision:
+def decide(
+    rules: Iterable[RefRule | UnreadableRule], moves: Iterable[RefMove], by: DecidedBy, scope: RuleScope = TABLE
+) -> Decision:
     """Every rule that applies to a ref must allow each of its moves; the first that does not is named."""
     bypassed: list[Refused] = []
     moves = tuple(moves)
     for rule in rules:
         for move in moves:
-            refused = _refusal(rule, move, by)
+            refused = _refusal(rule, move, by, scope)
             if refused is None:
                 continue
-            if isinstance(rule, UnreadableRule) or by.caller not in rule.bypass:
+            if isinstance(rule, UnreadableRule) or not by.is_among(rule.bypass):
                 return refused
             bypassed.append(refused)
     return Allowed(tuple(bypassed))
@@ -100,40 +114,37 @@ def describe_move(move: RefMove) -> str:
             return f"{counted(len(move.expired), 'snapshot')} of its history removed: {shown}{more}"
 
 
-def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy) -> Refused | None:
+def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scope: RuleScope) -> Refused | None:
     if isinstance(rule, UnreadableRule):
         if not matches(rule.pattern, move.ref):
             return None
-        instead = f"correct the property `{property_of(rule.pattern)}`, or remove it"
-        return Refused(rule.pattern, move, f"stays as it is because the rule cannot be read ({rule.problem})", instead)
+        why = f"stays as it is because the rule cannot be read ({rule.problem})"
+        return Refused(rule.pattern, move, why, scope.correction(rule.pattern), scope)
     # a ref that becomes one of another kind is one of both
     kinds = {ref.is_branch for ref in (move.before, move.after) if ref is not None}
     if not any(rule.applies_to(move.ref, is_branch=is_branch) for is_branch in kinds):
         return None
     if by.caller is None and rule.bypass:
         return None
-    for restriction in (_by_writers, _by_kind_of_move, _by_review):
-        found = restriction(rule, move, by)
-        if found is not None:
-            return Refused(rule.pattern, move, *found)
-    return None
+    found = _by_writers(rule, move, by) or _by_kind_of_move(rule, move, scope) or _by_review(rule, move, by)
+    return None if found is None else Refused(rule.pattern, move, *found, scope)
 
 
 _Found = tuple[str, str] | None
 
 
 def _by_writers(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
-    if rule.writers is None or by.caller is None or by.caller in rule.writers or move.kind is MoveKind.EXPIRED:
+    if rule.writers is None or by.caller is None or by.is_among(rule.writers) or move.kind is MoveKind.EXPIRED:
         return None
     names = ", ".join(f"`{name}`" for name in rule.writers)
     instead = "write to a branch of your own, and ask one of them to publish it"
     return f"is changed only by {names}, not by `{by.caller}`", instead
 
 
-def _by_kind_of_move(rule: RefRule, move: RefMove, _: DecidedBy) -> _Found:
+def _by_kind_of_move(rule: RefRule, move: RefMove, scope: RuleScope) -> _Found:
     publish = f"write to another branch, then publish it into `{move.ref}` by fast-forward or merge"
     forward = "add a commit that undoes what is not wanted"
-    lift = f"remove the rule first if it is meant: `refs.unprotect('{rule.pattern}')`"
+    lift = f"remove the rule first if it is meant: {scope.removal(rule.pattern)}"
     kind = move.kind
     if rule.no_move and kind in _HEAD_CHANGES:
         return "does not move", "create another branch or tag"
@@ -151,17 +162,31 @@ def _by_kind_of_move(rule: RefRule, move: RefMove, _: DecidedBy) -> _Found:
 
 
 def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
-    if by.caller is None or move.kind not in _NEW_HEAD or move.after is None:
+    if by.caller is None or move.kind not in _NEW_HEAD or move.after is None or not (rule.checks or rule.approvals):
         return None
-    head = move.after.snapshot_id
-    found = by.review(head) if rule.checks or rule.approvals else HeadReview()
+    found = _reviewed(move.after.snapshot_id, by)
+    head = move.after.snapshot_id if by.stand_in is None else by.stand_in.head
+    nowhere = "; this catalog keeps no record of it, `bergline serve` does" if found is None else ""
+    found = found or HeadReview()
     missing = [check for check in rule.checks if check not in found.checks]
     if missing:
         names = ", ".join(f"`{check}`" for check in missing)
-        instead = f"have {names} pass on snapshot {head}; no record of it is kept here yet"
+        instead = f"have {names} pass on snapshot {head}{nowhere}"
         return f"moves only to a snapshot on which {names} passed", instead
-    others = len(found.approved_by - {by.caller})
+    if not rule.approvals:
+        return None
+    others = len(found.approved_by - {by.caller} - by.authors(move))
     if others < rule.approvals:
-        instead = f"have others approve snapshot {head}; no record of it is kept here yet"
+        instead = f"have others approve snapshot {head}, who neither wrote nor publish it{nowhere}"
         return f"moves only with {counted(rule.approvals, 'approval')} of others, and has {others}", instead
     return None
+
+
+def _reviewed(head: int, by: DecidedBy) -> HeadReview | None:
+    """What is on record about a new head, and about the one for which it stands."""
+    found = by.review(head)
+    if by.stand_in is None or found is None:
+        return found
+    stood_for = by.review(by.stand_in.head) or HeadReview()
+    checks = stood_for.checks if by.stand_in.same_content else frozenset()
+    return HeadReview(found.checks | checks, found.approved_by | stood_for.approved_by)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -44,6 +45,8 @@ class RefMove(msgspec.Struct, frozen=True):
     """Whether all that the ref gains was on another branch before, or staged, or replays what was."""
     new_name: str | None = None
     expired: tuple[int, ...] = ()
+    gained: tuple[int, ...] = ()
+    """The snapshots that its history gains, newest first; of a new ref, its head."""
 
     @property
     def is_branch(self) -> bool:
@@ -73,7 +76,9 @@ class _Comparison:
         created = {name: ref for name, ref in after.items() if name not in before}
         for name in sorted(before.keys() | after.keys()):
             if name in created:
-                yield RefMove(name, MoveKind.CREATED, None, created[name], published=self._is_published(name))
+                gained = (created[name].snapshot_id,)
+                is_published = self._is_published(name)
+                yield RefMove(name, MoveKind.CREATED, None, created[name], published=is_published, gained=gained)
             elif name not in after:
                 new_name = next((other for other, ref in created.items() if ref == before[name]), None)
                 kind = MoveKind.DROPPED if new_name is None else MoveKind.RENAMED
@@ -86,7 +91,9 @@ class _Comparison:
         kind = self._kind(history, before, after)
         if kind is not None:
             published = kind is MoveKind.FORWARD and self._is_published(name)
-            yield RefMove(name, kind, before, after, published=published)
+            line = (s.snapshot_id for s in self._line(after.snapshot_id))
+            gained = tuple(takewhile(lambda number: number not in history, line))
+            yield RefMove(name, kind, before, after, published=published, gained=gained)
         if _retention(before) != _retention(after):
             yield RefMove(name, MoveKind.RETENTION, before, after)
         if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.arguments import check_list, check_text, check_whole, shown
+from bergline.catalog.protection.caller import GROUP
 from bergline.errors import InvalidInputError, near_names
 from bergline.format.metadata.refs import SnapshotRefType, check_ref_name
 
@@ -24,7 +25,7 @@ class RefRule(msgspec.Struct, frozen=True, kw_only=True):
     kind: SnapshotRefType | None = None
     """Only for branches or only for tags; None for both."""
     writers: tuple[str, ...] | None = None
-    """Who may change the ref at all; None for everybody."""
+    """Who may change the ref at all, by name or as `group:ops`; None for everybody."""
     only_publish: bool = False
     """A branch moves only forward, to what was on another branch before: by publishing, merging, cherry-picking."""
     fast_forward_only: bool = False
@@ -46,7 +47,7 @@ class RefRule(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_ref_name(self.pattern)
         for field, name in _NAMES.items():
-            _check_names(getattr(self, field) or (), name)
+            check_names(getattr(self, field) or (), name)
         for field in _FLAGS:
             if type(getattr(self, field)) is not bool:
                 raise InvalidInputError(f"expected true or false for `{field}`, found {shown(getattr(self, field))}")
@@ -58,6 +59,11 @@ class RefRule(msgspec.Struct, frozen=True, kw_only=True):
     def is_firm(self) -> bool:
         """Whether the rule restricts more than who writes, so that the ref cannot be dropped."""
         return bool(self.checks or self.approvals) or any(getattr(self, field) for field in _FLAGS)
+
+    @property
+    def about_moves(self) -> tuple[str, ...]:
+        """The fields of the rule that say how the head may move."""
+        return tuple(field for field in _OF_MOVES if getattr(self, field))
 
     def applies_to(self, ref: str, *, is_branch: bool) -> bool:
         """Whether a ref is protected by this rule."""
@@ -71,12 +77,9 @@ class RefRule(msgspec.Struct, frozen=True, kw_only=True):
         if self.writers == ():
             hints = ["`no_move=True` keeps a ref where it is"]
             raise InvalidInputError(f"expected a writer in the rule `{self.pattern}`, found an empty list", hints=hints)
-        of_moves = [
-            field for field in ("only_publish", "fast_forward_only", "checks", "approvals") if getattr(self, field)
-        ]
-        if self.no_move and of_moves:
+        if self.no_move and self.about_moves:
             raise InvalidInputError(
-                f"expected either `no_move` or `{of_moves[0]}` in the rule `{self.pattern}`, found both: "
+                f"expected either `no_move` or `{self.about_moves[0]}` in the rule `{self.pattern}`, found both: "
                 "the one forbids what the other allows"
             )
         if self.kind is SnapshotRefType.TAG and self.only_publish:
@@ -169,12 +172,13 @@ def _with_any(places: set[int], other: str) -> set[int]:
     return found
 
 
-def _check_names(names: Any, what: str) -> None:
+def check_names(names: Any, what: str) -> None:
+    """InvalidInputError for names of checks or principals that a rule cannot have."""
     if not isinstance(names, tuple):
         raise InvalidInputError(f"expected a list of {what}s in a rule, found {shown(names)}")
     for name in names:
         text = check_text(name, f"text for a {what}")
-        if not text or text != text.strip() or _COMMA in text or _SEPARATOR in text:
+        if not text or text == GROUP or text != text.strip() or _COMMA in text or _SEPARATOR in text:
             raise InvalidInputError(f"expected a {what} without `,`, `;` and spaces around it, found {shown(name)}")
     if len(set(names)) != len(names):
         raise InvalidInputError(f"expected each {what} once in a rule, found {shown(names)}")
@@ -197,6 +201,7 @@ def _parse_number(text: str) -> int:
 
 
 _FLAGS: Final = ("only_publish", "fast_forward_only", "no_drop", "no_move", "no_rollback", "no_expiry")
+_OF_MOVES: Final = ("only_publish", "fast_forward_only", "checks", "approvals")
 _NAMES: Final[Mapping[str, str]] = {"writers": "writer", "checks": "check", "bypass": "name of who may bypass"}
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "kind": _parse_kind,

@@ -138,3 +138,24 @@ DROPPED_VIEWS = sa.Table(
     sa.Index("bergline_dropped_views_due", "catalog_name", "keep_until_ms"),
 )
 """Views that were dropped and can come back; a row goes away when its view is restored, or its time is over."""
+REF_RULES = sa.Table(
+    "bergline_ref_rules",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("namespace", sa.String(255), primary_key=True),
+    sa.Column("pattern", sa.String(255), primary_key=True),
+    sa.Column("rule", sa.Text, nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("at_ms", sa.BigInteger, nullable=False),
+)
+"""Rules about refs of all tables in a namespace and below it; of all in the catalog, where it is empty."""
+
+SNAPSHOT_AUTHORS = sa.Table(
+    "bergline_snapshot_authors",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("table_uuid", sa.String(36), primary_key=True),
+    sa.Column("snapshot_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+)
+"""Who wrote the snapshots of tables with a rule that demands approvals."""

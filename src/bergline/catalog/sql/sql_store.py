@@ -11,6 +11,7 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
+from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import (
     EXISTS_KEY,
@@ -31,11 +32,12 @@ from bergline.lazy_module import LazyModule
 if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
     from bergline.catalog.sql import records_layout
-    from bergline.catalog.sql.governance import dropped_views
+    from bergline.catalog.sql.governance import dropped_views, ref_guard
 else:  # connecting needs none of them
     table_bin = LazyModule("bergline.catalog.sql.bin")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
     dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
+    ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
@@ -94,6 +96,9 @@ class SqlPointerStore(SqlPointers):
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.bin.tables(most)
+
+    def make_guard(self) -> RefGuard:
+        return ref_guard.SqlRefGuard(self.database, self.catalog_name)
 
     def restore(self, dropped: DroppedTable, name: TableName) -> bool:
         return self.bin.restore(self, dropped, name)

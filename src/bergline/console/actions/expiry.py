@@ -55,7 +55,7 @@ class ConfirmedExpiry:
 def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:
     age_ms, retain_last = answers.age_ms("older_than"), answers.number("retain_last")
     older_than_ms = None if age_ms is None else max(now_ms - age_ms, 0)
-    request = ExpiryRequest(older_than_ms, retain_last)
+    request = ExpiryRequest(older_than_ms, retain_last, levels=table.refs.scope_rules())
     planned = work_out_expiry(table.io, table.metadata, request, Cleanup(), now_ms, fresh=FreshReads())
     expected = _fingerprint(table.name, planned)
     deleted = total(planned.files)

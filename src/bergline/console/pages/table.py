@@ -63,6 +63,10 @@ def _ref(line: RefLine) -> dict[str, object]:
         "bytes": line.totals.bytes,
         "ahead": line.ahead,
         "behind": line.behind,
+        "rules": [
+            {"pattern": r.rule.pattern, "of": str(r.scope.kind), "called": r.called.replace("`", ""), "rule": r.text}
+            for r in line.rules
+        ],
         "retention": {
             key: value
             for key, value in msgspec.structs.asdict(line.ref).items()

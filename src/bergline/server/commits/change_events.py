@@ -12,7 +12,7 @@ import msgspec
 from bergline.catalog.event_log import Event, namespace_subject, table_subject, view_subject
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.caller import Caller, SeenChange
-from bergline.catalog.protection.guard import BYPASSED
+from bergline.catalog.protection.ref_change import BYPASSED
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.format.metadata.refs import SnapshotRef

@@ -13,7 +13,7 @@ from bergline.server.handlers import (
     views,
 )
 from bergline.server.handlers.context import Handler
-from bergline.server.handlers.governance import dropped_views, events, webhooks
+from bergline.server.handlers.governance import dropped_views, events, ref_rules, snapshot_reviews, webhooks
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -60,4 +60,15 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_DELIVERIES.name: webhooks.list_deliveries,
     endpoints.LIST_DROPPED_VIEWS.name: dropped_views.list_dropped_views,
     endpoints.UNDROP_VIEW.name: dropped_views.undrop_view,
+    endpoints.LIST_REF_RULES.name: ref_rules.list_ref_rules,
+    endpoints.SET_REF_RULE.name: ref_rules.set_ref_rule,
+    endpoints.REMOVE_REF_RULE.name: ref_rules.remove_ref_rule,
+    endpoints.LIST_NAMESPACE_REF_RULES.name: ref_rules.list_namespace_ref_rules,
+    endpoints.SET_NAMESPACE_REF_RULE.name: ref_rules.set_namespace_ref_rule,
+    endpoints.REMOVE_NAMESPACE_REF_RULE.name: ref_rules.remove_namespace_ref_rule,
+    endpoints.LIST_SNAPSHOT_CHECKS.name: snapshot_reviews.list_snapshot_checks,
+    endpoints.REPORT_SNAPSHOT_CHECK.name: snapshot_reviews.report_snapshot_check,
+    endpoints.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
+    endpoints.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
+    endpoints.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
 }

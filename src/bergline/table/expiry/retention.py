@@ -11,7 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from bergline.arguments import shown
-from bergline.catalog.protection.table_rules import rule_against_drop, rule_against_expiry
+from bergline.catalog.protection.ref_protection import (
+    ProtectingRule,
+    all_rules,
+    rule_against_drop,
+    rule_against_expiry,
+)
+from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.format.metadata.snapshot import Snapshot
@@ -49,6 +55,8 @@ class ExpiryRequest(msgspec.Struct, frozen=True):
     older_than_ms: int | None = None
     retain_last: int | None = None
     snapshot_ids: frozenset[int] = frozenset()
+    levels: tuple[RuleLevel, ...] = ()
+    """The rules about refs that hold for the table beside its own."""
 
 
 class RefDecision(msgspec.Struct, frozen=True):
@@ -98,12 +106,14 @@ def decide_expiry(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) 
     if request.retain_last is not None and request.retain_last < 1:
         raise InvalidInputError(f"expected retain_last of at least 1, found {request.retain_last}")
     limits = _table_limits(metadata, request, now_ms)
-    refs = tuple(_decide_ref(metadata, name, ref, now_ms) for name, ref in sorted(metadata.refs.items()))
+    of_refs = all_rules(metadata.properties, request.levels)
+    refs = tuple(_decide_ref(metadata, name, of_refs, now_ms) for name in sorted(metadata.refs))
     live = {d.name: d.ref for d in refs if d.kept}
     _check_not_referenced(live, request.snapshot_ids)
     reasons: dict[int, list[KeepReason | RemoveReason]] = defaultdict(list)
     for name, ref in live.items():
-        for snapshot_id, reason in _by_ref(metadata, name, ref, _ref_limits(ref, limits, now_ms)):
+        kept_by = rule_against_expiry(of_refs, name)
+        for snapshot_id, reason in _by_ref(metadata, name, _ref_limits(ref, limits, now_ms), kept_by):
             reasons[snapshot_id].append(reason)
     decided = []
     for snapshot in metadata.snapshots:
@@ -138,11 +148,12 @@ def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
     return _Limits(age, table.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep)
 
 
-def _decide_ref(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: int) -> RefDecision:
+def _decide_ref(metadata: TableMetadata, name: str, of_refs: tuple[ProtectingRule, ...], now_ms: int) -> RefDecision:
     """`main` always stays, and what a rule protects; another ref while its snapshot is young enough."""
+    ref = metadata.refs[name]
     if name == MAIN:
         return RefDecision(name, ref, True, MainStays())
-    if (rule := rule_against_drop(metadata.properties, name, is_branch=ref.is_branch)) is not None:
+    if (rule := rule_against_drop(of_refs, name, is_branch=ref.is_branch)) is not None:
         return RefDecision(name, ref, True, ProtectedByRule(rule))
     most = ref.max_ref_age_ms or positive_property(metadata, _MAX_REF_AGE, _NEVER)
     kept = now_ms - metadata.snapshots_by_id[ref.snapshot_id].timestamp_ms <= most
@@ -151,19 +162,20 @@ def _decide_ref(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: in
 
 
 def _by_ref(
-    metadata: TableMetadata, name: str, ref: SnapshotRef, limits: _Limits
+    metadata: TableMetadata, name: str, limits: _Limits, kept_by: str | None
 ) -> Iterator[tuple[int, KeepReason | RemoveReason]]:
     """What a live ref says of its snapshot and, if it is a branch, of all before it.
 
     A branch keeps its newest snapshots: at least the minimum, and on from there while they are young; or all of them,
     if a rule says so.
     """
+    ref = metadata.refs[name]
     yield ref.snapshot_id, Head(name, ref.snapshot_ref_type)
     if not ref.is_branch:
         return
-    if (rule := rule_against_expiry(metadata.properties, name)) is not None:
+    if kept_by is not None:
         for snapshot in metadata.ancestors(ref.snapshot_id):
-            yield snapshot.snapshot_id, KeptByRule(name, rule)
+            yield snapshot.snapshot_id, KeptByRule(name, kept_by)
         return
     young, newest = Young(name, limits.age), AmongNewest(name, limits.least)
     beyond = {is_old: Beyond(name, limits.age, limits.least, is_old) for is_old in (False, True)}

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from bergline.arguments import check_list, shown
+from bergline.catalog.protection.ref_protection import ProtectingRule, all_rules, protecting_rules
 from bergline.catalog.protection.ref_rule import RefRule, make_rule
+from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules import parse_rules
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
@@ -46,11 +48,16 @@ class Refs:
     """
 
     def __init__(
-        self, metadata: Callable[[], TableMetadata], run: Callable[[Operation], TableMetadata], io: FileIO
+        self,
+        metadata: Callable[[], TableMetadata],
+        run: Callable[[Operation], TableMetadata],
+        io: FileIO,
+        levels: Callable[[], tuple[RuleLevel, ...]] = lambda: (),
     ) -> None:
         self._metadata = metadata
         self._run = run
         self._io = io
+        self._levels = levels
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._metadata().refs)
@@ -243,8 +250,18 @@ class Refs:
         self._run(remove_rule(pattern))
 
     def rules(self) -> tuple[RefRule, ...]:
-        """The rules that protect refs, by pattern."""
+        """The table's own rules that protect refs, by pattern."""
         return parse_rules(self._metadata().properties)
+
+    def protection(self) -> dict[str, tuple[ProtectingRule, ...]]:
+        """For each ref the rules that name it: the table's own, those of its namespaces and those of the catalog."""
+        metadata = self._metadata()
+        rules = all_rules(metadata.properties, self._levels())
+        return {name: protecting_rules(rules, name, is_branch=ref.is_branch) for name, ref in metadata.refs.items()}
+
+    def scope_rules(self) -> tuple[RuleLevel, ...]:
+        """The rules of the catalog and of the table's namespaces."""
+        return self._levels()
 
     def diff(self, from_ref: str, to_ref: str) -> RefDiff:
         """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""

@@ -8,8 +8,6 @@ from bergline.catalog.protection.table_rules import (
     parse_rules,
     property_of,
     read_rules,
-    rule_against_drop,
-    rule_against_expiry,
     rule_texts,
 )
 from bergline.errors import InvalidInputError
@@ -61,12 +59,3 @@ def test_rules_that_leave_no_writer_contradict_each_other(
     else:
         with pytest.raises(InvalidInputError, match="nobody could write"):
             parse_rules(properties)
-
-
-def test_expiry_asks_what_a_rule_keeps() -> None:
-    assert rule_against_drop(RULES, "v1", is_branch=False) == "v*"
-    assert rule_against_drop(RULES, "v1", is_branch=True) is None
-    assert rule_against_expiry(RULES, "main") == "main"
-    assert rule_against_expiry(RULES, "dev") is None
-    assert rule_against_expiry({"bergline.ref-rules.dev": "nothing"}, "dev") == "dev"
-    assert rule_against_drop({"bergline.ref-rules.dev": "writers=a"}, "dev", is_branch=True) is None

@@ -66,7 +66,7 @@ class RestCommit(RestTables):
         """Create a table with its content; after a lost response it is recognized by its UUID."""
         request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
         self._check_refs(request.updates)
-        self._guard.check_new(metadata)
+        self._guard.check_new(name, metadata)
 
         def look() -> LoadedTable | None:
             now = self._existing(name)

@@ -4,10 +4,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.kept_rules import levels_of
+from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.rest.client.commits import RestCommit
+from bergline.catalog.rest.client.rules import RestRefRules, RestSnapshotReviews
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.catalog.rest.client.views import RestViews
+from bergline.catalog.rest.protocol.endpoints import LIST_NAMESPACE_REF_RULES
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError, StorageError
 from bergline.io.locations import join
 
@@ -44,6 +48,23 @@ class RestCatalog(RestCommit, RestViews):
                 f"cannot create `{name}` at {location}: metadata of another table is there",
                 hints=["to have that table, register it by its newest metadata file, or give another location"],
             )
+
+    def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
+        """The rules of the server's catalog and namespaces that hold for a table, as far as the caller may see them."""
+        if not self._session.calls.has(LIST_NAMESPACE_REF_RULES):
+            return ()
+        try:
+            return levels_of(self.ref_rules().rules(table.namespace))
+        except (RefusedError, NotFoundError):
+            return ()
+
+    def ref_rules(self) -> RestRefRules:
+        """The rules of the catalog and its namespaces; UnsupportedError if the server keeps none."""
+        return RestRefRules(self._session)
+
+    def snapshot_reviews(self) -> RestSnapshotReviews:
+        """Checks and approvals of snapshots; UnsupportedError if the server keeps none."""
+        return RestSnapshotReviews(self._session)
 
     def is_own_file(self, location: str) -> bool:
         """Always false: the server's own files are elsewhere."""

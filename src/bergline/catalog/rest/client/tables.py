@@ -9,7 +9,7 @@ import msgspec
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.protection.guard import TableRulesGuard
+from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.files import Vended, VendedFileIO, normalized_directories

@@ -44,6 +44,14 @@ from bergline.catalog.rest.protocol.governance_events import (
     ReplayWebhookRequest,
     WebhookBody,
 )
+from bergline.catalog.rest.protocol.governance_rules import (
+    ApproveSnapshotRequest,
+    ListRefRulesResponse,
+    ListSnapshotApprovalsResponse,
+    ListSnapshotChecksResponse,
+    ReportSnapshotCheckRequest,
+    SetRefRuleRequest,
+)
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
@@ -186,6 +194,28 @@ RESUME_WEBHOOK = Endpoint("resume_webhook", "POST", f"{_WEBHOOK}/resume", respon
 REPLAY_WEBHOOK = Endpoint("replay_webhook", "POST", f"{_WEBHOOK}/replay", ReplayWebhookRequest, WebhookBody)
 TEST_WEBHOOK = Endpoint("test_webhook", "POST", f"{_WEBHOOK}/test", response=DeliveryBody)
 LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", response=ListDeliveriesResponse)
+
+_RULES, _NAMESPACE_RULES = f"{_OWN}/rules", f"{_OWN}/namespaces/{{namespace}}/rules"
+_SNAPSHOT = f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/snapshots/{{snapshot}}"
+_CHECKS, _APPROVALS = f"{_SNAPSHOT}/checks", f"{_SNAPSHOT}/approvals"
+
+LIST_REF_RULES = Endpoint("list_ref_rules", "GET", _RULES, response=ListRefRulesResponse)
+SET_REF_RULE = Endpoint("set_ref_rule", "POST", _RULES, SetRefRuleRequest, status=204, takes_key=True)
+REMOVE_REF_RULE = Endpoint("remove_ref_rule", "DELETE", _RULES, status=204, takes_key=True, queries=("pattern",))
+LIST_NAMESPACE_REF_RULES = Endpoint("list_namespace_ref_rules", "GET", _NAMESPACE_RULES, response=ListRefRulesResponse)
+SET_NAMESPACE_REF_RULE = Endpoint(
+    "set_namespace_ref_rule", "POST", _NAMESPACE_RULES, SetRefRuleRequest, status=204, takes_key=True
+)
+REMOVE_NAMESPACE_REF_RULE = Endpoint(
+    "remove_namespace_ref_rule", "DELETE", _NAMESPACE_RULES, status=204, takes_key=True, queries=("pattern",)
+)
+LIST_SNAPSHOT_CHECKS = Endpoint("list_snapshot_checks", "GET", _CHECKS, response=ListSnapshotChecksResponse)
+REPORT_SNAPSHOT_CHECK = Endpoint(
+    "report_snapshot_check", "POST", _CHECKS, ReportSnapshotCheckRequest, status=204, takes_key=True
+)
+LIST_SNAPSHOT_APPROVALS = Endpoint("list_snapshot_approvals", "GET", _APPROVALS, response=ListSnapshotApprovalsResponse)
+APPROVE_SNAPSHOT = Endpoint("approve_snapshot", "POST", _APPROVALS, ApproveSnapshotRequest, status=204, takes_key=True)
+WITHDRAW_APPROVAL = Endpoint("withdraw_approval", "DELETE", _APPROVALS, status=204, takes_key=True)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""

@@ -1,13 +1,15 @@
 """`bergline refs`: the branches and tags of a table."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import typer
 
 from bergline.arguments import counted
+from bergline.catalog.protection.ref_protection import ProtectingRule
 from bergline.cli.arguments import TableArgument
+from bergline.cli.commands.governance.rule import json_rule
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_table
 from bergline.format.metadata.refs import SnapshotRef
@@ -15,13 +17,13 @@ from bergline.reports.units import render_age, render_duration
 from bergline.table.table import Table
 
 app = typer.Typer()
-_COLUMNS = ("name", "type", "snapshot_id", "age", "retention")
+_COLUMNS = ("name", "type", "snapshot_id", "age", "retention", "rules")
 
 
 @app.command()
 @with_lake
 def refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
-    """List a table's branches and tags with the age of their snapshots and their retention."""
+    """List a table's branches and tags with the age of their snapshots, their retention and their rules."""
     with options.open() as lake:
         loaded = lake.load_table(table)
         print_refs(loaded, loaded.metadata.refs, as_json=as_json)
@@ -29,14 +31,22 @@ def refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False)
 
 def print_refs(table: Table, shown: Mapping[str, SnapshotRef], *, as_json: bool) -> None:
     """Print some refs of a table."""
+    protection = table.refs.protection()
     if as_json:
-        print_json([json_ref(table, name, ref) for name, ref in shown.items()])
+        print_json([json_ref(table, name, ref, protection[name]) for name, ref in shown.items()])
         return
     now = time.time_ns() // 1_000_000
     print_table(
         _COLUMNS,
         [
-            [name, str(ref.snapshot_ref_type), str(ref.snapshot_id), _age(table, ref, now), _retention(ref)]
+            [
+                name,
+                str(ref.snapshot_ref_type),
+                str(ref.snapshot_id),
+                _age(table, ref, now),
+                _retention(ref),
+                render_rules(protection[name]),
+            ]
             for name, ref in shown.items()
         ],
         right=[2],
@@ -65,7 +75,12 @@ def plan_drop(table: Table, name: str) -> str:
     return f"drop {ref.snapshot_ref_type} `{name}` of `{table.name}`, at {at}; {lost}"
 
 
-def json_ref(table: Table, name: str, ref: SnapshotRef) -> dict[str, Any]:
+def render_rules(rules: Iterable[ProtectingRule]) -> str:
+    """The rules that protect a ref, in one line."""
+    return ", ".join(f"{rule.called} ({rule.text})" for rule in rules)
+
+
+def json_ref(table: Table, name: str, ref: SnapshotRef, rules: Iterable[ProtectingRule]) -> dict[str, Any]:
     """A ref as `--json` shows it."""
     snapshot = table.metadata.snapshots_by_id.get(ref.snapshot_id)
     return {
@@ -76,6 +91,7 @@ def json_ref(table: Table, name: str, ref: SnapshotRef) -> dict[str, Any]:
         "min_snapshots_to_keep": ref.min_snapshots_to_keep,
         "max_snapshot_age_ms": ref.max_snapshot_age_ms,
         "max_ref_age_ms": ref.max_ref_age_ms,
+        "rules": [json_rule(rule) for rule in rules],
     }
 
 

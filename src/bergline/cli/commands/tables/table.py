@@ -12,7 +12,7 @@ from bergline.arguments import counted
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import parse_namespace, parse_table_name
 from bergline.cli.arguments import AtOption, TableArgument, complete_namespace, parse_state, scan_arguments
-from bergline.cli.commands.references.refs import json_ref
+from bergline.cli.commands.references.refs import json_ref, render_rules
 from bergline.cli.commands.tables.table_changes import create, drop, properties, register, rename, undrop
 from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
@@ -300,7 +300,7 @@ def _json_overview(table: Table, overview: TableOverview) -> dict[str, Any]:
         "snapshots": len(metadata.snapshots),
         "partitioned_by": list(overview.partitioned_by),
         "sorted_by": list(overview.sorted_by),
-        "refs": [json_ref(table, line.name, line.ref) for line in overview.refs],
+        "refs": [json_ref(table, line.name, line.ref, line.rules) for line in overview.refs],
         "properties": metadata.properties,
         "problems": [json_problem(problem) for problem in overview.problems],
     }
@@ -323,6 +323,7 @@ def _overview_lines(table: Table, overview: TableOverview) -> list[list[str]]:
         ["columns", ", ".join(field.name for field in metadata.schema.fields)],
         ["snapshots", f"{len(metadata.snapshots):,}"],
         ["refs", refs or "none"],
+        *([f"rules of {line.name}", render_rules(line.rules)] for line in overview.refs if line.rules),
     ]
 
 

@@ -14,7 +14,8 @@ from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.decision import HeadReview
-from bergline.catalog.protection.guard import TableRulesGuard
+from bergline.catalog.protection.ref_change import NoRecords
+from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.errors import InvalidInputError, ProtectedRefError
 
 pytestmark = pytest.mark.long
@@ -183,14 +184,24 @@ def test_bypass_is_noted_and_logged(orders: Table, caplog: pytest.LogCaptureFixt
     assert "`ann` bypasses a rule: branch `main` of table `db.orders`" in caplog.text
 
 
+class OneReview(NoRecords):
+    """Only one snapshot was checked, and approved by bob."""
+
+    def __init__(self, head: int) -> None:
+        self._head = head
+
+    def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
+        del table_uuid
+        return HeadReview(frozenset({"dq"}), frozenset({"bob"})) if snapshot_id == self._head else None
+
+
 def test_guard_with_records_lets_in_what_has_passed(lake: Lake, protected: Table) -> None:
     head = protected.refs["dev"].snapshot_id
     protected.refs.protect("main", checks=["dq"], approvals=1)
     with pytest.raises(ProtectedRefError, match="on which `dq` passed"):
         lake.publish("dev")
     assert isinstance(lake.catalog, PointerCatalog)
-    records = {(NAME, head): HeadReview(frozenset({"dq"}), frozenset({"bob"}))}
-    lake.catalog.guard = TableRulesGuard(review=lambda table, snapshot_id: records[table, snapshot_id])
+    lake.catalog.guard = TableRulesGuard(records=OneReview(head))
     lake.publish("dev")
     assert protected.refresh().refs["main"].snapshot_id == head
 

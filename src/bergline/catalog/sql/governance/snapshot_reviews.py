@@ -1,0 +1,93 @@
+"""Checks and approvals by the name of a table: each is bound to its UUID and one of its snapshots."""
+
+import time
+
+import sqlalchemy as sa
+
+from bergline.arguments import check_no_nul, check_text
+from bergline.catalog.identifiers import TableName, check_lengths
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.protection.kept_rules import CheckState, SnapshotApproval, SnapshotCheck
+from bergline.catalog.protection.ref_rule import check_names
+from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance_layout import REVIEWS
+from bergline.catalog.sql.records import sql_store_of
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+
+_MAX_DETAIL_CHARACTERS = 4000
+
+
+class SqlSnapshotReviews:
+    """The reviews of a catalog's tables; a change is made under the caller's name."""
+
+    def __init__(self, catalog: PointerCatalog) -> None:
+        self._catalog = catalog
+        store = sql_store_of(catalog)
+        self._database = store.database
+        self._reviews = SqlReviews(store.database, store.catalog_name)
+
+    def checks(self, table: TableName, snapshot_id: int) -> tuple[SnapshotCheck, ...]:
+        return tuple(
+            SnapshotCheck(r.name, CheckState(r.state), r.principal, r.at_ms, r.detail)
+            for r in self._found(table, snapshot_id, ReviewKind.CHECK)
+        )
+
+    def report_check(
+        self, table: TableName, snapshot_id: int, name: str, state: CheckState, detail: str | None = None
+    ) -> None:
+        check_names((name,), "check")
+        self._record(table, snapshot_id, name, kind=ReviewKind.CHECK, state=ReviewState(state), detail=detail)
+
+    def approvals(self, table: TableName, snapshot_id: int) -> tuple[SnapshotApproval, ...]:
+        return tuple(
+            SnapshotApproval(r.name, r.state is ReviewState.WITHDRAWN, r.at_ms, r.detail)
+            for r in self._found(table, snapshot_id, ReviewKind.APPROVAL)
+        )
+
+    def approve(self, table: TableName, snapshot_id: int, detail: str | None = None) -> None:
+        who = current_caller().name
+        self._record(table, snapshot_id, who, kind=ReviewKind.APPROVAL, state=ReviewState.APPROVED, detail=detail)
+
+    def withdraw(self, table: TableName, snapshot_id: int) -> None:
+        who = current_caller().name
+        approving = {a.principal for a in self.approvals(table, snapshot_id) if not a.withdrawn}
+        if who not in approving:
+            raise NotFoundError(
+                f"no approval of `{who}` for snapshot {snapshot_id} of table `{table}`", kind="approval", name=who
+            )
+        self._record(table, snapshot_id, who, kind=ReviewKind.APPROVAL, state=ReviewState.WITHDRAWN, detail=None)
+
+    def _found(self, table: TableName, snapshot_id: int, kind: ReviewKind) -> tuple[Review, ...]:
+        uuid = self._uuid(table, snapshot_id)
+        with self._database.reading() as connection:
+            if not sa.inspect(connection).has_table(REVIEWS.name):
+                return ()
+        return tuple(review for review in self._reviews.of(uuid, snapshot_id) if review.kind is kind)
+
+    def _record(
+        self, table: TableName, snapshot_id: int, name: str, *, kind: ReviewKind, state: ReviewState, detail: str | None
+    ) -> None:
+        check_lengths(name)
+        check_no_nul(name, "a name")
+        if detail is not None:
+            check_no_nul(check_text(detail, "text for the detail"), "the detail")
+            if len(detail) > _MAX_DETAIL_CHARACTERS:
+                raise InvalidInputError(
+                    f"expected a detail of up to {_MAX_DETAIL_CHARACTERS} characters, found {len(detail)}"
+                )
+        now_ms, who = time.time_ns() // 1_000_000, current_caller().name
+        review = Review(self._uuid(table, snapshot_id), snapshot_id, kind, name, state, who, now_ms, detail)
+        with self._database.changing() as connection:
+            self._reviews.record(review, connection)
+            self._database.note(connection)
+
+    def _uuid(self, table: TableName, snapshot_id: int) -> str:
+        """The table's UUID; NotFoundError if it has no such snapshot."""
+        metadata = self._catalog.load_table(table).metadata
+        metadata.snapshot(snapshot_id)
+        if metadata.table_uuid is None:
+            raise RefusedError(
+                f"cannot review table `{table}`: it has no UUID yet", hints=["the next commit to it gives it one"]
+            )
+        return metadata.table_uuid
