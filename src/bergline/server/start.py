@@ -48,8 +48,11 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         timeout_graceful_shutdown=30,
     )
     say(connection_examples(context, url))
+    if shadowed := context.authenticator.shadowed_tokens():
+        names = ", ".join(f"`{name}`" for name in shadowed)
+        say(f"not accepted, for their principals have names of an issuer's: the tokens {names}\n")
     if context.authenticator.has_issuers:
-        threading.Thread(target=_fetch_keys, args=(context, say), daemon=True).start()
+        threading.Thread(target=fetch_keys, args=(context, say), daemon=True).start()
     if context.authenticator.has_tokens and not context.authenticator.has_issuers and not context.records.tokens():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
@@ -69,7 +72,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         context.catalog.close()
 
 
-def _fetch_keys(context: ServerContext, say: Callable[[str], None]) -> None:
+def fetch_keys(context: ServerContext, say: Callable[[str], None]) -> None:
     """Get the keys of issuers before the first request needs them; nobody waits for an issuer that does not respond."""
     for problem in context.authenticator.fetch_keys():
         say(f"tokens cannot be checked yet: {problem}")

@@ -1,4 +1,4 @@
-"""An OpenID Connect issuer for tests: discovery and JWKS over HTTP, and tokens signed with real keys that rotate."""
+"""An OpenID Connect issuer for tests: it serves discovery and keys, which rotate, and signs real tokens."""
 
 import json
 import threading
@@ -6,6 +6,7 @@ import time
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import parse_qs
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from bergline.server.http.settings import OidcIssuer
 
 AUDIENCE = "bergline"
+CLIENT_SECRET = "secret-of-etl"  # noqa: S105
 _DISCOVERY = "/.well-known/openid-configuration"
 
 
@@ -65,6 +67,16 @@ class OidcIssuerServer:
                 self.send_response(outer.status)
                 for name, value in outer.headers.items():
                     self.send_header(name, value)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+                is_known = form.get("client_id") == ["etl"] and form.get("client_secret") == [CLIENT_SECRET]
+                said = {"access_token": outer.token(sub="etl"), "token_type": "Bearer", "expires_in": 600}
+                body = json.dumps(said if is_known else {"error": "invalid_client"}).encode()
+                self.send_response(200 if is_known else 401)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 from bergline_server import BerglineServer
-from oidc_issuer import AUDIENCE, OidcIssuerServer
+from oidc_issuer import AUDIENCE, CLIENT_SECRET, OidcIssuerServer
 from pyiceberg.catalog import load_catalog
 
 import bergline
+from bergline.catalog.sql.records import records_of
 from bergline.errors import AuthenticationError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.oidc.key_download import KeyDownload
@@ -158,7 +159,15 @@ def test_clients_come_in_with_a_jwt(tmp_path: Path, issuer: OidcIssuerServer) ->
             lake.create_table("db.orders", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2]}))
         catalog = load_catalog("lake", type="rest", uri=server.uri, token=token)
         assert catalog.load_table("db.orders").scan().to_arrow().num_rows == 2
+        own = {"credential": f"etl:{CLIENT_SECRET}", "oauth2-server-uri": f"{issuer.url}/token"}
+        with bergline.connect(server.uri, properties=own) as lake:
+            lake.load_table("db.orders").append(pa.table({"id": [3]}))
+        catalog = load_catalog("lake", type="rest", uri=server.uri, **own)
+        assert catalog.load_table("db.orders").scan().to_arrow().num_rows == 3
         with pytest.raises(AuthenticationError):
             bergline.connect(server.uri, properties={"token": issuer.token(number=2)})
         assert server.status("GET", "/v1/config") == 401
         assert server.status("GET", "/v1/config", token=token) == 200
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+        principals = [entry.principal for entry in records_of(lake.catalog).audit()]
+    assert principals == ["corp:alice"] * 3 + ["corp:etl"]

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from oidc_issuer import OidcIssuerServer
 
 from bergline.errors import RefusedError
+from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
-from bergline.server.start import check_host, serve
+from bergline.server.start import check_host, fetch_keys, serve
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
 
@@ -15,6 +17,16 @@ def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig())
     with pytest.raises(RefusedError, match="hand out credentials on"):
         serve(context, "0.0.0.0", 0, anonymous=True, say=print)  # noqa: S104
+    context.catalog.close()
+
+
+def test_issuer_without_keys_is_said(tmp_path: Path) -> None:
+    with OidcIssuerServer() as issuer:
+        limits = ServerSettings(issuers=(issuer.settings(),))
+        context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=limits)
+    said: list[str] = []
+    fetch_keys(context, said.append)
+    assert said[0].startswith("tokens cannot be checked yet: issuer `corp`: cannot read http://127.0.0.1:")
     context.catalog.close()
 
 

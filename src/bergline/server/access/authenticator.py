@@ -64,6 +64,12 @@ class Authenticator:
         """Get the keys of the issuers before they are needed; what is wrong with some."""
         return [] if self._issuers is None else self._issuers.fetch_keys()
 
+    def shadowed_tokens(self) -> list[str]:
+        """Tokens that are not accepted because their principals have names that an issuer's would have."""
+        if self._issuers is None:
+            return []
+        return [token.name for token in self._records.tokens() if self._issuers.owns(token.principal)]
+
     def may_wait_for_keys(self, header: str | None) -> bool:
         """Whether checking a header may take as long as an issuer's server takes."""
         return header is not None and self._issuers is not None and _is_issued(_token_of(header))

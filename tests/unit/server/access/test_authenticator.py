@@ -161,6 +161,8 @@ def test_token_cannot_have_the_name_of_an_issuers_principal(context: ServerConte
         authenticator = Authenticator(context.records, issuers=[issuer.settings()])
         with pytest.raises(AuthenticationError, match="not accepted"):
             authenticator.check("Bearer bl_x")
+        assert authenticator.shadowed_tokens() == ["x"]
+    assert context.authenticator.shadowed_tokens() == []
 
 
 def test_issued_token_is_not_cached_beyond_its_time(guarded: ServerContext) -> None:
