@@ -10,7 +10,8 @@ import typer.core
 import typer.main
 
 from bergline import __version__
-from bergline.cli.output.errors import exit_code, show_error
+from bergline.cli.output.errors import FAILED, exit_code, show_error
+from bergline.cli.output.streams import drop_output, open_closed_streams, output_error
 from bergline.errors import BerglineError
 
 _START, _LOOK, _CHANGE, _MAINTAIN, _SERVE = "Start", "Look", "Change", "Maintain", "Serve"
@@ -116,13 +117,22 @@ def bergline(
 
 def main() -> None:
     """Run the command line of this process."""
+    open_closed_streams()
     run(sys.argv[1:])
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run a command line; errors are shown as one line with their hints, and the process ends with their exit code."""
     try:
-        app(arguments, prog_name="bergline")
+        try:
+            app(arguments, prog_name="bergline")
+        finally:
+            sys.stdout.flush()
     except BerglineError as error:
         show_error(error)
         sys.exit(exit_code(error))
+    except (OSError, UnicodeEncodeError) as error:
+        drop_output()
+        if not isinstance(error, BrokenPipeError):
+            show_error(output_error(error))
+        sys.exit(FAILED)

@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from bergline.catalog.pointer.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
+from bergline.cli.output.visible import visible
 from bergline.cli.settings import ConnectArguments, load_settings
 from bergline.errors import InvalidInputError, NotFoundError, near_names
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
@@ -123,7 +124,8 @@ def open_or_create(
                 hints.append(f"did you mean {', '.join(f'`{uri}`' for uri in found)}?")
             hints.append(f"name one with {_OPTIONS[error.kind]}")
             raise NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints) from error
-        sys.stderr.write("".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in hints)]))
+        said = "".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in hints)])
+        sys.stderr.write(visible(said, keep="\n"))
         sys.stderr.flush()
     return opening(create=True)
 

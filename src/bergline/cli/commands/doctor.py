@@ -7,7 +7,7 @@ import typer
 
 from bergline.cli.diagnosis import Diagnosis, Health, diagnose
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.rows import AsJson, print_json
+from bergline.cli.output.rows import AsJson, print_json, print_lines
 
 app = typer.Typer()
 _MARKS = {Health.OK: "ok", Health.NOTE: "--", Health.WARNING: "??", Health.ERROR: "!!"}
@@ -25,7 +25,7 @@ def doctor(options: LakeOptions, *, as_json: AsJson = False) -> None:
     for one in diagnose(options):
         found.append(one)
         if not as_json:
-            sys.stdout.write(_line(one))
+            print_lines([_line(one)])
             sys.stdout.flush()
     is_bad = any(one.health is Health.ERROR for one in found)
     if as_json:
@@ -35,5 +35,5 @@ def doctor(options: LakeOptions, *, as_json: AsJson = False) -> None:
 
 
 def _line(one: Diagnosis) -> str:
-    mend = f"   {'':12}  to mend it: {one.mend}\n" if one.mend else ""
-    return f"{_MARKS[one.health]} {one.subject:12}  {one.message}\n{mend}"
+    mend = f"\n   {'':12}  to mend it: {one.mend}" if one.mend else ""
+    return f"{_MARKS[one.health]} {one.subject:12}  {one.message}{mend}"

@@ -47,7 +47,7 @@ def print_texts(texts: Iterable[Text]) -> None:
 def notice(text: str) -> None:
     """Say something on stderr, behind what was printed."""
     sys.stdout.flush()
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text, keep=_NEWLINE)}\n")
 
 
 def print_table(

@@ -1,6 +1,5 @@
 """`bergline check`: what is damaged in tables, and what would mend it."""
 
-import sys
 from typing import Annotated
 
 import msgspec
@@ -9,7 +8,7 @@ import typer
 from bergline.cli.arguments import complete_namespace, complete_table
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.progress import progress_line
-from bergline.cli.output.rows import AsJson, print_json
+from bergline.cli.output.rows import AsJson, print_json, print_lines
 from bergline.errors import InvalidInputError
 from bergline.reports.check.catalog_checks import check_others
 from bergline.reports.check.check import check_tables
@@ -53,6 +52,6 @@ def check(
     if as_json:
         print_json(report.to_dict())
     else:
-        sys.stdout.write(f"{report}\n")
+        print_lines([str(report)])
     if not report.ok:
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """`bergline expire`: forget old snapshots, and delete the files that only they needed."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from bergline.cli.durations import parse_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.progress import progress_line
-from bergline.cli.output.rows import AsJson, print_json
+from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
 from bergline.errors import InvalidInputError
 from bergline.reports.units import render_size
 from bergline.table.expiry.expire import ExpiryResult
@@ -63,7 +62,7 @@ def expire(
     text = f"{table}: removed {counted(len(done.removed_snapshots), 'snapshot')}, deleted {counted(files, 'file')}"
     _print(table, done, files, f"{text} of {render_size(done.deleted_bytes)}", as_json=as_json)
     for location in done.failed:
-        sys.stderr.write(f"could not be deleted, and is needed by nothing: {location}\n")
+        notice(f"could not be deleted, and is needed by nothing: {location}")
     if done.failed:
         raise typer.Exit(1)
 
@@ -81,7 +80,7 @@ def _files(done: ExpiryResult) -> int:
 
 def _print(table: str, done: ExpiryResult, files: int, text: str, *, as_json: bool, planned: bool = False) -> None:
     if not as_json:
-        sys.stdout.write(f"{text}\n")
+        print_lines([text])
         return
     print_json(
         {

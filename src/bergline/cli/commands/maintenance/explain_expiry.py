@@ -1,13 +1,12 @@
 """`bergline explain-expiry`: what expiry would remove, and why."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from bergline.cli.durations import parse_time
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.rows import AsJson, print_rows
+from bergline.cli.output.rows import AsJson, print_lines, print_rows
 
 app = typer.Typer()
 
@@ -32,4 +31,4 @@ def explain_expiry(
     if as_json:
         print_rows(plan.to_arrow(), as_json)
     else:
-        sys.stdout.write(f"{plan}\n")
+        print_lines([str(plan)])

@@ -1,6 +1,5 @@
 """`bergline maintain`: compaction, manifests, expiry and orphan files of many tables, by their policies."""
 
-import sys
 from typing import Annotated
 
 import msgspec
@@ -11,7 +10,7 @@ from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.errors import FAILED, UNKNOWN
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.progress import progress_line
-from bergline.cli.output.rows import AsJson, print_json
+from bergline.cli.output.rows import AsJson, print_json, print_lines
 from bergline.lake.maintenance.maintain import maintain as maintain_tables
 from bergline.lake.maintenance.report import MaintenanceReport, MaintenanceStep, StepStatus
 from bergline.table.evolution.maintenance_policy import policy_of
@@ -78,7 +77,7 @@ def maintain(
     if as_json:
         print_json(report.to_dict())
     else:
-        sys.stdout.write(f"{report}\n")
+        print_lines([str(report)])
     if not report.ok:
         raise typer.Exit(UNKNOWN if report.count(StepStatus.UNKNOWN) else FAILED)
 
