@@ -50,7 +50,9 @@ A method that changes a table is one commit, retried when another writer commits
 _INTERNAL = {
     "Lake": {"catalog"},
     "MaintenancePolicy": {"overridden_by"},
-    "RefRule": {"applies_to", "is_firm"},
+    "RefRule": {"about_moves", "applies_to", "is_firm"},
+    "Refs": {"scope_rules"},
+    "RuleScope": {"correction", "removal", "suffix"},
     "Table": {"check_branch", "commit"},
     "TableMetadata": {"missing_ref"},
     "TableScan": {"as_branch", "branch_read", "io", "table_identity", "table_schema", "version"},
@@ -76,6 +78,8 @@ def render() -> str:
     with _example() as (lake, table):
         page.functions("`bergline`", bergline, ["connect", "maintain"])
         page.instance("`Lake`", lake, "What `bergline.connect` returns.")
+        page.instance("`lake.rules`", lake.rules, "Rules about refs of many tables.")
+        page.instance("`lake.reviews`", lake.reviews, "What rules can demand.")
         page.instance("`Table`", table, "What `lake.create_table` and `lake.load_table` return.")
         page.instance("`table.refs`", table.refs, "Branches and tags. Also a mapping of names to refs.")
         page.instance("Scans", table.scan(), "What `table.scan` and `table.scan_appends` return.")
