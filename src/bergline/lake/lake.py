@@ -22,7 +22,9 @@ from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
     from bergline.lake import references, tables, views
+    from bergline.lake.pull_requests import pull_requests
 else:
+    pull_requests = LazyModule("bergline.lake.pull_requests.pull_requests")
     references = LazyModule("bergline.lake.references")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
@@ -219,6 +221,11 @@ class Lake:
     publish = later(lambda: delegated(references.LakeRefs, references.LakeRefs.publish))
     drop_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.drop_ref))
     tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
+
+    @property
+    def pull_requests(self) -> "pull_requests.LakePullRequests":
+        """The pull requests of the lake; UnsupportedError where its catalog has none."""
+        return pull_requests.LakePullRequests(self._handle)
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""

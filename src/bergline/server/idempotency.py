@@ -157,7 +157,9 @@ class IdempotentChanges:
 
     def _note_conflict(self, request: Request, error: ConflictError) -> None:
         """Record who lost to whom; a record that cannot be written changes nothing about the response."""
-        names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else [request.table]
+        names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else []
+        if "namespace" in request.names:
+            names = [request.table]
         try:
             for resource, _ in _resources(request, tuple((name, None) for name in names)):
                 who, what = request.principal, request.endpoint.name
@@ -199,7 +201,10 @@ def _agent(request: Request) -> str | None:
 def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | None]]:
     """The resources that were changed, each with its new metadata location: tables, views or a namespace."""
     if changed:
-        return [(f"{request.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+        kind = "view" if request.kind == "view" else "table"
+        return [(f"{kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+    if "namespace" not in request.names and request.kind == "pull-request":
+        return [(request.resource, None)]
     if request.endpoint is CREATE_NAMESPACE:
         return [(f"namespace/{'.'.join(request.read().namespace)}", None)]
     return [(f"namespace/{'.'.join(request.namespace)}", None)]

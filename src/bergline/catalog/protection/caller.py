@@ -17,6 +17,13 @@ class RuleNote(msgspec.Struct, frozen=True):
     rule: str
 
 
+class StandIn(msgspec.Struct, frozen=True):
+    """The head of a branch whose reviews count for the snapshot that a merge makes of it."""
+
+    head: int
+    same_content: bool
+
+
 class Caller:
     """The one who makes a change; the notes are of the latest attempt at each table."""
 
@@ -24,6 +31,7 @@ class Caller:
         self.name = name
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
+        self.stands_for: dict[TableName, StandIn] = {}
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)

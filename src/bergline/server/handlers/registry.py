@@ -3,6 +3,7 @@
 from bergline.catalog.rest.protocol import endpoints
 from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
+from bergline.server.handlers.governance import pull_requests
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -37,4 +38,15 @@ HANDLERS: dict[str, Handler] = {
     endpoints.RENAME_VIEW.name: views.rename_view,
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
+    endpoints.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
+    endpoints.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
+    endpoints.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,
+    endpoints.EDIT_PULL_REQUEST.name: pull_requests.edit_pull_request,
+    endpoints.COMMENT_PULL_REQUEST.name: pull_requests.comment_pull_request,
+    endpoints.APPROVE_PULL_REQUEST.name: pull_requests.approve_pull_request,
+    endpoints.WITHDRAW_PULL_REQUEST.name: pull_requests.withdraw_pull_request,
+    endpoints.CHECK_PULL_REQUEST.name: pull_requests.check_pull_request,
+    endpoints.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
+    endpoints.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
+    endpoints.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.commits import RestCommit
+from bergline.catalog.rest.client.pull_requests import RestPullRequests
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.catalog.rest.client.views import RestViews
@@ -43,6 +44,11 @@ class RestCatalog(RestCommit, RestViews):
     def is_own_file(self, location: str) -> bool:
         """Always false: the server's own files are elsewhere."""
         return False
+
+    @property
+    def pull_requests(self) -> RestPullRequests:
+        """The pull requests of the server; UnsupportedError if it has none."""
+        return RestPullRequests(self._session)
 
     def close(self) -> None:
         self._session.close()
