@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Self, TypeVar
 
-from bergline.arguments import check_positive, check_text, shown
+from bergline.arguments import check_positive, check_text, check_whole, shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pull_requests import (
@@ -27,6 +27,8 @@ from bergline.lake.pull_requests.direct import DirectPullRequests
 from bergline.lake.table_selection import TableNames, named_tables
 
 _PAGE = 100
+Heads = Mapping[str, int] | Mapping[TableName, int]
+"""The snapshot at the head of each table's branch."""
 _Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckState)
 
 
@@ -124,12 +126,12 @@ class PullRequest:
         """Say something about it."""
         return self._now(self._calls.comment(self.number, text))
 
-    def approve(self) -> Self:
-        """Approve the heads of all tables, as they were when it was last looked at.
+    def approve(self, *, heads: Heads | None = None) -> Self:
+        """Approve the heads of all tables, as given or as they were when it was last looked at.
 
         ConflictError if one of them has moved since, RefusedError for the author.
         """
-        return self._now(self._calls.approve(self.number, self._seen()))
+        return self._now(self._calls.approve(self.number, self._seen(heads)))
 
     def withdraw(self) -> Self:
         """Take back what one has approved."""
@@ -141,20 +143,26 @@ class PullRequest:
         state: str | CheckState,
         *,
         detail: str | None = None,
-        heads: Mapping[str | TableName, int] | None = None,
+        heads: Heads | None = None,
     ) -> Self:
         """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
-        on = None if heads is None else tuple(TableHead(parse_table_name(t), head) for t, head in heads.items())
+        on = None if heads is None else _heads(heads)
         report = CheckReport(name, _choice(CheckState, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
 
-    def publish(self, *, method: str | PublishMethod = "fast-forward", keep_branch: bool = False) -> Self:
+    def publish(
+        self,
+        *,
+        method: str | PublishMethod = "fast-forward",
+        keep_branch: bool = False,
+        heads: Heads | None = None,
+    ) -> Self:
         """Publish all tables in one commit, as they were when it was last looked at, and drop the branch.
 
         The method is "fast-forward", "merge" or "squash". ConflictError if a head, the pull request or one of its
         reviews has changed since.
         """
-        seen, how = self._seen(), _choice(PublishMethod, method, "method")
+        seen, how = self._seen(heads), _choice(PublishMethod, method, "method")
         publication = Publication(seen, how, self._record.version, keep_branch)
         return self._now(self._calls.publish(self.number, publication))
 
@@ -166,7 +174,9 @@ class PullRequest:
         """Take it up again."""
         return self._now(self._calls.reopen(self.number))
 
-    def _seen(self) -> tuple[TableHead, ...]:
+    def _seen(self, heads: Heads | None) -> tuple[TableHead, ...]:
+        if heads is not None:
+            return _heads(heads)
         return self.look().heads if self._heads is None else self._heads
 
     def _now(self, record: PullRequestRecord) -> Self:
@@ -188,6 +198,10 @@ def _store(catalog: Catalog) -> SqlPointerStore:
             "expected a catalog with pull requests, found another kind",
             hints=["catalogs in SQLite and PostgreSQL and a `bergline serve` have them"],
         ) from error
+
+
+def _heads(heads: Heads) -> tuple[TableHead, ...]:
+    return tuple(TableHead(parse_table_name(t), check_whole(head, f"the head of `{t}`")) for t, head in heads.items())
 
 
 def _choice(kind: type[_Choice], text: str, what: str) -> _Choice:
