@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from reviewing_lake import TABLES, ReviewingGuard, push
+from reviewing_lake import TABLES, ReviewingGuard, guarded, push
 
 import bergline
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.lake.lake import Lake
 
 
@@ -29,6 +28,4 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
 @pytest.fixture
 def guard(lake: Lake) -> ReviewingGuard:
     """The guard of the lake's catalog."""
-    assert isinstance(lake.catalog, PointerCatalog)
-    lake.catalog.guard = ReviewingGuard(lake.catalog)
-    return lake.catalog.guard
+    return guarded(lake)
