@@ -33,3 +33,7 @@ class Host(Protocol):
     def change(self, caller: str, action: str, table: TableName, act: Callable[[], Done]) -> Done:
         """Make a change to a table, recorded as that of the caller where there is an audit log."""
         ...
+
+    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+        """Make a change to a pull request, and to its tables if it is published, recorded in the same way."""
+        ...

@@ -12,6 +12,7 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import acting_as
 from bergline.console.page import Source
 from bergline.console.web.app import Console
 from bergline.errors import AuthenticationError
@@ -67,6 +68,11 @@ class OpenHost:
     def change(self, caller: str, action: str, table: TableName, act: Callable[[], Done]) -> Done:
         self.changes.append((caller, action, str(table)))
         return act()
+
+    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+        self.changes.append((caller, action, str(number)))
+        with acting_as(caller):
+            return act()
 
 
 class Seen:

@@ -156,6 +156,7 @@ class PullRequest:
         method: str | PublishMethod = "fast-forward",
         keep_branch: bool = False,
         heads: Heads | None = None,
+        version: int | None = None,
     ) -> Self:
         """Publish all tables in one commit, as they were when it was last looked at, and drop the branch.
 
@@ -163,7 +164,7 @@ class PullRequest:
         reviews has changed since.
         """
         seen, how = self._seen(heads), _choice(PublishMethod, method, "method")
-        publication = Publication(seen, how, self._record.version, keep_branch)
+        publication = Publication(seen, how, version or self._record.version, keep_branch)
         return self._now(self._calls.publish(self.number, publication))
 
     def close(self) -> Self:
