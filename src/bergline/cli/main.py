@@ -35,6 +35,9 @@ COMMANDS = {
     "refs": ListedCommand("references.refs", "List a table's branches and tags.", _LOOK),
     "branch": ListedCommand("references.branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
     "tag": ListedCommand("references.tag", "Create, move and drop the tags of a table.", _CHANGE),
+    "pr": ListedCommand(
+        "governance.pull_requests", "Pull requests: branches that ask to be published, with reviews.", _CHANGE
+    ),
     "read": ListedCommand("tables.read", "Print rows at any branch, tag, snapshot or time.", _LOOK),
     "append": ListedCommand("tables.append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
     "namespace": ListedCommand("tables.namespace", "List, create and drop namespaces.", _CHANGE),

@@ -36,3 +36,7 @@ class Host(Protocol):
     ) -> Done:
         """Make a change to a table, recorded as that of the caller, who has these groups, in the audit log if any."""
         ...
+
+    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+        """Make a change to a pull request, and to its tables if it is published, recorded in the same way."""
+        ...

@@ -22,8 +22,10 @@ from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
     from bergline.lake import events, protection, references, tables, views
+    from bergline.lake.pull_requests import pull_requests
 else:
     events = LazyModule("bergline.lake.events")
+    pull_requests = LazyModule("bergline.lake.pull_requests.pull_requests")
     references = LazyModule("bergline.lake.references")
     protection = LazyModule("bergline.lake.protection")
     tables = LazyModule("bergline.lake.tables")
@@ -238,6 +240,11 @@ class Lake:
     tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
 
     events = later(lambda: delegated(events.LakeEvents, events.LakeEvents.events))
+
+    @property
+    def pull_requests(self) -> "pull_requests.LakePullRequests":
+        """The pull requests of the lake; UnsupportedError where its catalog has none."""
+        return pull_requests.LakePullRequests(self._handle)
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""

@@ -175,7 +175,9 @@ class IdempotentChanges:
 
     def _note_conflict(self, request: Request, error: ConflictError) -> None:
         """Record who lost to whom; a record that cannot be written changes nothing about the response."""
-        names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else [request.table]
+        names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else []
+        if "namespace" in request.names:
+            names = [request.table]
         try:
             for resource, _ in _resources(request, tuple((name, None) for name in names)):
                 who, what = request.principal, request.endpoint.name
@@ -217,7 +219,10 @@ def _agent(request: Request) -> str | None:
 def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | None]]:
     """The resources that were changed, each with its new metadata location: tables, views or a namespace."""
     if changed:
-        return [(f"{request.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+        kind = "view" if request.kind == "view" else "table"
+        return [(f"{kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+    if request.kind == "pull-request":
+        return [(request.resource, None)]
     if "table" in request.names:
         return [(f"table/{'.'.join(request.namespace)}/{request.table.name}", None)]
     if request.endpoint is CREATE_NAMESPACE:

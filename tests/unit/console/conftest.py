@@ -12,7 +12,7 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import Caller
+from bergline.catalog.protection.caller import Caller, acting_as
 from bergline.console.page import Source
 from bergline.console.web.app import Console
 from bergline.errors import AuthenticationError
@@ -71,6 +71,11 @@ class OpenHost:
         assert set(groups) == {"dev"}
         self.changes.append((caller, action, str(table)))
         return act()
+
+    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+        self.changes.append((caller, action, str(number)))
+        with acting_as(caller):
+            return act()
 
 
 class Seen:

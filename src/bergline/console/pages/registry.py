@@ -10,6 +10,7 @@ from bergline.console.pages.events import events_page
 from bergline.console.pages.files import files_page
 from bergline.console.pages.lake import lake_page
 from bergline.console.pages.properties import properties_page
+from bergline.console.pages.pull_requests import pull_requests_page
 from bergline.console.pages.retention import retention_page
 from bergline.console.pages.rows import rows_page
 from bergline.console.pages.schema import schema_page
@@ -36,6 +37,7 @@ PAGES: dict[str, PageEntry] = {
     "table/properties": PageEntry(properties_page, "Properties"),
     "table/snapshot": PageEntry(snapshot_page),
     "table/actions": PageEntry(actions_page, "Actions"),
+    "pull-requests": PageEntry(pull_requests_page),
     "audit": PageEntry(audit_page),
     "events": PageEntry(events_page),
     "webhooks": PageEntry(webhooks_page),

@@ -11,12 +11,14 @@ from starlette.types import Receive, Scope, Send
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.console.actions.form import Answers
+from bergline.console.actions.pull_requests import PULL_REQUEST_ACTIONS, asked_pull_request
 from bergline.console.actions.registry import ACTIONS
 from bergline.console.actions.review import ConsoleAction
 from bergline.console.host import Host
 from bergline.console.links import link
 from bergline.console.page import Page, Source, asked_table
 from bergline.console.pages.actions import done_page, form_page, review_page
+from bergline.console.pages.pull_requests import pull_request_page
 from bergline.console.pages.registry import PAGES
 from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
 from bergline.console.web.sign_in import SignIn, check_cookie_length, is_cookie_text
@@ -46,6 +48,7 @@ _STATIC = Path(__file__).parents[1] / "static"
 _TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 _ACTIONS = "table/actions/"
 _TABLE = "table"
+_PULL_REQUESTS = "pull-requests/"
 _REVIEW_LASTS_MS = 3_600_000
 _TITLES = {
     400: "That cannot be done as written",
@@ -80,7 +83,7 @@ class Console:
         """Whether a path, with its first slash, is one of the console's."""
         inside = path.removeprefix("/")
         return inside.removesuffix(".json") in {"", "lake", "sign-in", "sign-out", _TABLE, *PAGES} or inside.startswith(
-            ("table/", "static/")
+            ("table/", "static/", _PULL_REQUESTS)
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,6 +162,8 @@ class Console:
         )
         if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
+        if visit.path.startswith(_PULL_REQUESTS):
+            return self._pull_request(visit, sign_in, source)
         entry = PAGES.get(visit.path)
         if entry is None:
             raise NotFoundError(f"no page at `/{visit.path[:200]}`", kind="page", name=visit.path[:200], known=PAGES)
@@ -229,6 +234,22 @@ class Console:
             return self._page(visit, sign_in, source, form_page(table, action, visit.form, error), status)
         page = review_page(fresh, action, answers, review, stale=stale)
         return self._page(visit, sign_in, source, page, 409 if stale else 200)
+
+    def _pull_request(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+        """What was asked for on the page of a pull request, which shows it again, with the reason if it was refused."""
+        key = visit.path.removeprefix(_PULL_REQUESTS)
+        act = PULL_REQUEST_ACTIONS.get(key)
+        if act is None:
+            raise NotFoundError(f"no action at `/{visit.path[:200]}`", kind="page", name=visit.path[:200])
+        if visit.is_read:
+            return self._wrong_method(visit, "POST")
+        number = asked_pull_request(visit.form)
+        request = source.lake.pull_requests.get(number)
+        try:
+            self._host.change_pull_request(source.caller, key, number, lambda: act(request, visit.form))
+        except _NOTHING_DONE as error:
+            return self._page(visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status)
+        return redirect(link("pull-requests", number=number))
 
     def _page(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Reply:
         """A page, or its twin."""

@@ -88,6 +88,26 @@ class ServedLake:
         finally:
             release()
 
+    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], _Done]) -> _Done:
+        """Commit with an audit row for each table that moves, or one for the pull request if none does."""
+        records, agent = self._context.records, f"bergline console: {action}"
+        operation, about = f"{action}_pull_request", f"pull-request/{number}"
+
+        def note(connection: sa.Connection, changed: tuple[tuple[TableName, str | None], ...]) -> None:
+            moved = [(f"table/{'.'.join(table.namespace)}/{table.name}", location) for table, location in changed]
+            for resource, location in moved or [(about, None)]:
+                entry = AuditEntry(_now_ms(), caller, operation, resource, agent, location)
+                records.add_audit(connection, entry)
+            said = AuditEntry(_now_ms(), caller, operation, about, agent)
+            audit_rules(records, connection, said, dict(changed))
+
+        try:
+            with acting_as(caller), records.database.noting(note):
+                return act()
+        except ConflictError as error:
+            self._note_conflict(AuditEntry(_now_ms(), caller, operation, about, agent, conflict=str(error)))
+            raise
+
     def _note_conflict(self, entry: AuditEntry) -> None:
         """Record who lost; a record that cannot be written changes nothing about the outcome."""
         try:

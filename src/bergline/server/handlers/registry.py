@@ -13,7 +13,14 @@ from bergline.server.handlers import (
     views,
 )
 from bergline.server.handlers.context import Handler
-from bergline.server.handlers.governance import dropped_views, events, ref_rules, snapshot_reviews, webhooks
+from bergline.server.handlers.governance import (
+    dropped_views,
+    events,
+    pull_requests,
+    ref_rules,
+    snapshot_reviews,
+    webhooks,
+)
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -71,4 +78,15 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
     endpoints.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
     endpoints.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
+    endpoints.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
+    endpoints.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
+    endpoints.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,
+    endpoints.EDIT_PULL_REQUEST.name: pull_requests.edit_pull_request,
+    endpoints.COMMENT_PULL_REQUEST.name: pull_requests.comment_pull_request,
+    endpoints.APPROVE_PULL_REQUEST.name: pull_requests.approve_pull_request,
+    endpoints.WITHDRAW_PULL_REQUEST.name: pull_requests.withdraw_pull_request,
+    endpoints.CHECK_PULL_REQUEST.name: pull_requests.check_pull_request,
+    endpoints.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
+    endpoints.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
+    endpoints.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
 }

@@ -53,7 +53,9 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Whether it is about tables or views."""
+        """Whether it is about tables, views or pull requests."""
+        if "pull_request" in self.endpoint.name:
+            return "pull-request"
         return "view" if "view" in self.endpoint.name else "table"
 
     @property

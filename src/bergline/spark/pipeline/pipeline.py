@@ -20,6 +20,7 @@ from bergline.lake.lake import Lake
 from bergline.lake.table_selection import named_tables
 from bergline.spark.pipeline.audit_kinds import Audit
 from bergline.spark.pipeline.audits_run import AuditResult, AuditRun, check_audit
+from bergline.spark.pipeline.pull_request import COMMIT, PULL_REQUEST, propose_run
 from bergline.spark.pipeline.report import PipelineReport, Status, StepResult
 from bergline.spark.pipeline.run import DEFAULT_SESSION_TIMEOUT_S, History, Run, Step, load_tables
 from bergline.spark.pipeline.steps import RunSteps
@@ -47,14 +48,21 @@ class Pipeline:
         tables: Sequence[str | TableName],
         steps: Mapping[str, Step],
         audits: Sequence[Audit] = (),
+        publish: str = COMMIT,
     ) -> None:
-        """InvalidInputError for arguments of the wrong kind; tables and columns are looked up when it runs."""
+        """InvalidInputError for arguments of the wrong kind; tables and columns are looked up when it runs.
+
+        With `publish="pull request"` a run whose audits pass opens a pull request instead of moving `main`.
+        """
         self._spark = spark
         self._lake = lake
         self.name = _checked_name(name, "the pipeline")
         self.tables = tuple(map(str, named_tables(tables)))
         self.steps = _checked_steps(steps)
         self.audits = _checked_audits(audits)
+        if publish not in {COMMIT, PULL_REQUEST}:
+            raise InvalidInputError(f"expected `{COMMIT}` or `{PULL_REQUEST}` for `publish`, found {shown(publish)}")
+        self.publish = publish
 
     def branch(self, run_id: str) -> str:
         """The branch that a run writes to."""
@@ -80,6 +88,8 @@ class Pipeline:
         """
         branch = self.branch(run_id)
         _check_tag(tag, branch)
+        if tag is not None and self.publish == PULL_REQUEST:
+            raise InvalidInputError(f"expected no tag for a run that ends in a pull request, found `{tag}`")
         _check_timeout(session_timeout)
         check_attached(self._spark, self._lake)
         run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables, session_timeout_s=session_timeout)
@@ -108,6 +118,8 @@ class Pipeline:
             results = self._audit(run, tables)
             audits += 1
             done = {"steps": steps, "rebased": tuple(rebased), "audits": results}
+            if publish and self.publish == PULL_REQUEST:
+                return self._propose(run, tables, done, results)
             if not all(result.passed for result in results):
                 return _report(run, "audits failed", **done)
             if not publish:
@@ -121,6 +133,15 @@ class Pipeline:
     def _audit(self, run: Run, tables: Mapping[str, Table]) -> tuple[AuditResult, ...]:
         with run.session(tables):
             return AuditRun(self._spark, tables, run.branch, run).results(self.audits)
+
+    def _propose(
+        self, run: Run, tables: Mapping[str, Table], done: Mapping[str, Any], results: Sequence[AuditResult]
+    ) -> PipelineReport:
+        """Report the audits as checks of the heads that they saw, in a pull request that is opened if they pass."""
+        audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
+        has_passed = all(result.passed for result in results)
+        number = propose_run(run, audited, results, may_open=has_passed)
+        return _report(run, "pull request" if has_passed else "audits failed", pull_request=number, **done)
 
     def _publish(
         self, run: Run, tables: Mapping[str, Table], done: Mapping[str, Any], tag: str | None

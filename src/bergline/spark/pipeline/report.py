@@ -9,7 +9,7 @@ from bergline.lake.ref_report import RefReport
 from bergline.markup import html_block, html_table
 from bergline.spark.pipeline.audits_run import AuditResult
 
-Status = Literal["published", "published before", "audits failed", "audited"]
+Status = Literal["published", "published before", "audits failed", "audited", "pull request"]
 StepOutcome = Literal["written", "written before", "wrote nothing"]
 
 
@@ -38,6 +38,8 @@ class PipelineReport(msgspec.Struct, frozen=True):
     """The tables whose `main` had moved on: the branch was rebased onto it before its audits."""
     published: RefReport | None = None
     tag: str | None = None
+    pull_request: int | None = None
+    """The number of the pull request that asks to publish the run."""
 
     @property
     def is_published(self) -> bool:
@@ -94,6 +96,8 @@ class PipelineReport(msgspec.Struct, frozen=True):
                 return "published before, nothing to do"
             case "audited":
                 return f"not published yet; branch `{self.branch}` is ready"
+            case "pull request":
+                return f"not published yet; pull request {self.pull_request} asks to publish branch `{self.branch}`"
             case "audits failed":
                 failed = f"{len(self.failures)} of {len(self.audits)} audits failed"
                 return f"not published, {failed}; main is as it was, branch `{self.branch}` stays"

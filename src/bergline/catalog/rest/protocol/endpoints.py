@@ -5,6 +5,13 @@ from typing import Any, Literal
 import msgspec
 
 from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, CloudEvent
+from bergline.catalog.pull_requests import (
+    CheckReport,
+    NewPullRequest,
+    Publication,
+    PullRequestOverview,
+    PullRequestRecord,
+)
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableRequest,
     CommitTableResponse,
@@ -43,6 +50,12 @@ from bergline.catalog.rest.protocol.governance_events import (
     ListWebhooksResponse,
     ReplayWebhookRequest,
     WebhookBody,
+)
+from bergline.catalog.rest.protocol.governance_pulls import (
+    ApprovePullRequest,
+    CommentOnPullRequest,
+    EditPullRequest,
+    ListPullRequestsResponse,
 )
 from bergline.catalog.rest.protocol.governance_rules import (
     ApproveSnapshotRequest,
@@ -216,6 +229,36 @@ REPORT_SNAPSHOT_CHECK = Endpoint(
 LIST_SNAPSHOT_APPROVALS = Endpoint("list_snapshot_approvals", "GET", _APPROVALS, response=ListSnapshotApprovalsResponse)
 APPROVE_SNAPSHOT = Endpoint("approve_snapshot", "POST", _APPROVALS, ApproveSnapshotRequest, status=204, takes_key=True)
 WITHDRAW_APPROVAL = Endpoint("withdraw_approval", "DELETE", _APPROVALS, status=204, takes_key=True)
+
+_PULLS = f"{_OWN}/pull-requests"
+_PULL = f"{_PULLS}/{{number}}"
+LIST_PULL_REQUESTS = Endpoint(
+    "list_pull_requests", "GET", _PULLS, response=ListPullRequestsResponse, queries=("state", "before", *_PAGES)
+)
+OPEN_PULL_REQUEST = Endpoint("open_pull_request", "POST", _PULLS, NewPullRequest, PullRequestRecord, takes_key=True)
+LOAD_PULL_REQUEST = Endpoint("load_pull_request", "GET", _PULL, response=PullRequestOverview)
+EDIT_PULL_REQUEST = Endpoint("edit_pull_request", "POST", _PULL, EditPullRequest, PullRequestRecord, takes_key=True)
+COMMENT_PULL_REQUEST = Endpoint(
+    "comment_pull_request", "POST", f"{_PULL}/comments", CommentOnPullRequest, PullRequestRecord, takes_key=True
+)
+APPROVE_PULL_REQUEST = Endpoint(
+    "approve_pull_request", "POST", f"{_PULL}/approve", ApprovePullRequest, PullRequestRecord, takes_key=True
+)
+WITHDRAW_PULL_REQUEST = Endpoint(
+    "withdraw_pull_request", "POST", f"{_PULL}/withdraw", response=PullRequestRecord, takes_key=True
+)
+CHECK_PULL_REQUEST = Endpoint(
+    "check_pull_request", "POST", f"{_PULL}/checks", CheckReport, PullRequestRecord, takes_key=True
+)
+PUBLISH_PULL_REQUEST = Endpoint(
+    "publish_pull_request", "POST", f"{_PULL}/publish", Publication, PullRequestRecord, takes_key=True
+)
+CLOSE_PULL_REQUEST = Endpoint(
+    "close_pull_request", "POST", f"{_PULL}/close", response=PullRequestRecord, takes_key=True
+)
+REOPEN_PULL_REQUEST = Endpoint(
+    "reopen_pull_request", "POST", f"{_PULL}/reopen", response=PullRequestRecord, takes_key=True
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""

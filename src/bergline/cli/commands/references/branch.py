@@ -229,13 +229,9 @@ def diff(
     with options.open() as lake:
         found = ref_difference(lake.load_table(table), from_ref, to_ref, sample=rows)
     if as_json:
-        print_json(_json_difference(found))
+        print_json(json_difference(found))
     else:
-        if found.diff is not None:
-            print_lines([str(found.diff)])
-        if found.sample is not None:
-            shown = [["NULL" if value is None else value for value in row] for row in found.sample.rows]
-            print_table(found.sample.columns, shown)
+        print_difference(found)
     if found.is_sample_refused:
         notice(f"no rows are shown: {found.compared_rows:,} would have to be compared")
     end_with_problems(found.problems)
@@ -297,7 +293,17 @@ def print_move(table: Table, ref: str, result: MergeResult, *, as_json: bool) ->
     )
 
 
-def _json_difference(found: RefDifference) -> dict[str, Any]:
+def print_difference(found: RefDifference) -> None:
+    """Print how two refs differ, with rows if there is a sample of them."""
+    if found.diff is not None:
+        print_lines([str(found.diff)])
+    if found.sample is not None:
+        shown = [["NULL" if value is None else value for value in row] for row in found.sample.rows]
+        print_table(found.sample.columns, shown)
+
+
+def json_difference(found: RefDifference) -> dict[str, Any]:
+    """How two refs differ, with the ids of snapshots as text."""
     sample = found.sample
     return {
         "from": found.from_ref,

@@ -1,0 +1,267 @@
+"""Pull requests: a branch of one or several tables that asks to be published into another.
+
+What is reviewed is always a set of heads, one of each table: whoever approves or publishes names those that they saw.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from bergline.catalog.identifiers import TableName
+
+PULL_REQUEST = "pull request"
+"""The kind of errors about one that is missing or that exists already."""
+
+
+class PullRequestState(StrEnum):
+    """Whether it waits, was given up, or is done."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    PUBLISHED = "published"
+
+
+class PublishMethod(StrEnum):
+    """How a branch gets into its target."""
+
+    FAST_FORWARD = "fast-forward"
+    MERGE = "merge"
+    SQUASH = "squash"
+
+
+class EntryKind(StrEnum):
+    """What happened to a pull request."""
+
+    OPENED = "opened"
+    EDITED = "edited"
+    COMMENTED = "commented"
+    APPROVED = "approved"
+    WITHDREW = "withdrew"
+    CHECKED = "checked"
+    CLOSED = "closed"
+    REOPENED = "reopened"
+    PUBLISHED = "published"
+
+
+class CheckState(StrEnum):
+    """What a check says about the heads."""
+
+    PENDING = "pending"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
+class Standing(StrEnum):
+    """How a branch stands to its target."""
+
+    UP_TO_DATE = "up to date"
+    """The target has all that the branch has."""
+    FAST_FORWARD = "fast-forward"
+    DIVERGED = "diverged"
+    GONE = "gone"
+    """There is nothing to publish: the table, the branch or the target is gone."""
+
+
+class ProposedTable(msgspec.Struct, frozen=True, rename="kebab"):
+    """A table of a pull request; another table that has its name later is none."""
+
+    name: TableName
+    uuid: str
+
+
+class TableHead(msgspec.Struct, frozen=True, rename="kebab"):
+    """The snapshot at the head of a branch of a table."""
+
+    name: TableName
+    snapshot_id: int
+
+
+class PullRequestEntry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """One thing that happened to a pull request: who did it, and to which heads."""
+
+    at_ms: int
+    principal: str
+    what: EntryKind
+    text: str | None = None
+    """The comment, the check with its state, or the new title."""
+    heads: tuple[TableHead, ...] = ()
+
+
+class PullRequestRecord(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A pull request as it is on record; every change raises its version."""
+
+    number: int
+    title: str
+    author: str
+    branch: str
+    target: str
+    tables: tuple[ProposedTable, ...]
+    created_ms: int
+    updated_ms: int
+    state: PullRequestState = PullRequestState.OPEN
+    version: int = 1
+    description: str = ""
+    published: tuple[TableHead, ...] = ()
+    """The heads of the branch that were published."""
+    method: PublishMethod | None = None
+
+
+class ReportedCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """What a check says about the head of one table."""
+
+    name: str
+    state: CheckState
+    principal: str
+    at_ms: int
+    detail: str | None = None
+
+
+class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """What a pull request would do to one table, and what stands in the way."""
+
+    name: TableName
+    standing: Standing
+    head: int | None = None
+    target_head: int | None = None
+    problem: str | None = None
+    """Why the table cannot be published at all."""
+    conflict: str | None = None
+    """Why the branch cannot be merged into the target as it is now."""
+    demand: str | None = None
+    """What a rule about refs still demands of who asks."""
+    snapshots: int = 0
+    """How many snapshots the branch has that the target has not."""
+    behind: int = 0
+    """How many the target has that the branch has not."""
+    added_rows: int = 0
+    removed_rows: int = 0
+    added_files: int = 0
+    removed_files: int = 0
+    schema_changes: tuple[str, ...] = ()
+    checks: tuple[ReportedCheck, ...] = ()
+    approved_by: tuple[str, ...] = ()
+    """Who approves this very head."""
+
+
+class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A pull request with what it would do now, and its history."""
+
+    record: PullRequestRecord
+    tables: tuple[ProposedChange, ...] = ()
+    history: tuple[PullRequestEntry, ...] = ()
+    approved_by: tuple[str, ...] = ()
+    """Who approves the heads of all tables."""
+    stale_approvals: tuple[str, ...] = ()
+    """Who approved heads that have moved since."""
+
+    @property
+    def heads(self) -> tuple[TableHead, ...]:
+        """The heads that this is about, to be named by whoever approves or publishes them."""
+        return tuple(TableHead(table.name, table.head) for table in self.tables if table.head is not None)
+
+    @property
+    def comments(self) -> tuple[PullRequestEntry, ...]:
+        """What was said about it."""
+        return tuple(entry for entry in self.history if entry.what is EntryKind.COMMENTED)
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """What stands in the way of publishing it, by fast-forward or merge."""
+        if self.record.state is not PullRequestState.OPEN:
+            return (f"it is {self.record.state}",)
+        found = [
+            f"`{table.name}`: {why}"
+            for table in self.tables
+            for why in (table.problem, table.conflict, table.demand, *map(_objection, table.checks))
+            if why is not None
+        ]
+        return tuple(found)
+
+
+def _objection(check: ReportedCheck) -> str | None:
+    return None if check.state is CheckState.PASSED else f"check `{check.name}` is {check.state}"
+
+
+class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """What is to be published into what; without tables, all that have the branch."""
+
+    title: str
+    branch: str
+    target: str = "main"
+    description: str = ""
+    tables: tuple[TableName, ...] | None = None
+
+
+class CheckReport(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """What a check found out about heads of a pull request's tables; without any, about those there are now."""
+
+    name: str
+    state: CheckState
+    detail: str | None = None
+    heads: tuple[TableHead, ...] | None = None
+
+
+class Publication(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """How to publish the heads that were looked at; with a version, only if nothing changed since."""
+
+    heads: tuple[TableHead, ...]
+    method: PublishMethod = PublishMethod.FAST_FORWARD
+    version: int | None = None
+    keep_branch: bool = False
+
+
+class PullRequestCalls(Protocol):
+    """The pull requests of one catalog.
+
+    NotFoundError for an unknown number, ConflictError if it, or a head, is no longer what the caller saw.
+    """
+
+    def open(self, new: NewPullRequest) -> PullRequestRecord:
+        """Open one; AlreadyExistsError if one for the same branch and target is open."""
+        ...
+
+    def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
+        """So many, newest first, of those with a lower number."""
+        ...
+
+    def find(self, number: int) -> PullRequestRecord:
+        """One as it is on record."""
+        ...
+
+    def overview(self, number: int) -> PullRequestOverview:
+        """One with what it would do now."""
+        ...
+
+    def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
+        """Change what it says about itself."""
+        ...
+
+    def comment(self, number: int, text: str) -> PullRequestRecord:
+        """Say something about it."""
+        ...
+
+    def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
+        """Approve the heads of all tables, in one transaction; ConflictError if one of them has moved."""
+        ...
+
+    def withdraw(self, number: int) -> PullRequestRecord:
+        """Take back what the caller approved of it."""
+        ...
+
+    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+        """Record what a check found out."""
+        ...
+
+    def publish(self, number: int, publication: Publication) -> PullRequestRecord:
+        """Publish all tables in one commit, which marks it as published too."""
+        ...
+
+    def close(self, number: int) -> PullRequestRecord:
+        """Give it up."""
+        ...
+
+    def reopen(self, number: int) -> PullRequestRecord:
+        """Take it up again."""
+        ...

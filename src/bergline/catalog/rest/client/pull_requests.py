@@ -1,0 +1,135 @@
+"""Pull requests of a `bergline serve`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bergline.catalog.pull_requests import (
+    PULL_REQUEST,
+    CheckReport,
+    NewPullRequest,
+    Publication,
+    PullRequestOverview,
+    PullRequestRecord,
+    PullRequestState,
+    TableHead,
+)
+from bergline.catalog.rest.client.error_responses import CallSubject
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
+from bergline.catalog.rest.client.session import RestSession
+from bergline.catalog.rest.protocol.endpoints import (
+    APPROVE_PULL_REQUEST,
+    CHECK_PULL_REQUEST,
+    CLOSE_PULL_REQUEST,
+    COMMENT_PULL_REQUEST,
+    EDIT_PULL_REQUEST,
+    LIST_PULL_REQUESTS,
+    LOAD_PULL_REQUEST,
+    OPEN_PULL_REQUEST,
+    PUBLISH_PULL_REQUEST,
+    REOPEN_PULL_REQUEST,
+    WITHDRAW_PULL_REQUEST,
+    Endpoint,
+)
+from bergline.catalog.rest.protocol.governance_pulls import (
+    ApprovePullRequest,
+    CommentOnPullRequest,
+    EditPullRequest,
+    ListPullRequestsResponse,
+)
+from bergline.errors import CommitUnknownError, UnsupportedError
+
+_PAGE = 1000
+
+
+class RestPullRequests:
+    """PullRequestCalls over HTTP; the server decides, and says what it found."""
+
+    def __init__(self, session: RestSession) -> None:
+        self._session = session
+        if not session.calls.has(OPEN_PULL_REQUEST):
+            raise UnsupportedError(
+                "cannot work with pull requests: the server has none", hints=["`bergline serve` has them"]
+            )
+
+    def open(self, new: NewPullRequest) -> PullRequestRecord:
+        """Open one; after a lost response, one that is open for the same branch and target is it."""
+        try:
+            return self._change(OPEN_PULL_REQUEST, None, new)
+        except CommitUnknownError:
+            for record in self.page(PullRequestState.OPEN, None, _PAGE):
+                if (record.branch, record.target, record.title) == (new.branch, new.target, new.title):
+                    return record
+            raise
+
+    def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
+        """So many, newest first."""
+        query = {"pageSize": str(most)}
+        if state is not None:
+            query["state"] = state.value
+        if before is not None:
+            query["before"] = str(before)
+        about = CallSubject("pull requests", "")
+        response = self._session.calls.call(LIST_PULL_REQUESTS, about, query=query)
+        return self._session.calls.parsed(response, ListPullRequestsResponse, about).pull_requests
+
+    def find(self, number: int) -> PullRequestRecord:
+        """One as it is on record."""
+        return self.overview(number).record
+
+    def overview(self, number: int) -> PullRequestOverview:
+        """One with what it would do now."""
+        about = CallSubject(PULL_REQUEST, str(number))
+        response = self._session.calls.call(LOAD_PULL_REQUEST, about, names={"number": str(number)})
+        return self._session.calls.parsed(response, PullRequestOverview, about)
+
+    def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
+        """Change its title or description."""
+        return self._change(EDIT_PULL_REQUEST, number, EditPullRequest(title, description))
+
+    def comment(self, number: int, text: str) -> PullRequestRecord:
+        """Say something about it."""
+        return self._change(COMMENT_PULL_REQUEST, number, CommentOnPullRequest(text))
+
+    def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
+        """Approve heads."""
+        return self._change(APPROVE_PULL_REQUEST, number, ApprovePullRequest(heads))
+
+    def withdraw(self, number: int) -> PullRequestRecord:
+        """Take back what the caller approved."""
+        return self._change(WITHDRAW_PULL_REQUEST, number)
+
+    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+        """Record what a check says."""
+        return self._change(CHECK_PULL_REQUEST, number, report)
+
+    def publish(self, number: int, publication: Publication) -> PullRequestRecord:
+        """Publish in one commit; after a lost response the pull request says whether it was."""
+        try:
+            return self._change(PUBLISH_PULL_REQUEST, number, publication)
+        except CommitUnknownError:
+            now = self.find(number)
+            if now.state is PullRequestState.PUBLISHED and now.published == publication.heads:
+                return now
+            raise
+
+    def close(self, number: int) -> PullRequestRecord:
+        """Give it up."""
+        return self._change(CLOSE_PULL_REQUEST, number)
+
+    def reopen(self, number: int) -> PullRequestRecord:
+        """Take it up again."""
+        return self._change(REOPEN_PULL_REQUEST, number)
+
+    def _change(self, endpoint: Endpoint, number: int | None, body: Any = None) -> PullRequestRecord:
+        about = CallSubject(PULL_REQUEST, "" if number is None else str(number))
+        names = None if number is None else {"number": str(number)}
+        try:
+            done: PullRequestRecord = self._session.calls.change(endpoint, about, names=names, body=body).content
+        except ChangeInDoubtError as error:
+            raise CommitUnknownError(
+                f"cannot find out whether {about} was changed: {error}",
+                table=str(about),
+                metadata_location=None,
+                hints=["look at it before you try again"],
+            ) from error
+        return done

@@ -1,0 +1,369 @@
+"""Pull requests on a catalog in SQLite or PostgreSQL, by its own database.
+
+The transaction that moves the tables marks the pull request as published, and only if it is still the one that was
+looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.arguments import check_no_nul, check_text, shown
+from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
+from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
+from bergline.catalog.pull_requests import (
+    CheckReport,
+    CheckState,
+    EntryKind,
+    NewPullRequest,
+    ProposedChange,
+    ProposedTable,
+    Publication,
+    PublishMethod,
+    PullRequestEntry,
+    PullRequestOverview,
+    PullRequestRecord,
+    PullRequestState,
+    ReportedCheck,
+    TableHead,
+)
+from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
+from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import (
+    CommitUnknownError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    TablesRefusedError,
+)
+from bergline.format.metadata.refs import check_ref_name
+from bergline.lake.handle import LakeHandle
+from bergline.lake.pull_requests.proposed_change import load_proposed, propose
+from bergline.lake.pull_requests.publishing import HeadReviews, LookedAt, Publishing, changed, check_open, check_passed
+from bergline.lake.references import LakeRefs
+from bergline.lake.table_selection import find_tables, named_tables
+
+_LONGEST_TEXT = 64 * 1024
+
+
+class DirectPullRequests:
+    """PullRequestCalls on a database; `then` is called in the transaction of every change with what it makes."""
+
+    def __init__(self, lake: LakeHandle, store: SqlPointerStore, then: Then = lambda _: None) -> None:
+        self._lake = lake
+        self._catalog = lake.catalog
+        self._database = store.database
+        self._requests = SqlPullRequests(store.database, store.catalog_name)
+        self._reviews = SqlReviews(store.database, store.catalog_name)
+        self._then = then
+
+    def open(self, new: NewPullRequest) -> PullRequestRecord:
+        """Open one, of tables that have the branch and the target now."""
+        check_ref_name(new.branch)
+        check_ref_name(new.target)
+        if new.branch == new.target:
+            raise InvalidInputError(f"expected two branches, found `{new.branch}` twice")
+        now, tables = self._now_ms(), self._tables(new)
+        record = PullRequestRecord(
+            number=0,
+            title=_checked(new.title, "the title of a pull request", MAX_NAME_LENGTH),
+            author=current_caller().name,
+            branch=new.branch,
+            target=new.target,
+            tables=tables,
+            created_ms=now,
+            updated_ms=now,
+            description=_checked(new.description, "its description", _LONGEST_TEXT, least=0),
+        )
+        for table in tables:
+            load_proposed(self._catalog, record, table)
+        return self._requests.add(record, self._then)
+
+    def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
+        """So many, newest first."""
+        return self._requests.page(state, before, most)
+
+    def find(self, number: int) -> PullRequestRecord:
+        """One as it is on record."""
+        return self._requests.find(number)
+
+    def overview(self, number: int) -> PullRequestOverview:
+        """One with what it would do now; of one that is published, only what is on record."""
+        record = self._requests.find(number)
+        history = self._requests.history(number)
+        if record.state is PullRequestState.PUBLISHED:
+            return PullRequestOverview(record, (), history)
+        now = self._now_ms()
+        tables = tuple(self._reviewed(table, propose(self._catalog, record, table, now)) for table in record.tables)
+        approved = [set(table.approved_by) for table in tables]
+        approved_by = set.intersection(*approved)
+        once = {entry.principal for entry in history if entry.what is EntryKind.APPROVED}
+        gone = {
+            entry.principal: entry.what for entry in history if entry.what in {EntryKind.APPROVED, EntryKind.WITHDREW}
+        }
+        stale = {name for name in once - approved_by if gone[name] is EntryKind.APPROVED}
+        return PullRequestOverview(record, tables, history, tuple(sorted(approved_by)), tuple(sorted(stale)))
+
+    def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
+        """Change its title or description."""
+        changes: dict[str, str] = {}
+        if title is not None:
+            changes["title"] = _checked(title, "the title of a pull request", MAX_NAME_LENGTH)
+        if description is not None:
+            changes["description"] = _checked(description, "its description", _LONGEST_TEXT, least=0)
+
+        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+            return msgspec.structs.replace(record, **changes)
+
+        return self._change(number, EntryKind.EDITED, act, text=title)
+
+    def comment(self, number: int, text: str) -> PullRequestRecord:
+        """Say something about it."""
+        said = _checked(text, "a comment", _LONGEST_TEXT)
+        return self._change(number, EntryKind.COMMENTED, lambda _, record: record, text=said)
+
+    def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
+        """Approve heads; the author cannot."""
+        record = self._requests.find(number)
+        check_open(record)
+        who = current_caller().name
+        if who == record.author:
+            raise RefusedError(
+                f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else look at it"]
+            )
+        seen = self._check_heads(record, heads)
+
+        def act(connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
+            check_open(now)
+            self._record(connection, seen, _Said(ReviewKind.APPROVAL, ReviewState.APPROVED, who))
+            return now
+
+        return self._change(number, EntryKind.APPROVED, act, heads=heads)
+
+    def withdraw(self, number: int) -> PullRequestRecord:
+        """Take back all approvals of its heads, also of those that have moved since."""
+        who = current_caller().name
+        uuids = {table.name: table.uuid for table in self._requests.find(number).tables}
+        approved = {
+            (uuids[head.name], head.snapshot_id)
+            for entry in self._requests.history(number)
+            if entry.what is EntryKind.APPROVED and entry.principal == who
+            for head in entry.heads
+            if head.name in uuids
+        }
+        if not approved:
+            raise NotFoundError(f"pull request {number} has no approval of `{who}`", kind="approval", name=who)
+
+        def act(connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+            check_open(record)
+            self._record(connection, sorted(approved), _Said(ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who))
+            return record
+
+        return self._change(number, EntryKind.WITHDREW, act)
+
+    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+        """Record what a check says about heads, whether or not they have moved since."""
+        name = _checked(report.name, "the name of a check", MAX_NAME_LENGTH)
+        detail = None if report.detail is None else _checked(report.detail, "what a check says", _LONGEST_TEXT, least=0)
+        record = self._requests.find(number)
+        heads = self._heads(record) if report.heads is None else report.heads
+        uuids = {table.name: table.uuid for table in record.tables}
+        for head in heads:
+            _check_of(record, head.name)
+        if not heads:
+            raise InvalidInputError(f"expected the head of a table for check `{name}`, found none")
+        seen = [(uuids[head.name], head.snapshot_id) for head in heads]
+        said = _Said(ReviewKind.CHECK, ReviewState(report.state.value), name, detail)
+
+        def act(connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
+            check_open(now)
+            self._record(connection, seen, said)
+            return now
+
+        return self._change(number, EntryKind.CHECKED, act, text=f"{name}: {report.state}", heads=heads)
+
+    def publish(self, number: int, publication: Publication) -> PullRequestRecord:
+        """Publish in one commit; the outcome of one that is unknown is looked up in the pull request."""
+        record = self._requests.find(number)
+        check_open(record)
+        if publication.version not in {None, record.version}:
+            raise changed(record, f"expected version {publication.version}, found {record.version}")
+        self._check_heads(record, publication.heads)
+        reviews = self._head_reviews(record, publication.heads)
+        check_passed(record, reviews)
+        seen = LookedAt(record, reviews, publication)
+        publishing = Publishing(self._requests, self._reviews, seen, self._then)
+        try:
+            self._commit(record, publication, publishing)
+        except CommitUnknownError:
+            now = self._requests.find(number)
+            if now.state is PullRequestState.PUBLISHED and now.published == publication.heads:
+                return now
+            raise
+        except RefusedError as error:
+            if publishing.outdated is not None:
+                raise publishing.outdated from None
+            if isinstance(error, TablesRefusedError):
+                raise _said_by_tables(error) from error
+            raise
+        now = self._requests.find(number)
+        if now.state is PullRequestState.OPEN:  # the target had it all, and the branch stays: no table was changed
+            return self._publish_nothing(publishing)
+        return now
+
+    def close(self, number: int) -> PullRequestRecord:
+        """Give it up, also if its branch or tables are gone."""
+
+        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+            check_open(record)
+            return msgspec.structs.replace(record, state=PullRequestState.CLOSED)
+
+        return self._change(number, EntryKind.CLOSED, act)
+
+    def reopen(self, number: int) -> PullRequestRecord:
+        """Take up a closed one again."""
+
+        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+            if record.state is not PullRequestState.CLOSED:
+                raise ConflictError(f"pull request {record.number} is {record.state}: only a closed one is reopened")
+            return msgspec.structs.replace(record, state=PullRequestState.OPEN)
+
+        return self._change(number, EntryKind.REOPENED, act)
+
+    def _commit(self, record: PullRequestRecord, publication: Publication, publishing: Publishing) -> None:
+        heads: dict[str | TableName, int] = {head.name: head.snapshot_id for head in publication.heads}
+        caller = current_caller()
+        method = publication.method
+
+        def note(connection: sa.Connection, _changed: object) -> None:
+            publishing.note(connection, self._now_ms())
+
+        with acting_as(caller.name, caller.groups) as acting, self._database.noting(note):
+            acting.stands_for = {head.name: StandIn(head.snapshot_id, same_content=False) for head in publication.heads}
+            LakeRefs(self._lake).publish(
+                record.branch,
+                into=record.target,
+                tables=heads,
+                merge=method is PublishMethod.MERGE,
+                squash=method is PublishMethod.SQUASH,
+                keep_branch=publication.keep_branch,
+            )
+
+    def _publish_nothing(self, publishing: Publishing) -> PullRequestRecord:
+        try:
+            with self._database.changing() as connection:
+                done = publishing.note(connection, self._now_ms())
+                self._database.note(connection)
+                return done
+        except RefusedError as error:
+            raise publishing.outdated or error from None
+
+    def _tables(self, new: NewPullRequest) -> tuple[ProposedTable, ...]:
+        known: set[str] = set()
+        names = (
+            tuple(find_tables(self._catalog, new.branch, None, known))
+            if new.tables is None
+            else named_tables(new.tables)
+        )
+        if not names:
+            raise NotFoundError(f"no table with a branch `{new.branch}`", kind="ref", name=new.branch, known=known)
+        return tuple(self._proposed(name) for name in names)
+
+    def _proposed(self, name: TableName) -> ProposedTable:
+        uuid = self._catalog.load_table(name).metadata.table_uuid
+        if uuid is None:
+            raise InvalidInputError(
+                f"expected a table with a uuid, found `{name}`, which has none", hints=["any commit to it gives it one"]
+            )
+        return ProposedTable(name, uuid)
+
+    def _heads(self, record: PullRequestRecord) -> tuple[TableHead, ...]:
+        found = []
+        for table in record.tables:
+            metadata = load_proposed(self._catalog, record, table).metadata
+            found.append(TableHead(table.name, metadata.ref(record.branch).snapshot_id))
+        return tuple(found)
+
+    def _check_heads(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> list[tuple[str, int]]:
+        """The heads that somebody saw, which must be those of all tables now; each with its table's uuid."""
+        seen = {head.name: head.snapshot_id for head in heads}
+        for name in seen:
+            _check_of(record, name)
+        for head in self._heads(record):
+            if head.name not in seen:
+                raise InvalidInputError(f"expected a head of each table, found none of `{head.name}`")
+            if seen[head.name] != head.snapshot_id:
+                raise ConflictError(
+                    f"the head of `{record.branch}` of table `{head.name}` moved: "
+                    f"expected snapshot {seen[head.name]}, found {head.snapshot_id}",
+                    hints=["look at the pull request again"],
+                )
+        return [(table.uuid, seen[table.name]) for table in record.tables]
+
+    def _head_reviews(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> HeadReviews:
+        uuids = {table.name: table.uuid for table in record.tables}
+        return {
+            head.name: (uuids[head.name], head.snapshot_id, self._reviews.of(uuids[head.name], head.snapshot_id))
+            for head in heads
+        }
+
+    def _reviewed(self, table: ProposedTable, change: ProposedChange) -> ProposedChange:
+        if change.head is None:
+            return change
+        found = self._reviews.of(table.uuid, change.head)
+        checks = tuple(
+            ReportedCheck(r.name, CheckState(r.state.value), r.principal, r.at_ms, r.detail)
+            for r in found
+            if r.kind is ReviewKind.CHECK
+        )
+        approved = tuple(r.name for r in found if r.state is ReviewState.APPROVED)
+        return msgspec.structs.replace(change, checks=checks, approved_by=approved)
+
+    def _record(self, connection: sa.Connection, seen: Sequence[tuple[str, int]], said: "_Said") -> None:
+        who, now = current_caller().name, self._now_ms()
+        for uuid, snapshot_id in sorted(seen):  # in the same order for all, so that two do not deadlock
+            review = Review(uuid, snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
+            self._reviews.record(review, connection)
+
+    def _change(
+        self, number: int, what: EntryKind, act: Act, *, text: str | None = None, heads: tuple[TableHead, ...] = ()
+    ) -> PullRequestRecord:
+        entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text, heads)
+        return self._requests.change(number, entry, act, self._then)
+
+    def _now_ms(self) -> int:
+        return self._lake.timing.clock_ms()
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """What somebody says about heads."""
+
+    kind: ReviewKind
+    state: ReviewState
+    name: str
+    detail: str | None = None
+
+
+def _checked(text: str, what: str, most: int, least: int = 1) -> str:
+    check_no_nul(check_text(text, f"text for {what}"), what)
+    if not least <= len(text.strip()) or len(text) > most:
+        raise InvalidInputError(f"expected {least} to {most} characters for {what}, found {shown(text)}")
+    return text
+
+
+def _check_of(record: PullRequestRecord, name: TableName) -> None:
+    if all(table.name != name for table in record.tables):
+        known = [str(table.name) for table in record.tables]
+        raise NotFoundError(
+            f"pull request {record.number} has no table `{name}`", kind="table", name=str(name), known=known
+        )
+
+
+def _said_by_tables(error: TablesRefusedError) -> TablesRefusedError | ConflictError:
+    """A conflict where a table has one: looking again may help."""
+    if any(isinstance(reason, ConflictError) for reason in error.reasons.values()):
+        return ConflictError(str(error), hints=error.hints)
+    return error

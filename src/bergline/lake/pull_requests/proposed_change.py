@@ -1,0 +1,105 @@
+"""What a pull request would do to a table now, tried out without changing anything."""
+
+import msgspec
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
+from bergline.catalog.pull_requests import ProposedChange, ProposedTable, PullRequestRecord, Standing
+from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError, UnavailableError
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.scratch import ScratchFileIO
+from bergline.table.commits.operation import CommitStamp
+from bergline.table.references.diff import RefDiff, diff_refs
+from bergline.table.references.publish import Publish, PublishRequest
+
+
+def load_proposed(catalog: Catalog, record: PullRequestRecord, table: ProposedTable) -> LoadedTable:
+    """The table with its branch; NotFoundError if there is nothing to publish, or nowhere to publish it to."""
+    try:
+        loaded = catalog.load_table(table.name)
+    except NotFoundError as error:
+        raise _gone(table.name, f"table `{table.name}` is gone: it was dropped or renamed") from error
+    if loaded.metadata.table_uuid != table.uuid:
+        raise _gone(table.name, f"another table has the name `{table.name}` now")
+    for ref in (record.branch, record.target):
+        if ref not in loaded.metadata.refs and ref != MAIN:
+            raise _gone(table.name, f"branch `{ref}` of table `{table.name}` is gone")
+    return loaded
+
+
+def propose(catalog: Catalog, record: PullRequestRecord, table: ProposedTable, now_ms: int) -> ProposedChange:
+    """What would become of one table; errors are part of it, but for a catalog that does not respond."""
+    try:
+        loaded = load_proposed(catalog, record, table)
+    except UnavailableError:
+        raise
+    except BerglineError as error:
+        return ProposedChange(table.name, Standing.GONE, problem=str(error))
+    base = loaded.metadata
+    head, target = base.ref(record.branch).snapshot_id, base.head(record.target)
+    found = ProposedChange(
+        table.name,
+        _standing(base, head, None if target is None else target.snapshot_id),
+        head,
+        None if target is None else target.snapshot_id,
+    )
+    found = _with_trial(catalog, record, loaded, found, now_ms)
+    return found if target is None else _with_diff(catalog, record, base, found)
+
+
+def _gone(table: TableName, why: str) -> NotFoundError:
+    return NotFoundError(why, kind="table", name=str(table), hints=["close the pull request, or bring it back"])
+
+
+def _standing(base: TableMetadata, head: int, target: int | None) -> Standing:
+    if target is None or (head != target and base.is_ancestor(target, of=head)):
+        return Standing.FAST_FORWARD
+    return Standing.UP_TO_DATE if base.is_ancestor(head, of=target) else Standing.DIVERGED
+
+
+def _with_trial(
+    catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, found: ProposedChange, now_ms: int
+) -> ProposedChange:
+    """Publish with new files in memory, and ask the rules what they say to it."""
+    request = PublishRequest(record.branch, record.target, merge=True, keep_branch=True)
+    base, caller = loaded.metadata, current_caller()
+    try:
+        change = Publish(ScratchFileIO(catalog.io), request).attempt(base, CommitStamp(1, now_ms))
+        after = apply_updates(base, change.updates, base_location=None, now_ms=now_ms) if change.updates else base
+    except (ConflictError, RefusedError) as error:
+        return msgspec.structs.replace(found, conflict=str(error))
+    except BerglineError as error:
+        return msgspec.structs.replace(found, problem=str(error))
+    try:
+        with acting_as(caller.name, caller.groups) as trying:
+            if found.head is not None:
+                trying.stands_for[loaded.name] = StandIn(found.head, same_content=False)
+            catalog.check_rules(loaded, after)
+    except RefusedError as error:
+        return msgspec.structs.replace(found, demand="; ".join((str(error), *error.hints)))
+    return found
+
+
+def _with_diff(
+    catalog: Catalog, record: PullRequestRecord, base: TableMetadata, found: ProposedChange
+) -> ProposedChange:
+    try:
+        diff = diff_refs(catalog.io, base, record.target, record.branch)
+    except BerglineError as error:
+        return msgspec.structs.replace(found, problem=found.problem or str(error))
+    return msgspec.structs.replace(found, **_counts(diff))
+
+
+def _counts(diff: RefDiff) -> dict[str, int | tuple[str, ...]]:
+    return {
+        "snapshots": len(diff.only_to),
+        "behind": len(diff.only_from),
+        "added_rows": sum(p.added_rows for p in diff.partitions),
+        "removed_rows": sum(p.removed_rows for p in diff.partitions),
+        "added_files": sum(p.added_data_files + p.added_delete_files for p in diff.partitions),
+        "removed_files": sum(p.removed_data_files + p.removed_delete_files for p in diff.partitions),
+        "schema_changes": diff.schema_changes,
+    }

@@ -1,0 +1,86 @@
+"""What the transaction of a publish does to its pull request."""
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.pull_requests import EntryKind, Publication, PullRequestEntry, PullRequestRecord, PullRequestState
+from bergline.catalog.sql.governance.pull_requests import SqlPullRequests, Then
+from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.errors import ConflictError, RefusedError
+
+HeadReviews = dict[TableName, tuple[str, int, tuple[Review, ...]]]
+"""The uuid of each table, its head, and the reviews of that head."""
+
+
+class LookedAt(msgspec.Struct, frozen=True):
+    """A pull request and its reviews as they were when it was decided to publish it."""
+
+    record: PullRequestRecord
+    reviews: HeadReviews
+    publication: Publication
+
+
+class Publishing:
+    """Marks a pull request as published, in the transaction that moves the tables."""
+
+    def __init__(self, requests: SqlPullRequests, reviews: SqlReviews, seen: LookedAt, then: Then) -> None:
+        self._requests = requests
+        self._reviews = reviews
+        self._seen = seen
+        self._then = then
+        self.outdated: ConflictError | None = None
+        """Why it was rolled back."""
+
+    def note(self, connection: sa.Connection, now_ms: int) -> PullRequestRecord:
+        """Mark it as published; RefusedError, which changes nothing, if it is not as it was looked at."""
+        publication, who = self._seen.publication, current_caller().name
+        entry = PullRequestEntry(now_ms, who, EntryKind.PUBLISHED, publication.method.value, publication.heads)
+        try:
+            done = self._requests.change_in(connection, self._seen.record.number, entry, self._published)
+        except ConflictError as error:
+            self.outdated = error
+            raise RefusedError(str(error)) from error
+        self._then(done)
+        return done
+
+    def _published(self, connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
+        check_open(now)
+        if now.version != self._seen.record.version:
+            raise changed(now, "it changed while it was published")
+        for name, (uuid, snapshot_id, reviews) in sorted(self._seen.reviews.items(), key=lambda one: one[1][0]):
+            if self._reviews.of(uuid, snapshot_id, connection) != reviews:
+                raise changed(now, f"the reviews of `{name}` changed while it was published")
+        publication = self._seen.publication
+        return msgspec.structs.replace(
+            now, state=PullRequestState.PUBLISHED, published=publication.heads, method=publication.method
+        )
+
+
+def check_open(record: PullRequestRecord) -> None:
+    """ConflictError for one that was closed or published."""
+    if record.state is not PullRequestState.OPEN:
+        hints = ["reopen it first"] if record.state is PullRequestState.CLOSED else []
+        raise ConflictError(
+            f"expected an open pull request, found {record.number}, which is {record.state}", hints=hints
+        )
+
+
+def check_passed(record: PullRequestRecord, reviews: HeadReviews) -> None:
+    """RefusedError if a check says anything but that it passed."""
+    for name, (_, snapshot_id, found) in reviews.items():
+        for review in found:
+            if review.kind is ReviewKind.CHECK and review.state is not ReviewState.PASSED:
+                raise RefusedError(
+                    f"cannot publish pull request {record.number}: check `{review.name}` is {review.state} on snapshot "
+                    f"{snapshot_id} of `{name}`",
+                    hints=["have it pass on this snapshot, or push what makes it pass"],
+                )
+
+
+def changed(record: PullRequestRecord, why: str) -> ConflictError:
+    """The error for one that is no longer as it was."""
+    return ConflictError(
+        f"pull request {record.number} is not as it was looked at: {why}", hints=["look at the pull request again"]
+    )

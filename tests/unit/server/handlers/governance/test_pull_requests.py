@@ -1,0 +1,155 @@
+"""Pull requests over HTTP, by two people with tokens of their own."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from asgi_client import AsgiClient, bearer
+from server_on_socket import on_socket
+
+import bergline
+from bergline.catalog.pull_requests import PullRequestState
+from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, RefusedError
+from bergline.lake.lake import Lake
+from bergline.server.access.authenticator import Authenticator
+from bergline.server.handlers.context import ServerContext
+
+PULLS = "/bergline/v1/pull-requests"
+KEY = {"Idempotency-Key": "0193f2a1-0000-7000-8000-000000000001"}
+TABLES = ("db.orders", "db.items")
+
+
+@pytest.fixture(autouse=True)
+def served(context: ServerContext) -> Lake:
+    """Two tables with a branch `work`, and tokens for ann and bob."""
+    for name in ("ann", "bob"):
+        context.records.create_token(name, f"bl_{name}", 1, None)
+    context.authenticator = Authenticator(context.records)
+    lake = Lake(context.catalog, "lake")
+    lake.create_namespace("db")
+    for name in TABLES:
+        lake.create_table(name, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    lake.branch("work", TABLES)
+    push(lake)
+    return lake
+
+
+@pytest.fixture
+def port(context: ServerContext) -> Iterator[int]:
+    """The server on a socket."""
+    with on_socket(context) as listening:
+        yield listening
+
+
+def push(lake: Lake, *tables: str) -> None:
+    for name in tables or TABLES:
+        lake.load_table(name).append(pa.table({"id": [2]}), branch="work")
+
+
+def connected(port: int, name: str) -> Lake:
+    return bergline.connect(f"http://127.0.0.1:{port}", properties={"token": f"bl_{name}"})
+
+
+def test_pull_request_from_opening_to_publishing(port: int, served: Lake, context: ServerContext) -> None:
+    with connected(port, "ann") as ann, connected(port, "bob") as bob:
+        request = ann.pull_requests.open("work", title="More rows")
+        with pytest.raises(AlreadyExistsError, match="pull request 1 asks"):
+            ann.pull_requests.open("work")
+        with pytest.raises(RefusedError, match="cannot approve"):
+            request.approve()
+        seen = bob.pull_requests.get(1)
+        assert [(t.snapshots, t.added_rows) for t in seen.overview.tables] == [(1, 1), (1, 1)]
+        push(served, "db.items")
+        with pytest.raises(ConflictError, match="moved"):
+            seen.approve()
+        seen.look()
+        seen.approve().comment("fine").report_check("nulls", "failed", detail="one row")
+        with pytest.raises(ConflictError, match="not as it was looked at"):
+            request.publish()
+        request.look()
+        with pytest.raises(RefusedError, match="check `nulls` is failed"):
+            request.publish()
+        seen.report_check("nulls", "passed")
+        overview = request.look()
+        assert (overview.approved_by, overview.obstacles) == (("bob",), ())
+        assert request.publish().state is PullRequestState.PUBLISHED
+        assert [r.number for r in ann.pull_requests.list("published")] == [1]
+        with pytest.raises(ConflictError, match="which is published"):
+            seen.close()
+        with pytest.raises(NotFoundError, match="no pull request 5"):
+            ann.pull_requests.get(5)
+    assert served.load_table("db.items").scan().to_arrow().num_rows == 3
+    assert served.tables_with_ref("work") == []
+    audited = [(entry.principal, entry.operation, entry.resource) for entry in context.records.audit()]
+    assert ("ann", "open_pull_request", "pull-request") in audited
+    assert ("bob", "approve_pull_request", "pull-request/1") in audited
+    assert ("ann", "publish_pull_request", "table/db/items") in audited
+
+
+def test_withdraw_close_reopen_and_edit(port: int) -> None:
+    with connected(port, "ann") as ann, connected(port, "bob") as bob:
+        request = ann.pull_requests.open("work")
+        other = bob.pull_requests.get(1).approve().withdraw()
+        assert other.overview.approved_by == ()
+        assert request.close().state is PullRequestState.CLOSED
+        assert ann.pull_requests.list() == ()
+        assert request.reopen().edit(title="Rows", description="of May").record.title == "Rows"
+        assert request.overview.record.description == "of May"
+
+
+def test_repeated_key_is_one_pull_request_and_one_publish(client: AsgiClient) -> None:
+    body, ann = {"title": "More rows", "branch": "work"}, bearer("bl_ann")
+    first = client("POST", PULLS, body, headers={**ann, **KEY})
+    again = client("POST", PULLS, body, headers={**ann, **KEY})
+    assert (first.status, again.json) == (200, first.json)
+    overview = client("GET", f"{PULLS}/1", headers=ann).json
+    heads = [{"name": t["name"], "snapshot-id": t["head"]} for t in overview["tables"]]
+    key = {"Idempotency-Key": "0193f2a1-0000-7000-8000-000000000002"}
+    done = client("POST", f"{PULLS}/1/publish", {"heads": heads}, headers={**ann, **key})
+    assert done.json["state"] == "published"
+    assert client("POST", f"{PULLS}/1/publish", {"heads": heads}, headers={**ann, **key}).json == done.json
+    assert client("POST", f"{PULLS}/1/publish", {"heads": heads}, headers=ann).error == (409, "CommitFailedException")
+
+
+def test_pages_are_newest_first(client: AsgiClient, served: Lake) -> None:
+    ann = bearer("bl_ann")
+    for number in range(5):
+        served.branch(f"b{number}", ["db.orders"])
+        assert client("POST", PULLS, {"title": "t", "branch": f"b{number}"}, headers=ann).status == 200
+    numbers, token = [], ""
+    while True:
+        page = client("GET", PULLS, query={"pageSize": "2", "pageToken": token, "state": "open"}, headers=ann).json
+        numbers += [r["number"] for r in page["pull-requests"]]
+        token = page.get("next-page-token")
+        if not token:
+            break
+    assert numbers == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", f"{PULLS}/x", None, 400),
+        ("GET", f"{PULLS}/99", None, 404),
+        ("GET", f"{PULLS}?state=merged", None, 400),
+        ("POST", PULLS, {"title": "t"}, 400),
+        ("POST", PULLS, {"title": "t", "branch": "nope"}, 404),
+        ("POST", f"{PULLS}/99/close", None, 404),
+        ("POST", f"{PULLS}/99/publish", {"heads": []}, 404),
+        ("POST", f"{PULLS}/99/checks", {"name": "n", "state": "green"}, 400),
+    ],
+)
+def test_bad_requests_are_told(client: AsgiClient, method: str, path: str, body: object, status: int) -> None:
+    path, _, query = path.partition("?")
+    asked = dict([query.split("=")]) if query else None
+    assert client(method, path, body, query=asked, headers=bearer("bl_ann")).status == status
+
+
+def test_without_a_token_nothing_is_told(client: AsgiClient) -> None:
+    assert client("GET", PULLS).status == 401
+    assert client("POST", PULLS, {"title": "t", "branch": "work"}).status == 401
+
+
+def test_unknown_state_is_refused_before_it_is_sent(port: int) -> None:
+    with connected(port, "ann") as ann, pytest.raises(InvalidInputError, match="one of open, closed, published"):
+        ann.pull_requests.list("merged")
