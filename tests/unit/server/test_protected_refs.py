@@ -99,7 +99,7 @@ def test_every_way_is_forbidden_and_changes_nothing(client: AsgiClient, older: s
         assert "a" not in client("GET", "/v1/namespaces/db/tables/items").json["metadata"]["properties"]
 
 
-@pytest.mark.parametrize("way", WAYS.keys() - {"commit that lifts the rule"})
+@pytest.mark.parametrize("way", sorted(WAYS.keys() - {"commit that lifts the rule"}))
 def test_every_way_is_forbidden_by_a_rule_of_the_catalog(
     client: AsgiClient, context: ServerContext, older: str, way: str
 ) -> None:
