@@ -27,7 +27,7 @@ def in_shell(arguments: str, directory: Path, **variables: str) -> subprocess.Co
     """A command by a shell, which redirects its streams."""
     uri = f"sqlite:///{directory}/catalog.db"
     return subprocess.run(
-        ["bash", "-c", f"{sys.executable} -c 'from bergline.cli.entry import main; main()' {arguments}"],
+        ["bash", "-c", f"{sys.executable} -c 'from bergline.cli.entry import main; main()' {arguments}"],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,
