@@ -276,7 +276,7 @@ def test_guide_to_protected_refs_names_every_part_of_a_rule() -> None:
 
 def test_guide_to_orphan_files_runs(tmp_path: Path) -> None:
     output = output_of_example("guides/orphan-files.md", tmp_path)
-    assert "1 may go (11 bytes):" in output
+    assert "1 may go (11 B):" in output
 
 
 def test_guide_to_merging_runs(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_guide_to_expiry_runs(tmp_path: Path) -> None:
 
 def _without_numbers(text: str) -> list[str]:
     """Lines of a plan without ids, times and sizes, which differ from run to run."""
-    return [re.sub(r"\b\d{9,}\b|\d{4}-\d\d-\d\d \S+|[\d.]+ (kB|bytes)", "…", line) for line in text.splitlines()]
+    return [re.sub(r"\b\d{9,}\b|\d{4}-\d\d-\d\d \S+|[\d.]+ (KiB|B)", "…", line) for line in text.splitlines()]
 
 
 def test_page_on_metadata_tables_runs(tmp_path: Path) -> None:

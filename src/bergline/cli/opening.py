@@ -137,8 +137,8 @@ def near_catalogs(uri: str) -> tuple[str, ...]:
     path = Path(uri.removeprefix(_SQLITE))
     folder = path.parent
     try:
-        beside = [file for file in folder.glob("*") if file.is_file() and file.suffix == path.suffix]
-        nearby = [file for file in folder.parent.glob(f"*/{path.name}") if file.is_file()]
+        beside = [f for f in folder.glob("*") if f != path and f.is_file() and f.suffix == path.suffix]
+        nearby = [f for f in folder.parent.glob(f"*/{path.name}") if f != path and f.is_file()]
     except (OSError, ValueError):  # a directory that cannot be listed
         return ()
     return tuple(f"{_SQLITE}{found}" for found in near_names(str(path), map(str, [*beside, *nearby])))

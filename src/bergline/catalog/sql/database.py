@@ -156,7 +156,7 @@ class SqlDatabase(ABC):
             note(connection, changed)
 
     def migrate(self) -> None:
-        """Run all missing migrations, each in its own transaction."""
+        """Run all missing migrations, each in its own transaction unless the database is new."""
         more = True
         while more:
             with self.writing() as connection:

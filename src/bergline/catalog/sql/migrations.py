@@ -42,6 +42,9 @@ class FoundLayout(msgspec.Struct, frozen=True):
         return self.is_there and self.version == LAYOUT_VERSION
 
 
+_NOTHING = FoundLayout(0, is_there=False, typed=False)
+
+
 def find_layout(connection: sa.Connection) -> FoundLayout:
     """Inspect a database without changing anything."""
     inspector = sa.inspect(connection)
@@ -64,7 +67,7 @@ def check_known(found: FoundLayout, database: str) -> None:
 
 
 def migrate(connection: sa.Connection, database: str) -> bool:
-    """Run the next migration in the connection's transaction; False if there is none left.
+    """Run the next migration in the connection's transaction, all of them on a new database; False if none is left.
 
     The caller has locked out every other process that may migrate.
     """
@@ -75,7 +78,8 @@ def migrate(connection: sa.Connection, database: str) -> bool:
     _OWN.create_all(connection)
     if not found.is_there:
         migration_steps.create_shared(connection)
-    if found.version < LAYOUT_VERSION:
-        migration_steps.MIGRATIONS[found.version](connection)
-        connection.execute(sa.insert(LAYOUT).values(version=found.version + 1))
-    return True
+    last = LAYOUT_VERSION if found == _NOTHING else min(found.version + 1, LAYOUT_VERSION)
+    for version in range(found.version, last):
+        migration_steps.MIGRATIONS[version](connection)
+        connection.execute(sa.insert(LAYOUT).values(version=version + 1))
+    return last < LAYOUT_VERSION

@@ -27,6 +27,7 @@ from bergline.console.web.visit import (
     JSON_TYPE,
     Reply,
     Visit,
+    asks_for_json,
     is_our_address,
     read_visit,
     redirect,
@@ -115,7 +116,7 @@ class Console:
                 return
 
     async def _reply(self, scope: Scope, receive: Receive) -> Reply:
-        visit = Visit(scope["method"], "", {}, {}, {})
+        visit = Visit(scope["method"], "", {}, {}, {}, wants_json=asks_for_json(scope))
         try:
             visit = await read_visit(scope, receive)
             self._host.check_origin(visit.headers)

@@ -79,8 +79,7 @@ def is_our_address(text: str) -> bool:
 async def read_visit(scope: Scope, receive: Receive) -> Visit:
     """The request, with its form; InvalidInputError if that is none, or too large."""
     headers = Headers(scope=scope)
-    raw = scope["path"] if scope.get("raw_path") is None else scope["raw_path"].decode("latin-1")
-    path = raw.partition("?")[0].removeprefix("/")
+    path = _raw_path(scope)
     query_text = scope["query_string"].decode("latin-1")
     wants_json = path.endswith(_TWIN)
     method = scope["method"]
@@ -96,6 +95,16 @@ async def read_visit(scope: Scope, receive: Receive) -> Visit:
         form,
         f"/{path}" + (f"?{query_text}" if query_text else ""),
     )
+
+
+def asks_for_json(scope: Scope) -> bool:
+    """Whether a request is for the twin of a page, however broken the rest of it."""
+    return _raw_path(scope).endswith(_TWIN)
+
+
+def _raw_path(scope: Scope) -> str:
+    raw: str = scope["path"] if scope.get("raw_path") is None else scope["raw_path"].decode("latin-1")
+    return raw.partition("?")[0].removeprefix("/")
 
 
 def _page_path(path: str) -> str:

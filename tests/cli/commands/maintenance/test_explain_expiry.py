@@ -4,7 +4,7 @@ import datetime as dt
 import json
 from pathlib import Path
 
-from command_line import run_here
+from command_line import Command, run_here
 from rows import order_rows
 
 from bergline import Table
@@ -33,3 +33,13 @@ def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
     )
     done = run_here("explain-expiry", "db.orders", "--older-than", "7d", "--catalog", uri, cwd=tmp_path)
     assert done.stdout.startswith("0 of 1 ref and 0 of ")
+
+
+def test_decisions_are_shown_where_files_cannot_be_read(bl: Command, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    first = orders.metadata.snapshots[0]
+    Path(first.manifest_list.removeprefix("file://")).unlink()
+    done = bl("explain-expiry", "db.orders", "--older-than", "2099-01-01")
+    assert done.returncode == 1
+    assert done.stdout.startswith("0 of 1 ref and 1 of 2 snapshots would be removed\n\nrefs\n")
+    assert done.stderr.startswith("error: cannot show the files that expiry would delete: ")

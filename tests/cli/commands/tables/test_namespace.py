@@ -1,6 +1,9 @@
 """`bergline namespace`."""
 
+import contextlib
 import json
+import sqlite3
+from pathlib import Path
 
 from command_line import Command, Terminal
 
@@ -29,3 +32,13 @@ def test_namespace_with_tables_stays(bl: Command, lake: Lake, orders: Table) -> 
     assert lake.namespace_exists("db")
     done = bl("namespace", "drop", "dc", "--yes")
     assert (done.returncode, "drop namespace" in done.stderr) == (1, False)
+
+
+def test_namespace_that_cannot_be_read_does_not_hide_the_others(bl: Command, tmp_path: Path, lake: Lake) -> None:
+    lake.create_namespace("other", {"owner": "ann"})
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as connection, connection:
+        connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'a..b', 't', 'file:///none', NULL, 'TABLE')")
+    done = bl("namespace", "list")
+    assert done.returncode == 1
+    assert "owner=ann" in done.stdout
+    assert "error: cannot show the properties of namespace `a..b`: " in done.stderr

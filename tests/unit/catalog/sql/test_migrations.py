@@ -121,6 +121,16 @@ def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     assert database.versions() == NOW
 
 
+def test_new_catalog_is_made_whole_or_not_at_all(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        set_migrations(patched, lambda c: c.exec_driver_sql("nonsense") and None)
+        with pytest.raises(UnavailableError):
+            database.open_store()
+    assert database.tables() == set()
+    database.open_store()
+    assert database.versions() == NOW
+
+
 def test_newer_layout_is_refused_with_its_version_and_what_to_do(database: Database) -> None:
     database.open_store()
     database.run("INSERT INTO bergline_layout VALUES (7)")

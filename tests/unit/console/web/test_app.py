@@ -193,3 +193,9 @@ class TestForms:
         csrf = browser.get("/table/actions/create-tag", name="db.orders").field("csrf")
         headers = {"origin": "http://localhost:8181", "sec-fetch-site": "same-origin"}
         assert browser.post("/table/actions/create-tag", headers, csrf=csrf, name="db.orders", new="v2").status == 200
+
+
+def test_twin_of_a_broken_request_is_json_too(browser: Any, story: Table) -> None:
+    found = browser.get("/table.json", **{f"field{number}": "" for number in range(300)})
+    assert (found.status, found.headers["content-type"]) == (400, "application/json")
+    assert "fields in UTF-8" in found.text

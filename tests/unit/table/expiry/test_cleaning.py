@@ -16,7 +16,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.local import LocalFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifest_cache import forget_files
-from bergline.table.expiry.plan import size_text
+from bergline.sizes import render_size
 from bergline.table.expiry.retention import CleanupLevel
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 
@@ -106,10 +106,10 @@ def test_the_result_is_printed_in_a_line(overwritten: Table) -> None:
     gone = sum(size for f, size in sizes.items() if f not in files(overwritten) and "snap-" not in f)
     assert (result.deleted_files, result.deleted_bytes) == (3, gone)
     assert str(result) == (
-        f"removed: 1 snapshot, ref `old`; deleted: 3 files of {size_text(gone)} "
+        f"removed: 1 snapshot, ref `old`; deleted: 3 files of {render_size(gone)} "
         "(1 data files, 1 manifests, 1 manifest lists)"
     )
-    assert str(overwritten.expire(older_than=FUTURE)) == "removed: 0 snapshots; deleted: 0 files of 0 bytes"
+    assert str(overwritten.expire(older_than=FUTURE)) == "removed: 0 snapshots; deleted: 0 files of 0 B"
 
 
 def test_level_none_goes_past_a_manifest_that_is_missing(overwritten: Table) -> None:

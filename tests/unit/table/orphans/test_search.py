@@ -670,7 +670,7 @@ def test_a_plan_reads_well_and_has_rows(orders: Table, clock: Clock) -> None:
     plan = orders.plan_orphans(progress=lambda listed, found: said.append((listed, found)))
     lines = str(plan).splitlines()
     assert lines[0].startswith("orphan files of `db.orders` from before 2023-11-15 22:13:20 UTC")
-    assert lines[1:3] == ["  in memory://warehouse/db/orders", "25 may go (30.0 kB):"]
+    assert lines[1:3] == ["  in memory://warehouse/db/orders", "25 may go (29.3 KiB):"]
     assert lines[3].split("  ")[-1] == locations[0]
     assert lines[-2:] == ["  and 5 more", "1 are needed, 0 are too recent, 0 are hidden, 0 are in doubt"]
     rows = plan.to_arrow()

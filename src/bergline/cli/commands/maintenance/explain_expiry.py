@@ -1,12 +1,17 @@
 """`bergline explain-expiry`: what expiry would remove, and why."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from bergline.cli.durations import parse_time
 from bergline.cli.opening import LakeOptions, with_lake
+from bergline.cli.output.problems import end_with_problems
 from bergline.cli.output.rows import AsJson, print_lines, print_rows
+from bergline.errors import FormatError, NotFoundError, StorageError
+from bergline.reports.problem import Problem, problem_of
+from bergline.table.expiry.retention import CleanupLevel
 
 app = typer.Typer()
 
@@ -26,9 +31,17 @@ def explain_expiry(
 ) -> None:
     """Show what expiry would remove and keep, by which rule, and what only one branch or tag retains."""
     moment = parse_time(older_than)
+    problems: list[Problem] = []
     with options.open() as lake:
-        plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
+        plan_with = partial(lake.load_table(table).plan_expiry, older_than=moment, retain_last=retain_last)
+        try:
+            plan = plan_with()
+        except (FormatError, NotFoundError, StorageError) as error:
+            problems.append(problem_of("the files that expiry would delete", error))
+            plan = plan_with(level=CleanupLevel.NONE)
     if as_json:
         print_rows(plan.to_arrow(), as_json)
     else:
-        print_lines([str(plan)])
+        first, *others = str(plan).splitlines()
+        print_lines([first.partition(";")[0] if problems else first, *others])
+    end_with_problems(problems)

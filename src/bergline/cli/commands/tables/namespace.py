@@ -1,5 +1,6 @@
 """`bergline namespace`."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -7,7 +8,9 @@ import typer
 from bergline.cli.arguments import NamespaceArgument, complete_namespace
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.plans import Yes, confirm
+from bergline.cli.output.problems import end_with_problems
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
+from bergline.reports.problem import Problem, attempt
 
 app = typer.Typer(help="The namespaces of a lake.", no_args_is_help=True)
 
@@ -23,15 +26,20 @@ def list_namespaces(
     as_json: AsJson = False,
 ) -> None:
     """List namespaces at every level with their properties."""
+    problems: list[Problem] = []
     with options.open() as lake:
-        found = {name: lake.namespace_properties(name) for name in lake.list_namespaces(below)}
+        found = {
+            name: attempt(problems, f"the properties of namespace `{name}`", partial(lake.namespace_properties, name))
+            for name in lake.list_namespaces(below)
+        }
     if as_json:
         print_json([{"namespace": name, "properties": properties} for name, properties in found.items()])
-        return
-    print_table(
-        ["namespace", "properties"],
-        [[name, ", ".join(f"{key}={value}" for key, value in of.items())] for name, of in found.items()],
-    )
+    else:
+        print_table(
+            ["namespace", "properties"],
+            [[name, ", ".join(f"{key}={value}" for key, value in (of or {}).items())] for name, of in found.items()],
+        )
+    end_with_problems(problems)
 
 
 @app.command()
