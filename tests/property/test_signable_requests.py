@@ -14,7 +14,8 @@ ENDPOINT = S3Endpoint("http://s3.test:9000", "r")
 PIECES = [
     "w", "t", "t2", "b", "f", "/", "//", ".", "..", "%2e", "%2E%2e", "%2F", "%252e", "%5c", ";", "?", "&", "=", "#",
     "@", ":", "+", "%20", "%00", "%", "é", "b/w/t/", "w/t/", "s3.test", ":9000", "http://", "b.s3.test:9000",
-    "prefix=w/t/", "list-type=2", "acl", "delete", "uploads", "uploadId=u", "partNumber=1", "versionId=1", "policy", "x-id=GetObject",
+    "prefix=w/t/", "list-type=2", "acl", "delete", "uploads", "uploadId=u", "partNumber=1", "versionId=1",
+    "policy", "x-id=GetObject",
 ]  # fmt: skip
 NASTY = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 START = st.sampled_from(
