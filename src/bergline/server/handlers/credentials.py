@@ -65,10 +65,13 @@ def cached_credentials_for(
     directories = context.loads.cached_directories(pointer)
     if directories is None:
         return None
+    signer = context.signer if requests_signing(request.headers) else None
     if context.vending is not None and requests_credentials(request.headers):
-        return context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
-    if context.signer is not None and context.owns_certainly(name, directories):
-        return signer_settings(context, context.signer, name, directories)
+        known = context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
+        if known is None or known.credentials or signer is None:
+            return known
+    if signer is not None and context.owns_certainly(name, directories):
+        return signer_settings(context, signer, name, directories)
     return None
 
 
@@ -118,10 +121,13 @@ def _delegated(
     signer = context.signer if requests_signing(request.headers) else None
     if context.vending is not None and requests_credentials(request.headers):
         try:
-            return _credentials(context, context.vending, name, directories, may_write=may_write)
+            vended = _credentials(context, context.vending, name, directories, may_write=may_write)
         except RefusedError:
             if signer is None:
                 raise
+        else:
+            if vended.credentials:
+                return vended
     if signer is None:
         return VendedCredentials((), "")
     context.check_own(name, directories)
