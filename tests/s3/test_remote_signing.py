@@ -23,6 +23,7 @@ from server_on_socket import on_socket
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
+from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing"}
@@ -179,6 +180,33 @@ def test_tables_that_overlap_get_no_signatures(
         assert "overlaps the files" in sign(client, "GET", uri, f"{path}/sign").message
 
 
+def test_files_of_dropped_tables_are_nobody_elses(tmp_path: Path, bucket: str, s3_server: S3Server) -> None:
+    context = open_server(
+        f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"{bucket}/warehouse",
+        properties=s3_server.properties,
+        limits=ServerSettings(drop_retention_s=60),
+        remote_signing=True,
+    )
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table()
+        assert client("DELETE", ORDERS).status == 204
+        for location in (
+            f"{bucket}/warehouse/db/orders",
+            f"{bucket}/warehouse/db/orders/data",
+            f"{bucket}/warehouse/db",
+        ):
+            body = {"name": "new", "schema": SCHEMA, "location": location, "stage-create": True}
+            refused = client("POST", "/v1/namespaces/db/tables", body, headers=WISH)
+            assert refused.error == (403, "ForbiddenException")
+            assert "table `db.orders`, which was dropped and may come back" in refused.message
+        client.table("beside")
+        restored = client("POST", "/bergline/v1/namespaces/db/tables/orders/undrop", {}, headers=WISH)
+        assert signer_config(restored)["s3.signer"]
+    context.catalog.close()
+
+
 def test_readers_get_signatures_to_read(client: AsgiClient, served: ServerContext, s3_server: S3Server) -> None:
     location = client.table().json["metadata-location"].removeprefix("s3://")
     served.file_access = Readers()
@@ -205,6 +233,24 @@ def test_readers_get_signatures_in_place_of_keys_that_cannot_be_limited(
             assert SECRET_KEY not in keys_alone.body.decode()
         assert caplog.text.count("no credentials for table `db.orders`: cannot hand out the server's own keys") == 1
         assert client("GET", f"{ORDERS}/credentials").error == (403, "ForbiddenException")
+    context.catalog.close()
+
+
+def test_signatures_are_there_where_the_keys_are_for_another_store(
+    tmp_path: Path, bucket: str, s3_server: S3Server
+) -> None:
+    context = open_server(
+        f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"{bucket}/warehouse",
+        properties=s3_server.properties,
+        vend=VendingConfig(downscopes_gcs=True),
+        remote_signing=True,
+    )
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table()
+        for _ in range(2):
+            assert signer_config(client("GET", ORDERS, headers=BOTH))["s3.signer"]
     context.catalog.close()
 
 

@@ -9,6 +9,7 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separato
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from bergline.server.credentials.gcs_tokens import GcsVending
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.sts import StsVending
 from bergline.server.credentials.vending import StaticVending, Vending
@@ -17,10 +18,12 @@ from bergline.server.http.settings import ServerSettings, public_settings
 
 
 class VendingConfig(msgspec.Struct, frozen=True):
-    """Vend credentials: the server's own, or those of a role that it assumes."""
+    """Vend credentials: the server's own, those of a role that it assumes, or tokens of Google for one table each."""
 
     role: str | None = None
     lifetime_s: int = 3600
+    downscopes_gcs: bool = False
+    """Tokens of Google, each limited to one table."""
 
 
 def open_server(
@@ -67,4 +70,8 @@ def open_server(
 def _vending(properties: Mapping[str, str], vend: VendingConfig | None) -> Vending | None:
     if vend is None:
         return None
+    if vend.role and vend.downscopes_gcs:
+        raise InvalidInputError("expected a role of AWS or tokens of Google to vend, found both")
+    if vend.downscopes_gcs:
+        return GcsVending(properties)
     return StsVending(properties, vend.role, vend.lifetime_s) if vend.role else StaticVending(properties)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.server.credentials.gcs_tokens import GcsVending
 from bergline.server.credentials.sts import StsVending
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.http.settings import ServerSettings
@@ -22,7 +23,13 @@ def test_settings_name_the_warehouse_and_keep_the_limits(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("vend", "kind"), [(None, type(None)), (VendingConfig(), StaticVending), (VendingConfig(ROLE), StsVending)]
+    ("vend", "kind"),
+    [
+        (None, type(None)),
+        (VendingConfig(), StaticVending),
+        (VendingConfig(ROLE), StsVending),
+        (VendingConfig(downscopes_gcs=True), GcsVending),
+    ],
 )
 def test_credentials_are_vended_as_configured(tmp_path: Path, vend: VendingConfig | None, kind: type) -> None:
     context = open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=vend)
@@ -34,6 +41,8 @@ def test_credentials_are_vended_as_configured(tmp_path: Path, vend: VendingConfi
 def test_bad_settings_leave_no_catalog_open(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="lifetime"):
         open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE, 60))
+    with pytest.raises(InvalidInputError, match="found both"):
+        open_server(f"sqlite:///{tmp_path}/catalog.db", vend=VendingConfig(ROLE, downscopes_gcs=True))
     with pytest.raises(NotFoundError):
         open_server(f"sqlite:///{tmp_path}/other.db", create=False)
     assert not (tmp_path / "other.db").exists()

@@ -13,6 +13,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.layout import TABLES, join_namespace
 from bergline.catalog.sql.records import Records
 from bergline.errors import BerglineError, NotFoundError, RefusedError
+from bergline.io.gcs import GCS_SCHEMES
 from bergline.io.locations import normalized, scheme_of
 from bergline.io.s3 import S3_SCHEMES
 
@@ -26,8 +27,12 @@ _PLACES = sa.Table(
 )
 
 
+_SCHEMES = {scheme: schemes for schemes in (S3_SCHEMES, GCS_SCHEMES) for scheme in schemes}
+"""Schemes of stores whose credentials can be limited to directories, with those that mean the same."""
+
+
 class TableDirectories:
-    """The directories of tables on S3, and their overlaps."""
+    """The directories of tables on S3 and Google Cloud Storage, and their overlaps."""
 
     def __init__(self, records: Records, directories: Callable[[TableName], Sequence[str]]) -> None:
         self._database = records.database
@@ -41,7 +46,7 @@ class TableDirectories:
 
         The first directory is the table's location.
         """
-        places = [canonical_directory(d) for d in directories if scheme_of(d) in S3_SCHEMES]
+        places = [canonical_directory(d) for d in directories if scheme_of(d) in _SCHEMES]
         if not places:
             return
         for other in dict.fromkeys((*self._with_metadata_near(places), *self._with_places_near(places))):
@@ -70,7 +75,7 @@ class TableDirectories:
         above = [f"{up}/metadata/" for place in places for up in _above(place)]
         prefixes = dict.fromkeys([*(f"{place}/" for place in places), *above])
         location = TABLES.c.metadata_location
-        spellings = [f"{scheme}{prefix.removeprefix('s3')}" for prefix in prefixes for scheme in sorted(S3_SCHEMES)]
+        spellings = [text for prefix in prefixes for text in _spellings(prefix)]
         near = sa.or_(*(sa.func.substr(location, 1, len(text)) == text for text in spellings))
         query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name)
         with self._database.reading() as connection:
@@ -127,6 +132,12 @@ def outermost(places: Iterable[str]) -> list[str]:
     """Directories without those inside another one, in order."""
     once = list(dict.fromkeys(places))
     return [p for p in once if not any(p != other and f"{p}/".startswith(f"{other}/") for other in once)]
+
+
+def _spellings(prefix: str) -> list[str]:
+    """A location with each scheme that means the same."""
+    scheme, _, rest = prefix.partition("://")
+    return [f"{other}://{rest}" for other in sorted(_SCHEMES[scheme])]
 
 
 def _above(place: str) -> list[str]:

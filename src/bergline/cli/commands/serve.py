@@ -54,6 +54,10 @@ def serve(
             metavar="ARN", help="Vend credentials of this AWS role instead, temporary and for one table each."
         ),
     ] = None,
+    downscope_gcs: Annotated[
+        bool,
+        typer.Option(help="Vend tokens for Google Cloud Storage instead, temporary and for one table each."),
+    ] = False,
     remote_signing: Annotated[
         bool, typer.Option(help="Sign requests to S3 for clients that ask for it: they need no keys.")
     ] = False,
@@ -130,8 +134,8 @@ def serve(
         properties=settings.properties,
         places=allow_location or (),
         separator=namespace_separator,
-        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime))
-        if vend_credentials or assume_role
+        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime), downscope_gcs)
+        if vend_credentials or assume_role or downscope_gcs
         else None,
         remote_signing=remote_signing,
         limits=ServerSettings(

@@ -16,6 +16,8 @@ from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.json import render_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata
+from bergline.io.gcs import GCS_SCHEMES
+from bergline.io.locations import scheme_of
 from bergline.server.cache.response_cache import CachedResponse, ResponseCache, Unless
 from bergline.server.credentials.vending import VendedCredentials
 
@@ -24,6 +26,9 @@ _MAX_BYTES = 128 * 1024 * 1024
 _TAG_LENGTH = 32
 _MAX_DIRECTORIES = 10_000
 _WEAK = "W/"
+_RENEWAL_OF_S3 = "client.refresh-credentials-endpoint"
+_RENEWAL = dict.fromkeys(GCS_SCHEMES, "gcs.oauth2.refresh-credentials-endpoint")
+"""The settings that say where to renew credentials."""
 
 
 class LoadResponses:
@@ -82,7 +87,7 @@ class LoadResponses:
             return b',"config":' + encode_json(config) + b"}"
         config |= vended.credentials[0].config
         if vended.expires_ms is not None:
-            config["client.refresh-credentials-endpoint"] = endpoint
+            config[_RENEWAL.get(scheme_of(vended.credentials[0].prefix), _RENEWAL_OF_S3)] = endpoint
         return b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(vended.credentials) + b"}"
 
     def with_suffix(self, body: bytes, suffix: bytes | None) -> bytes:

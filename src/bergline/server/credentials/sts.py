@@ -2,9 +2,7 @@
 
 import importlib
 import json
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,13 +12,13 @@ from bergline.errors import InvalidInputError, RefusedError, UnavailableError, U
 from bergline.extras import install_hint
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
+from bergline.server.credentials.credentials_cache import CredentialsCache
 from bergline.server.credentials.vending import VendedCredentials, fingerprint_of, prefixes_of, storage_config
 from bergline.server.http.settings import public_settings
 
 SHORTEST_S, LONGEST_S = 900, 43_200
 MAX_POLICY_CHARACTERS = 2048
 _ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
-_MAX_TABLES = 10_000
 _SESSION_NAME = "bergline"
 _READING = ["s3:GetObject"]
 _WRITING = [*_READING, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
@@ -46,39 +44,22 @@ class StsVending:
         self._properties = dict(properties)
         self._role = role
         self._lifetime_s = lifetime_s
-        self._clock_ms = clock_ms
         self._sts = _open_sts(self._properties)
-        self._cached: OrderedDict[tuple[bool, tuple[str, ...]], VendedCredentials] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = CredentialsCache(clock_ms)
 
     def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
         """Cached or new credentials; RefusedError where no policy can be limited to these directories."""
         directories = _on_s3(locations)
         if not directories:
             return VendedCredentials((), "")
-        found = self._find(directories, may_write)
-        if found is None:
-            found = self._assume(directories, may_write)
-            with self._lock:
-                self._cached[may_write, directories] = found
-                self._cached.move_to_end((may_write, directories))
-                while len(self._cached) > _MAX_TABLES:
-                    self._cached.popitem(last=False)
-        return found
+        return self._cache.find((may_write, directories)) or self._assume(directories, may_write=may_write)
 
     def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
         """Credentials that are cached and have half of their lifetime left."""
         directories = _on_s3(locations)
-        return self._find(directories, may_write) if directories else VendedCredentials((), "")
+        return self._cache.find((may_write, directories)) if directories else VendedCredentials((), "")
 
-    def _find(self, directories: tuple[str, ...], may_write: bool) -> VendedCredentials | None:
-        with self._lock:
-            found = self._cached.get((may_write, directories))
-        if found is None or found.expires_ms is None:
-            return found
-        return found if self._clock_ms() < found.expires_ms - 500 * self._lifetime_s else None
-
-    def _assume(self, directories: tuple[str, ...], may_write: bool) -> VendedCredentials:
+    def _assume(self, directories: tuple[str, ...], *, may_write: bool) -> VendedCredentials:
         session_policy = render_policy(directories, self._role, may_write=may_write)
         try:
             assumed = self._sts.assume_role(
@@ -104,7 +85,8 @@ class StsVending:
         }
         public = public_settings(self._properties)
         credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes_of(directories))
-        return VendedCredentials(credentials, fingerprint_of(assumed["AccessKeyId"], str(expires_ms)), expires_ms)
+        vended = VendedCredentials(credentials, fingerprint_of(assumed["AccessKeyId"], str(expires_ms)), expires_ms)
+        return self._cache.keep((may_write, directories), vended, expires_ms - 500 * self._lifetime_s)
 
 
 def _on_s3(locations: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
+from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory, overlap
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -112,8 +112,18 @@ class ServerContext:
 
     def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
-        if self.signer is not None or (self.vending is not None and self.vending.is_for_one_table):
-            self._directories.check_apart(name, directories)
+        if self.signer is None and (self.vending is None or not self.vending.is_for_one_table):
+            return
+        self._directories.check_apart(name, directories)
+        places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
+        for dropped in self.catalog.dropped_tables() if places else ():
+            home = canonical_directory(dropped.metadata_location.rpartition("/")[0].removesuffix("/metadata"))
+            if shared := next((place for place in places if overlap(place, home)), None):
+                raise RefusedError(
+                    f"expected a directory of its own for table `{name}`, found `{shared}`, which overlaps "
+                    f"the files of table `{dropped.name}`, which was dropped and may come back",
+                    hints=["use another directory"],
+                )
 
     def check_own(self, name: TableName, directories: Sequence[str]) -> None:
         """RefusedError for directories that are not this table's alone; others are not checked again for a minute."""

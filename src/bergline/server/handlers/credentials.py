@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
-from bergline.catalog.rest.protocol.endpoints import CREATE_TABLE, LOAD_CREDENTIALS
+from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -40,7 +40,9 @@ def load_credentials(context: ServerContext, request: Request) -> Response:
 
 def wants_credentials(context: ServerContext, request: Request) -> bool:
     """Whether credentials or signatures are requested with the response, and given."""
-    return _wants_keys(context, request) or _wants_signing(context, request)
+    return (context.vending is not None and requests_credentials(request.headers)) or (
+        context.signer is not None and requests_signing(request.headers)
+    )
 
 
 def credentials_for(
@@ -63,10 +65,13 @@ def cached_credentials_for(
     directories = context.loads.cached_directories(pointer)
     if directories is None:
         return None
+    signer = context.signer if requests_signing(request.headers) else None
     if context.vending is not None and requests_credentials(request.headers):
-        return context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
-    if context.signer is not None and context.owns_certainly(name, directories):
-        return signer_settings(context, context.signer, name, directories)
+        known = context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
+        if known is None or known.credentials or signer is None:
+            return known
+    if signer is not None and context.owns_certainly(name, directories):
+        return signer_settings(context, signer, name, directories)
     return None
 
 
@@ -90,7 +95,7 @@ def with_credentials(
     """The response for a table that was just created: it exists, so failing to get credentials is no error."""
     if not wants_credentials(context, request):
         return response
-    may_write = request.endpoint is CREATE_TABLE or context.may_write(request, name)
+    may_write = is_staged or context.may_write(request, name)
     try:
         vended = _delegated(
             context, request, name, _directories(context, metadata), may_write=may_write, is_staged=is_staged
@@ -103,14 +108,6 @@ def with_credentials(
     return Response(response.status, body, headers)
 
 
-def _wants_keys(context: ServerContext, request: Request) -> bool:
-    return context.vending is not None and requests_credentials(request.headers)
-
-
-def _wants_signing(context: ServerContext, request: Request) -> bool:
-    return context.signer is not None and requests_signing(request.headers)
-
-
 def _delegated(
     context: ServerContext,
     request: Request,
@@ -121,21 +118,24 @@ def _delegated(
     is_staged: bool = False,
 ) -> VendedCredentials:
     """Keys where they are requested and can be had, else the settings of remote signing."""
-    can_sign = context.signer is not None and requests_signing(request.headers)
+    signer = context.signer if requests_signing(request.headers) else None
     if context.vending is not None and requests_credentials(request.headers):
         try:
-            return _credentials(context, context.vending, name, directories, may_write=may_write)
+            vended = _credentials(context, context.vending, name, directories, may_write=may_write)
         except RefusedError:
-            if not can_sign:
+            if signer is None:
                 raise
-    if context.signer is None or not can_sign:
+        else:
+            if vended.credentials:
+                return vended
+    if signer is None:
         return VendedCredentials((), "")
     context.check_own(name, directories)
     staged = None
     if is_staged:
         now = time.time_ns() // 1_000_000
         staged = context.staged_tables.add(name, request.principal, directories, now, now + _STAGED_MS)
-    return signer_settings(context, context.signer, name, directories, staged)
+    return signer_settings(context, signer, name, directories, staged)
 
 
 def _credentials(

@@ -97,6 +97,15 @@ def test_directories_of_its_own_are_taken(tables: Tables, place: str) -> None:
     tables.places.check_apart(TableName(("db",), "t"), ["s3://b/w/t", "s3://b/data/t"])
 
 
+@pytest.mark.parametrize("place", ["gs://b/w/t", "gcs://b/w/t/x", "gs://b/w", "gs://b/data/t/x"])
+def test_directories_on_google_are_kept_apart_too(tables: Tables, place: str) -> None:
+    tables.add("t", "gcs://b/w/t", "gs://b/data/t")
+    tables.places.check_apart(TableName(("db",), "t"), ["gcs://b/w/t", "gs://b/data/t"])
+    with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
+        tables.check(place)
+    tables.check("gs://b/w/t2", "s3://b/w/t")
+
+
 def test_metadata_in_the_directory_of_another_table_counts(tables: Tables) -> None:
     tables.add("t", "s3://b/w/t", "s3://b/metadata", metadata="s3://b/metadata/t")
     with pytest.raises(RefusedError):
