@@ -144,10 +144,14 @@ def test_protected_main_moves_only_by_publishing(trino: TrinoServer, lake: Lake,
         f"UPDATE lake.{db}.t SET who = 'trino' WHERE id = 1",
         f"DELETE FROM lake.{db}.t WHERE id = 1",
         f"CREATE OR REPLACE TABLE lake.{db}.t AS SELECT BIGINT '2' AS id, 'trino' AS who",
-        f"DROP TABLE lake.{db}.t",
-        f"ALTER TABLE lake.{db}.t RENAME TO lake.{db}.u",
     ):
         with pytest.raises(TrinoError, match="is protected by the rule `main`"):
+            trino.sql(statement)
+    for statement, said in (  # Trino does not pass on why
+        (f"DROP TABLE lake.{db}.t", "Failed to drop table"),
+        (f"ALTER TABLE lake.{db}.t RENAME TO lake.{db}.u", "Failed to rename table"),
+    ):
+        with pytest.raises(TrinoError, match=said):
             trino.sql(statement)
     assert of_trino(trino, f"{db}.t") == of_bergline(lake, f"{db}.t") == [(1, "bergline")]
     table.refresh().append(rows("bergline", 2), branch=db)
