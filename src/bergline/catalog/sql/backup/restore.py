@@ -10,18 +10,15 @@ import sqlalchemy as sa
 from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import CATALOG_COLUMN, TABLES_OF_A_CATALOG, BackupProgress, read_rows
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records, closing_token
-from bergline.catalog.sql.records_layout import AUDIT, BIN, TOKENS
+from bergline.catalog.sql.records_layout import TOKENS
 from bergline.errors import FormatError, NotEmptyError, RefusedError, UnsupportedError
 
 RESTORED = "restore_catalog"
 """The operation of the row in the audit log."""
 _AT_ONCE = 1000
-_NUMBERED_ANEW = (AUDIT, BIN, DROPPED_VIEWS)
-"""Tables whose keys mean nothing elsewhere: where those of another catalog are in the way, new ones do."""
 
 PointerKey = tuple[str, str]
 """The namespace, as stored, and the name of a table or view."""
@@ -100,8 +97,10 @@ def _load(connection: sa.Connection, restore: CatalogRestore, progress: BackupPr
     typed = find_layout(connection).typed
     rows = read_rows(restore.path, progress, summaries)
     for table, found in itertools.groupby(rows, key=lambda pair: pair[0]):
-        anew = table in _NUMBERED_ANEW and _has_rows(connection, table)
-        changed = (_changed(restore, table, values, typed=typed, anew=anew) for _, values in found)
+        given = table.autoincrement_column
+        if given is not None and not _has_rows(connection, table):
+            given = None
+        changed = (_changed(restore, table, values, typed=typed, given=given) for _, values in found)
         for some in _batches(changed):
             connection.execute(sa.insert(table), some)
     if summaries[0].sha256 != restore.summary.sha256:
@@ -109,12 +108,20 @@ def _load(connection: sa.Connection, restore: CatalogRestore, progress: BackupPr
 
 
 def _changed(
-    restore: CatalogRestore, table: sa.Table, values: dict[str, Any], *, typed: bool, anew: bool
+    restore: CatalogRestore,
+    table: sa.Table,
+    values: dict[str, Any],
+    *,
+    typed: bool,
+    given: sa.Column[Any] | None,
 ) -> dict[str, Any]:
-    """A row for the catalog that it goes to."""
+    """A row for the catalog that it goes to; the database gives it a key of its own where others have rows.
+
+    Keys that the database gives are only the order of rows: nothing refers to them.
+    """
     values[CATALOG_COLUMN] = restore.catalog_name
-    if anew:
-        del values["id"]
+    if given is not None:
+        del values[given.key]
     if table is TOKENS:
         return values | closing_token(restore.catalog_name) if values["name"] == "" else values
     if table is not TABLES:
