@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import pyarrow as pa
 import pytest
 from accessibility import check_accessible
 from console_stories import shown, tell_story
@@ -9,6 +10,8 @@ from playwright.sync_api import Page, expect
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.sql.records import sql_store_of
 from bergline.console.actions.registry import ACTIONS
 
 Opener = Callable[..., Page]
@@ -115,3 +118,24 @@ def test_conflict_is_shown_before_the_merge(page: Page, address: str, table: Tab
     review(page, address, "merge", branch="rival", into="main")
     expect(page.get_by_role("alert")).to_contain_text("cannot merge `rival` into `main`")
     expect(page.get_by_role("button", name="Merge", exact=True)).to_have_count(0)
+
+
+def test_dropped_table_comes_back_from_the_bin(page: Page, address: str, acted_on: Lake) -> None:
+    store = sql_store_of(acted_on.catalog)
+    dropped = acted_on.create_table("db.dropped", pa.schema([("id", pa.int64())]))
+    acted_on.drop_table(dropped.name)
+    with store.database.changing() as connection:
+        kept = DroppedTable(dropped.name, dropped.metadata_location, 1, 2, "ann", purges_files=True)
+        store.bin.add(connection, kept)
+    page.goto(address)
+    page.get_by_role("link", name="Bin", exact=True).click()
+    check_accessible(page, "bin")
+    page.get_by_role("link", name="Bring back db.dropped").click()
+    page.get_by_label("Another name").fill("db.back")
+    page.get_by_role("button", name="Review").click()
+    check_accessible(page, "review")
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bring back table db.dropped: done")
+    page.get_by_role("link", name="Show it").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("db.back")
+    assert acted_on.list_tables().count("db.back") == 1

@@ -135,6 +135,33 @@ def test_trino_reads_what_bergline_deleted_and_changed(trino: TrinoServer, lake:
     assert of_trino(trino, f"{db}.t") == of_bergline(lake, f"{db}.t") == expected
 
 
+def test_protected_main_moves_only_by_publishing(trino: TrinoServer, lake: Lake, db: str) -> None:
+    table = lake.create_table(f"{db}.t", COLUMNS, properties={"format-version": "2"})
+    table.append(rows("bergline", 1))
+    table.refs.protect("main", only_publish=True)
+    for statement in (
+        f"INSERT INTO lake.{db}.t VALUES (2, 'trino')",
+        f"UPDATE lake.{db}.t SET who = 'trino' WHERE id = 1",
+        f"DELETE FROM lake.{db}.t WHERE id = 1",
+        f"CREATE OR REPLACE TABLE lake.{db}.t AS SELECT BIGINT '2' AS id, 'trino' AS who",
+    ):
+        with pytest.raises(TrinoError, match="is protected by the rule `main`"):
+            trino.sql(statement)
+    for statement, said in (  # Trino does not pass on why
+        (f"DROP TABLE lake.{db}.t", "Failed to drop table"),
+        (f"ALTER TABLE lake.{db}.t RENAME TO lake.{db}.u", "Failed to rename table"),
+    ):
+        with pytest.raises(TrinoError, match=said):
+            trino.sql(statement)
+    assert of_trino(trino, f"{db}.t") == of_bergline(lake, f"{db}.t") == [(1, "bergline")]
+    table.refresh().append(rows("bergline", 2), branch=db)
+    lake.publish(db)
+    assert of_trino(trino, f"{db}.t") == of_bergline(lake, f"{db}.t") == [(1, "bergline"), (2, "bergline")]
+    table.refresh().refs.unprotect("main")
+    trino.sql(f"INSERT INTO lake.{db}.t VALUES (3, 'trino')")
+    assert of_bergline(lake, f"{db}.t")[-1] == (3, "trino")
+
+
 def test_trino_reads_branches_tags_and_earlier_snapshots(trino: TrinoServer, lake: Lake, db: str) -> None:
     table = lake.create_table(f"{db}.t", COLUMNS, properties={"format-version": "2"})
     table.append(rows("bergline", 1))

@@ -5,6 +5,7 @@ import msgspec
 from bergline.console.page import PageHandler
 from bergline.console.pages.action_list import actions_page
 from bergline.console.pages.audit import audit_page
+from bergline.console.pages.bin import bin_page
 from bergline.console.pages.difference import difference_page
 from bergline.console.pages.events import events_page
 from bergline.console.pages.files import files_page
@@ -41,4 +42,5 @@ PAGES: dict[str, PageEntry] = {
     "audit": PageEntry(audit_page),
     "events": PageEntry(events_page),
     "webhooks": PageEntry(webhooks_page),
+    "bin": PageEntry(bin_page),
 }

@@ -18,6 +18,7 @@ from bergline.console.host import Host
 from bergline.console.links import link
 from bergline.console.page import Page, Source, asked_table
 from bergline.console.pages.actions import done_page, form_page, review_page
+from bergline.console.pages.bin import undrop_page
 from bergline.console.pages.pull_requests import pull_request_page
 from bergline.console.pages.registry import PAGES
 from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
@@ -50,6 +51,7 @@ _TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 _ACTIONS = "table/actions/"
 _TABLE = "table"
 _PULL_REQUESTS = "pull-requests/"
+_UNDROP = "bin/undrop"
 _REVIEW_LASTS_MS = 3_600_000
 _TITLES = {
     400: "That cannot be done as written",
@@ -83,9 +85,15 @@ class Console:
     def has(self, path: str) -> bool:
         """Whether a path, with its first slash, is one of the console's."""
         inside = path.removeprefix("/")
-        return inside.removesuffix(".json") in {"", "lake", "sign-in", "sign-out", _TABLE, *PAGES} or inside.startswith(
-            ("table/", "static/", _PULL_REQUESTS)
-        )
+        return inside.removesuffix(".json") in {
+            "",
+            "lake",
+            "sign-in",
+            "sign-out",
+            _TABLE,
+            _UNDROP,
+            *PAGES,
+        } or inside.startswith(("table/", "static/", _PULL_REQUESTS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of ASGI."""
@@ -165,6 +173,8 @@ class Console:
             return self._action(visit, sign_in, source)
         if visit.path.startswith(_PULL_REQUESTS):
             return self._pull_request(visit, sign_in, source)
+        if visit.path == _UNDROP:
+            return self._undrop(visit, sign_in, source)
         entry = PAGES.get(visit.path)
         if entry is None:
             raise NotFoundError(f"no page at `/{visit.path[:200]}`", kind="page", name=visit.path[:200], known=PAGES)
@@ -251,6 +261,12 @@ class Console:
         except _NOTHING_DONE as error:
             return self._page(visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status)
         return redirect(link("pull-requests", number=number))
+
+    def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+        """Bring a table or view back from the bin: the form, the review, or what was done."""
+        fields = visit.query if visit.is_read else visit.form
+        page, status = undrop_page(source, fields, partial(self._host.change, source.caller), is_read=visit.is_read)
+        return self._page(visit, sign_in, source, page, status)
 
     def _page(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Reply:
         """A page, or its twin."""

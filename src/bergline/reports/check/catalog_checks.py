@@ -21,15 +21,30 @@ _PURGED = "nothing to do: a server deletes its files"
 def check_others(catalog: Catalog, *, deep: bool, progress: CheckProgress | None = None) -> tuple[OtherCheck, ...]:
     """Check views, the bin, and in SQLite and PostgreSQL what the rows of the catalog say about each other."""
     found = [*_views(catalog)]
-    found += [_check_dropped_view(catalog, view) for view in catalog.dropped_views()]
+    if isinstance(catalog, PointerCatalog):
+        found += _bin(catalog, deep, progress)
+        if isinstance(catalog.store, SqlPointerStore):
+            found.append(_check_rows(catalog, catalog.store))
+    elif catalog.dropped_tables(1) or catalog.dropped_views(1):
+        found.append(_unchecked_bin())
+    return tuple(found)
+
+
+def _bin(catalog: PointerCatalog, deep: bool, progress: CheckProgress | None) -> Iterator[OtherCheck]:
+    for view in catalog.dropped_views():
+        yield _check_dropped_view(catalog, view)
     for table in catalog.dropped_tables():
         checked = _check_dropped_table(catalog, table, deep, progress)
-        if not checked.ok and not any(now == table for now in catalog.dropped_tables()):
-            continue  # it came back, or is being purged
-        found.append(checked)
-    if isinstance(catalog, PointerCatalog) and isinstance(catalog.store, SqlPointerStore):
-        found.append(_check_rows(catalog, catalog.store))
-    return tuple(found)
+        if checked.ok or any(now == table for now in catalog.dropped_tables()):  # else it came back, or is purged
+            yield checked
+
+
+def _unchecked_bin() -> OtherCheck:
+    """A server hands out no credentials for the files of what is in its bin."""
+    findings = Findings()
+    message = "what is in the bin was not checked: the server hands out no credentials for its files"
+    findings.note("bin-unchecked", "the bin", message, "check it with --catalog as `bergline serve` has it")
+    return OtherCheck("bin", None, *findings.finish(None))
 
 
 def _views(catalog: Catalog) -> Iterator[OtherCheck]:

@@ -31,8 +31,18 @@ class PointerFinding(msgspec.Struct, frozen=True):
     doubtful: tuple[str, ...] = ()
     """Metadata files of later commits of which at most one happened, and nobody knows which."""
 
+    @property
+    def _is_dropped(self) -> bool:
+        return self.pointer.kind is PointerOf.DROPPED_TABLE
+
+    @property
+    def newest_of_table(self) -> str | None:
+        """The newest metadata file of a table that is not in the bin."""
+        return self.newest if self.pointer.kind is PointerOf.TABLE else None
+
     def __str__(self) -> str:
-        lines = [f"{self.pointer.kind} `{self.pointer.name}`: {self.problem or 'moved on after the backup'}"]
+        moved = "came back after the backup, and moved on" if self._is_dropped else "moved on after the backup"
+        lines = [f"{self.pointer.kind} `{self.pointer.name}`: {self.problem or moved}"]
         if self.newest is not None:
             lines.append(f"the newest metadata file found is {self.newest}")
         if self.doubtful:
@@ -90,7 +100,7 @@ def _check(io: FileIO, pointer: StoredPointer) -> PointerFinding | None:
         problem = f"the metadata file does not exist: {location}"
     except BerglineError as error:
         problem = str(error)
-    if pointer.kind is not PointerOf.TABLE:
+    if pointer.kind not in {PointerOf.TABLE, PointerOf.DROPPED_TABLE}:
         return None if problem is None else PointerFinding(pointer, problem)
     try:
         newest = find_newest_metadata(io, location, uuid)

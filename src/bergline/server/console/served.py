@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, acting_as, current_caller
-from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW
 from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
@@ -23,6 +23,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 
 _Done = TypeVar("_Done")
+_OPERATIONS = {"undrop-table": (UNDROP_TABLE.name, "table"), "undrop-view": (UNDROP_VIEW.name, "view")}
+"""How the audit log names actions that are no commits."""
 _LOG = logging.getLogger("bergline.server")
 
 
@@ -68,11 +70,12 @@ class ServedLake:
     ) -> _Done:
         """Commit when it is the table's turn, with an audit row in the transaction of the change."""
         records, agent = self._context.records, f"bergline console: {action}"
-        resource = f"table/{'.'.join(table.namespace)}/{table.name}"
+        operation, kind = _OPERATIONS.get(action, (COMMIT_TABLE.name, "table"))
+        resource = f"{kind}/{'.'.join(table.namespace)}/{table.name}"
 
         def note(connection: sa.Connection, changed: tuple[tuple[TableName, str | None], ...]) -> None:
             for _, location in changed:
-                entry = AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, location)
+                entry = AuditEntry(_now_ms(), caller, operation, resource, agent, location)
                 records.add_audit(connection, entry)
                 audit_rules(records, connection, entry, dict(changed))
             made = ChangeMade(records.catalog_name, COMMIT_TABLE, caller, _now_ms())
@@ -83,7 +86,7 @@ class ServedLake:
             with acting_as(caller, groups), records.database.noting(note):
                 return act()
         except ConflictError as error:
-            self._note_conflict(AuditEntry(_now_ms(), caller, COMMIT_TABLE.name, resource, agent, conflict=str(error)))
+            self._note_conflict(AuditEntry(_now_ms(), caller, operation, resource, agent, conflict=str(error)))
             raise
         finally:
             release()

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.metadata_files import table_files
+from bergline.catalog.metadata_files import table_files, view_files
 from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
 from bergline.errors import (
     AuthenticationError,
@@ -136,7 +136,11 @@ class OtherTables:
         raise UnavailableError(f"table `{other.name}` moved on each of {_TRIES} times that its files were looked for")
 
     def views(self) -> Iterator[LoadedView]:
-        """All views, without unreadable ones that are outside of the directories."""
+        """All views, without unreadable ones that are outside of the directories; those in the bin last."""
+        yield from self._live_views()
+        yield from self._dropped_views()
+
+    def _live_views(self) -> Iterator[LoadedView]:
         for namespace in self._catalog.list_namespaces():
             try:
                 names = self._catalog.list_views(namespace)
@@ -154,6 +158,21 @@ class OtherTables:
                     if isinstance(catalog, _ViewPointers) and self._is_elsewhere(name, catalog.view_pointer):
                         continue
                     raise self._unreadable(name, error) from error
+
+    def _dropped_views(self) -> Iterator[LoadedView]:
+        """The views in the bin, which need their metadata file to come back; none where it is gone already."""
+        files = view_files(self._catalog.io)
+        for dropped in self._catalog.dropped_views():
+            location = dropped.metadata_location
+            try:
+                metadata = files.load(location)
+            except UnavailableError:
+                raise
+            except BerglineError as error:
+                if isinstance(error, NotFoundError) or self._is_at_another_place(location):
+                    continue
+                raise self._unreadable(dropped.name, error) from error
+            yield LoadedView(dropped.name, metadata, location)
 
     def _dropped_tables(self) -> Iterator[LoadedTable]:
         """The tables in the bin: they may come back, and need their files until then."""

@@ -70,6 +70,14 @@ def test_catalog_that_has_rows_is_replaced_after_a_plan(bl: Command, file: Path,
     assert not lake.namespace_exists("later")
 
 
+def test_tokens_that_are_valid_again_are_told(bl: Command, file: Path, tmp_path: Path, other: str) -> None:
+    assert bl("token", "create", "ann").returncode == 0
+    later = tmp_path / "later.backup"
+    assert bl("backup", str(later)).returncode == 0
+    assert "valid again" in bl("restore", str(later), "--catalog", other).stderr
+    assert "valid again" not in bl("restore", str(file), "--replace", "--yes").stderr
+
+
 def test_damaged_file_creates_nothing(bl: Command, file: Path, other: str) -> None:
     file.write_bytes(file.read_bytes()[:-9])
     done = bl("restore", str(file), "--catalog", other)

@@ -48,3 +48,11 @@ def test_table_that_moved_on_is_told(lake: Lake, orders: Table) -> None:
         "table `db.orders`: moved on after the backup",
         f"  the newest metadata file found is {orders.metadata_location}",
     ]
+
+
+def test_dropped_table_that_came_back_is_told_and_stays_in_the_bin(lake: Lake, orders: Table) -> None:
+    pointer = at(PointerOf.DROPPED_TABLE, orders.metadata_location)
+    orders.append([{"id": 1}])
+    (found,) = check_pointers(lake.catalog.io, [pointer], 1).moved_on
+    assert (found.newest, found.newest_of_table) == (orders.metadata_location, None)
+    assert "dropped table `db.orders`: came back after the backup, and moved on" in str(found)

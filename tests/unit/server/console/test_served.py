@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 
+from bergline.catalog.catalog import DroppedTable
 from bergline.errors import AuthenticationError, ConflictError, ProtectedRefError, RefusedError
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
@@ -44,6 +45,18 @@ def test_action_is_in_the_audit_log_with_who_did_it(served: ServerContext) -> No
     assert (entry.principal, entry.operation, entry.resource) == ("anonymous", "commit_table", "table/db/orders")
     assert entry.agent == "bergline console: create-tag"
     assert entry.metadata_location == served.catalog.pointer(Lake(served.catalog, "x").load_table("db.orders").name)
+
+
+def test_what_comes_back_from_the_bin_is_in_the_audit_log(served: ServerContext) -> None:
+    lake = Lake(served.catalog, "lake")
+    name = lake.load_table("db.orders").name
+    with served.store.database.changing() as connection:
+        kept = DroppedTable(name, served.catalog.pointer(name), 1, 2, "ann", purges_files=False)
+        served.store.bin.add(connection, kept)
+    lake.drop_table(name)
+    ServedLake(served).change("bob", "undrop-table", name, lambda: lake.undrop_table(name))
+    (entry,) = served.records.audit()
+    assert (entry.principal, entry.operation, entry.resource) == ("bob", "undrop_table", "table/db/orders")
 
 
 def test_api_and_console_share_the_address(served: ServerContext) -> None:

@@ -4,7 +4,9 @@ import pytest
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.catalog import DroppedView
+from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import RefusedError
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.other_tables import DirectorySet, OtherTables
@@ -55,3 +57,13 @@ def test_unreadable_table_blocks_only_where_it_may_overlap(lake: Lake, orders: T
     inside.io.delete([snapshot.manifest_list])
     with pytest.raises(RefusedError, match=r"cannot purge it: what `db\.inside` uses cannot be read"):
         list(others(lake, orders).files_of(loaded))
+
+
+def test_views_in_the_bin_are_listed_while_their_metadata_is_there(lake: Lake, orders: Table) -> None:
+    store = sql_store_of(lake.catalog)
+    location = lake.create_view("db.v", "SELECT 1 AS id", orders.schema).metadata_location
+    lake.drop_view("db.v")
+    with store.database.changing() as connection:
+        for place in (location, f"{location}-gone"):
+            store.view_bin.add(connection, DroppedView(TableName(("db",), "v"), place, 1, 2, "ann"))
+    assert [view.metadata_location for view in others(lake, orders).views()] == [location]

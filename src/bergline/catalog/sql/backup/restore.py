@@ -15,15 +15,15 @@ from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records
-from bergline.catalog.sql.records_layout import AUDIT, BIN, TOKENS
+from bergline.catalog.sql.records_layout import BIN, TOKENS
 from bergline.errors import FormatError, NotEmptyError, RefusedError, UnsupportedError
 
 RESTORED = "restore_catalog"
 """The operation of the row in the audit log."""
 _AT_ONCE = 1000
-_NUMBERED_ANEW = (AUDIT, BIN, DROPPED_VIEWS)
-"""Tables whose keys mean nothing elsewhere: where those of another catalog are in the way, new ones do."""
+_LEAST_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
+_BINS = (BIN, DROPPED_VIEWS)
 PointerKey = tuple[str, str]
 """The namespace, as stored, and the name of a table or view."""
 
@@ -38,6 +38,13 @@ class CatalogRestore(msgspec.Struct, frozen=True):
     """Whether the rows that the catalog has go away, in the same transaction."""
     newer_pointers: Mapping[PointerKey, str] = {}
     """Metadata files that take the place of those in the backup."""
+
+    def keep_until_ms(self, known_ms: int, now_ms: int) -> int:
+        """Until when something stays in the bin: the time since the backup does not count.
+
+        It may have come back since, and be in use: nothing is purged before somebody could look.
+        """
+        return max(known_ms + now_ms - self.summary.header.made_ms, now_ms + _LEAST_KEPT_MS)
 
 
 def count_rows(database: SqlDatabase, catalog_name: str) -> dict[str, int]:
@@ -58,7 +65,7 @@ def restore_catalog(
     try:
         with database.loading(TABLES_OF_A_CATALOG) as connection:
             _make_room(connection, restore)
-            _load(connection, restore, progress)
+            _load(connection, restore, entry.at_ms, progress)
             database.continue_keys(connection, TABLES_OF_A_CATALOG)
             Records(database, restore.catalog_name).add_audit(connection, entry)
     except sa.exc.IntegrityError as error:
@@ -96,13 +103,17 @@ def _counts(connection: sa.Connection, catalog_name: str) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def _load(connection: sa.Connection, restore: CatalogRestore, progress: BackupProgress | None) -> None:
+def _load(connection: sa.Connection, restore: CatalogRestore, now_ms: int, progress: BackupProgress | None) -> None:
     summaries: list[BackupSummary] = []
     typed = find_layout(connection).typed
     rows = read_rows(restore.path, progress, summaries)
     for table, found in itertools.groupby(rows, key=lambda pair: pair[0]):
-        anew = table in _NUMBERED_ANEW and _has_rows(connection, table)
-        changed = (_changed(restore, table, values, typed=typed, anew=anew) for _, values in found)
+        given = table.autoincrement_column
+        if given is not None and not _has_rows(connection, table):
+            given = None
+        changed = (_changed(restore, table, values, typed=typed, given=given) for _, values in found)
+        if table in _BINS:
+            changed = (row | {"keep_until_ms": restore.keep_until_ms(row["keep_until_ms"], now_ms)} for row in changed)
         for some in _batches(changed):
             connection.execute(sa.insert(table), some)
     if summaries[0].sha256 != restore.summary.sha256:
@@ -110,12 +121,20 @@ def _load(connection: sa.Connection, restore: CatalogRestore, progress: BackupPr
 
 
 def _changed(
-    restore: CatalogRestore, table: sa.Table, values: dict[str, Any], *, typed: bool, anew: bool
+    restore: CatalogRestore,
+    table: sa.Table,
+    values: dict[str, Any],
+    *,
+    typed: bool,
+    given: sa.Column[Any] | None,
 ) -> dict[str, Any]:
-    """A row for the catalog that it goes to."""
+    """A row for the catalog that it goes to; the database gives it a key of its own where others have rows.
+
+    Keys that the database gives are only the order of rows: nothing refers to them.
+    """
     values[CATALOG_COLUMN] = restore.catalog_name
-    if anew:
-        del values["id"]
+    if given is not None:
+        del values[given.key]
     if table is TOKENS:
         return values | closing_token(restore.catalog_name) if values["name"] == "" else values
     if table is not TABLES:

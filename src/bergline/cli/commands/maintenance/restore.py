@@ -15,11 +15,12 @@ from bergline.catalog.sql.backup.pointers import count_pointers, stored_pointers
 from bergline.catalog.sql.backup.restore import RESTORED, CatalogRestore, check_empty, count_rows, restore_catalog
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.records import AuditEntry
+from bergline.catalog.sql.records_layout import TOKENS
 from bergline.cli.durations import render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.progress import ShowProgress, progress_line
-from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
 from bergline.cli.records import open_store
 from bergline.errors import InvalidInputError
 from bergline.io.schemes import SchemeFileIO
@@ -66,13 +67,17 @@ def restore(
         taken = _newer(report) if report is not None else {}
         plan = CatalogRestore(str(file), summary, "", replaces=replace, newer_pointers=taken)
         _restore(options, plan, yes=yes)
+        if summary.rows.get(TOKENS.name):
+            notice(
+                "tokens revoked and grants withdrawn after the backup are valid again: look at `bergline token list`"
+            )
     if report is None:
         report = _check(options, file, summary)
     if as_json:
         print_json(_to_dict(summary, report, restored=not check_only, newest=newest))
     else:
         print_lines([*_said(summary, report, restored=not check_only, newest=newest), str(report)])
-    if any(one.newest is None or not newest for one in report.broken):
+    if any(one.newest_of_table is None or not newest for one in report.broken):
         raise typer.Exit(_DAMAGED)
 
 
@@ -106,9 +111,9 @@ def _phase(show: ShowProgress | None) -> ShowProgress:
 def _newer(report: PointerReport) -> dict[tuple[str, str], str]:
     found = [*report.broken, *report.moved_on]
     return {
-        (join_namespace(one.pointer.name.namespace), one.pointer.name.name): one.newest
+        (join_namespace(one.pointer.name.namespace), one.pointer.name.name): one.newest_of_table
         for one in found
-        if one.newest is not None
+        if one.newest_of_table is not None
     }
 
 
@@ -145,5 +150,5 @@ def _finding(found: PointerFinding, *, taken: bool) -> dict[str, Any]:
         "problem": found.problem,
         "newest": found.newest,
         "doubtful": list(found.doubtful),
-        "taken": taken and found.newest is not None,
+        "taken": taken and found.newest_of_table is not None,
     }

@@ -164,6 +164,7 @@ def undrop(
     metadata: Annotated[
         str | None, typer.Option(help="The metadata file to register.", metavar="METADATA_FILE")
     ] = None,
+    to: Annotated[str | None, typer.Option(help="Another name for it, where its own is taken.", metavar="NAME")] = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -172,11 +173,17 @@ def undrop(
         raise InvalidInputError("expected one of --location and --metadata, found both")
     with options.open() as lake:
         name = parse_table_name(table)
-        if lake.table_exists(name):
-            raise AlreadyExistsError(f"table `{table}` exists: it is not dropped", kind="table", name=table)
+        new = name if to is None else parse_table_name(to)
+        if lake.table_exists(new):
+            raise AlreadyExistsError(
+                f"table `{new}` exists: it is not dropped",
+                kind="table",
+                name=str(new),
+                hints=["`--to NAME` brings back one that was dropped before it, under another name"],
+            )
         kept = lake.dropped_tables() if location is None and metadata is None else []
         if any(one.name == name for one in kept):
-            _print_registered(lake.undrop_table(name), as_json=as_json)
+            _print_registered(lake.undrop_table(name, new), as_json=as_json)
             return
         found = _find_dropped(lake, name, location, kept) if metadata is None else read_dropped(lake, metadata)
         if found.missing_files:
@@ -187,11 +194,11 @@ def undrop(
         age = render_age(found.metadata.last_updated_ms, time.time_ns() // 1_000_000)
         holds = totals_of(found.metadata.current_snapshot)
         confirm(
-            f"register table `{table}` from {found.metadata_location}, "
+            f"register table `{new}` from {found.metadata_location}, "
             f"last changed {age}, with {counted(holds.rows or 0, 'row')}",
             yes,
         )
-        _print_registered(lake.register_table(name, found.metadata_location), as_json=as_json)
+        _print_registered(lake.register_table(new, found.metadata_location), as_json=as_json)
 
 
 def _find_dropped(lake: Lake, name: TableName, location: str | None, kept: list[DroppedTable]) -> LastState:

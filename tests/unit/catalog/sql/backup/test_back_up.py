@@ -1,6 +1,7 @@
 """A backup of a catalog has one state of it, whoever writes meanwhile, and leaves the database as it is."""
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.backup.back_up import back_up_catalog
 from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import read_rows
+from bergline.catalog.sql.layout import TABLES
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
@@ -42,6 +45,37 @@ def test_commits_during_a_backup_are_not_in_it(
     assert [row["metadata_location"] for row in found if "metadata_location" in row] == ["one"]
     assert (summary.header.catalog, summary.header.made_ms) == ("lake", 7)
     assert store.read(TableName(("db",), "a")) == "two"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_that_move_together_are_together_in_every_backup(
+    kind: str, new_store: Callable[..., SqlPointerStore], tmp_path: Path
+) -> None:
+    store = new_store(kind)
+    names = [TableName(("db",), name) for name in "ab"]
+    for name in names:
+        store.create(name, "0")
+    stopping = threading.Event()
+
+    def commit() -> None:
+        number = 0
+        while not stopping.is_set():
+            assert store.swap_all([PointerSwap(name, str(number), str(number + 1)) for name in names])
+            number += 1
+
+    writer = threading.Thread(target=commit)
+    writer.start()
+    try:
+        for number in range(5):
+            back_up(store, tmp_path / str(number))
+    finally:
+        stopping.set()
+        writer.join()
+    for number in range(5):
+        rows = [row for table, row in read_rows(str(tmp_path / str(number))) if table is TABLES]
+        assert len(rows) == 2
+        assert len({row["metadata_location"] for row in rows}) == 1
+    assert store.read(names[0]) != "0"
 
 
 def test_other_catalogs_of_the_database_are_not_in_it(tmp_path: Path) -> None:

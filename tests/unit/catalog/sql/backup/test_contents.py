@@ -36,6 +36,14 @@ def test_every_column_has_a_type_that_a_backup_holds() -> None:
     assert kinds <= {str, int, bool, float, dict, bytes}
 
 
+def test_nothing_refers_to_keys_that_the_database_gives() -> None:
+    """A restore beside other catalogs gives new ones, in the same order."""
+    for table in TABLES_OF_A_CATALOG:
+        assert not table.foreign_keys
+        if (given := table.autoincrement_column) is not None:
+            assert (given.name, [column.name for column in table.primary_key]) == ("id", ["id"])
+
+
 def test_rows_come_by_column(tmp_path: Path) -> None:
     path = written(tmp_path, TOKENS, ("ann", "abc", 1, None))
     ((table, row),) = read_rows(path)

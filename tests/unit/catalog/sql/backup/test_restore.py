@@ -8,12 +8,14 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.backup.back_up import back_up_catalog
 from bergline.catalog.sql.backup.contents import TABLES_OF_A_CATALOG, read_summary
 from bergline.catalog.sql.backup.restore import CatalogRestore, count_rows, restore_catalog
+from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.records import AuditEntry, Records
-from bergline.catalog.sql.records_layout import AUDIT
+from bergline.catalog.sql.records_layout import AUDIT, BIN
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import FormatError, NotEmptyError, RefusedError
@@ -42,11 +44,16 @@ def _value(column: sa.Column[Any], number: int) -> object:
 
 
 def contents(store: SqlPointerStore) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of the catalog but those that say that it was restored."""
+    """All rows of the catalog, but those that say that it was restored, and until when things stay in the bin."""
     found = {}
     with store.database.reading() as connection:
         for table in TABLES_OF_A_CATALOG:
-            query = sa.select(table).where(table.c.catalog_name == store.catalog_name).order_by(*table.primary_key)
+            columns = [
+                column
+                for column in table.columns
+                if table not in (BIN, DROPPED_VIEWS) or column.name != "keep_until_ms"
+            ]
+            query = sa.select(*columns).where(table.c.catalog_name == store.catalog_name).order_by(*table.primary_key)
             if table is AUDIT:
                 query = query.where(table.c.operation != ENTRY.operation)
             found[table.name] = [tuple(row) for row in connection.execute(query)]
@@ -143,6 +150,24 @@ def test_catalog_beside_others_keeps_clear_of_them(tmp_path: Path) -> None:
     assert Records(two.database, "lake").is_closed
     for store in (one, two, third):
         store.close()
+
+
+def test_time_since_the_backup_does_not_count_for_the_bin(
+    new_store: Callable[..., SqlPointerStore], tmp_path: Path
+) -> None:
+    """What came back after the backup may be in use: it is not purged at once."""
+    day = 86_400_000
+    one, other = new_store("sqlite"), new_store("sqlite")
+    with one.database.changing() as connection:
+        for keep_until in (1, 30 * day):
+            one.bin.add(connection, DroppedTable(T, "p", 0, keep_until, "ann", purges_files=True))
+        one.view_bin.add(connection, DroppedView(T, "q", 0, 1, "ann"))
+    path = back_up(one, tmp_path / "f")
+    entry = msgspec.structs.replace(ENTRY, at_ms=100 * day)
+    restore_catalog(other.database, CatalogRestore(path, read_summary(path), "lake"), entry)
+    assert [kept.keep_until_ms for kept in other.dropped_tables()] == [130 * day - 7, 107 * day]
+    assert [kept.keep_until_ms for kept in other.dropped_views()] == [107 * day]
+    assert other.bin.claim(101 * day, 1) is None
 
 
 def test_newer_pointers_take_the_place_of_those_in_the_backup(
