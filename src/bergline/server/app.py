@@ -17,6 +17,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
+    CREATE_WEBHOOK,
     ENDPOINTS,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
@@ -63,6 +64,7 @@ _HEADER_NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only in this
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
+_CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -255,7 +257,7 @@ class Application:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
         if request.endpoint.name in _PLANNING:
             return self._planning_pool
-        if "purgeRequested" in request.query or request.endpoint is TEST_WEBHOOK:
+        if "purgeRequested" in request.query or request.endpoint in _CALLS_OUT:
             return self._slow_pool
         return (
             self._change_pool if request.endpoint.name in _CHANGING else self._pool

@@ -213,15 +213,22 @@ def test_slow_server_that_lost_its_claim_does_not_move_the_cursor(
     assert state(context, webhook_id) == ("active", 1, 0)
 
 
+@pytest.mark.parametrize("on", ["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
-    client: AsgiClient, context: ServerContext, receiver: WebhookReceiver, tmp_path: Path
+    receiver: WebhookReceiver, tmp_path: Path, request: pytest.FixtureRequest, on: str
 ) -> None:
-    with WebhookReceiver() as another:
+    uri = f"sqlite:///{tmp_path}/both/catalog.db" if on == "sqlite" else request.getfixturevalue("postgres")
+
+    def opened() -> ServerContext:
+        return open_server(uri, warehouse=f"file://{tmp_path}/both", name=f"two-{tmp_path.name}", limits=LOCAL)
+
+    context = opened()
+    with AsgiClient(context) as client, WebhookReceiver() as another:
         create(client, receiver)
         create(client, another)
         client.namespace("db")
         client.table()
-        second = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=LOCAL)
+        second = opened()
         jobs, done = [WebhookJob(context), WebhookJob(second)], threading.Event()
 
         def work(job: WebhookJob) -> None:
@@ -244,11 +251,13 @@ def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
             thread.join()
         second.catalog.close()
         assert receiver.positions == another.positions == list(range(1, 23))
-    query = sa.select(EVENTS.c.data).where(EVENTS.c.type == "table.commit").order_by(EVENTS.c.position)
+    mine = sa.and_(EVENTS.c.catalog_name == context.records.catalog_name, EVENTS.c.type == "table.commit")
+    query = sa.select(EVENTS.c.data).where(mine).order_by(EVENTS.c.position)
     with context.records.database.reading() as connection:
         sent = [msgspec.json.decode(data)["metadata-location"] for data in connection.execute(query).scalars()]
     log = context.catalog.load_table(TableName(("db",), "orders"))
     line = [*[entry.metadata_file for entry in log.metadata.metadata_log][1:], log.metadata_location]
+    context.catalog.close()
     assert sent == line
 
 

@@ -24,6 +24,7 @@ MovedTables = Sequence[tuple[TableName, str | None]]
 _MOST_REFS: Final = 100
 """Of one table that events tell of, and of one request in events of their own."""
 _MOST_WALKED: Final = 1000
+_LONGEST_NAME: Final = 1000
 _NAMES: Final[Mapping[str, str]] = {
     endpoints.CREATE_TABLE.name: "table.create",
     endpoints.DROP_TABLE.name: "table.drop",
@@ -106,7 +107,7 @@ class _RefChange(msgspec.Struct, frozen=True):
     def data(self) -> dict[str, Any]:
         ref = self.after or self.before
         found: dict[str, Any] = {
-            "ref": self.ref,
+            "ref": self.ref[:_LONGEST_NAME],
             "ref-type": "branch" if ref is not None and ref.is_branch else "tag",
             "change": self.kind,
             "from-snapshot-id": _text(None if self.before is None else self.before.snapshot_id),
@@ -132,7 +133,7 @@ def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
     for name, notes in caller.notes.items():
         for note in notes:
             kind = "rule.bypass" if note.operation == BYPASSED else "rule.change"
-            data = {"table": str(name), "rule": note.rule}
+            data = {"table": str(name), "rule": note.rule[:_LONGEST_NAME]}
             yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
 
 
