@@ -1,5 +1,7 @@
 """Events sent to webhooks."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,9 +15,8 @@ from asgi_client import AsgiClient, set_property
 from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks, WebhookState
+from bergline.catalog.sql.governance.webhooks import WebhookState
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
-from bergline.errors import UnavailableError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
@@ -163,23 +164,23 @@ def test_receiver_that_says_it_is_gone_gets_no_more(
 
 
 def test_server_that_dies_between_delivery_and_cursor_sends_again(
-    client: AsgiClient,
-    context: ServerContext,
-    job: WebhookJob,
-    clock: Clock,
-    receiver: WebhookReceiver,
-    monkeypatch: pytest.MonkeyPatch,
+    client: AsgiClient, context: ServerContext, job: WebhookJob, clock: Clock, receiver: WebhookReceiver, tmp_path: Path
 ) -> None:
     webhook_id, _ = create(client, receiver)
     client.namespace("db")
-
-    def dies(*_: object, **__: object) -> Any:
-        raise UnavailableError("the database is gone")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(SqlWebhooks, "advance", dies)
-        with pytest.raises(UnavailableError):
-            job.run_once()
+    receiver.stalled = threading.Event()
+    program = f"""
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
+from bergline.server.webhook_job import WebhookJob
+limits = ServerSettings(webhook_allow=("127.0.0.1",))
+WebhookJob(open_server("sqlite:///{tmp_path}/lake/catalog.db", limits=limits)).run_once()
+"""
+    dying = subprocess.Popen([sys.executable, "-c", program])
+    assert receiver.waits_for(1)
+    dying.kill()
+    dying.wait()
+    receiver.stalled.set()
     assert state(context, webhook_id) == ("active", 0, 0)
     assert not job.run_once()  # its claim still holds
     clock.ahead_ms += 60_001
@@ -200,12 +201,10 @@ def test_slow_server_that_lost_its_claim_does_not_move_the_cursor(
     receiver.stalled = threading.Event()
     thread = threading.Thread(target=slow.run_once)
     thread.start()
-    while not receiver.messages:
-        pass
+    assert receiver.waits_for(1)
     other = threading.Thread(target=WebhookJob(context, late).run_once)
     other.start()
-    while len(receiver.messages) < 2:
-        pass
+    assert receiver.waits_for(2)
     receiver.stalled.set()
     thread.join()
     other.join()
@@ -306,10 +305,7 @@ def test_threads_send_by_themselves_until_they_are_stopped(
     job = WebhookJob(context)
     job.start()
     try:
-        for _ in range(1000):
-            if receiver.messages:
-                break
-            threading.Event().wait(0.01)
+        assert receiver.waits_for(1)
     finally:
         job.stop()
     assert receiver.positions == [1]
