@@ -4,6 +4,7 @@ A commit is one event, with another one for each ref that it creates, moves or d
 """
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -25,21 +26,7 @@ _MOST_REFS: Final = 100
 """Of one table that events tell of, and of one request in events of their own."""
 _MOST_WALKED: Final = 1000
 _LONGEST_NAME: Final = 1000
-_NAMES: Final[Mapping[str, str]] = {
-    endpoints.CREATE_TABLE.name: "table.create",
-    endpoints.DROP_TABLE.name: "table.drop",
-    endpoints.UNDROP_TABLE.name: "table.undrop",
-    endpoints.REGISTER_TABLE.name: "table.register",
-    endpoints.UNREGISTER_TABLE.name: "table.unregister",
-    endpoints.CREATE_VIEW.name: "view.create",
-    endpoints.COMMIT_VIEW.name: "view.commit",
-    endpoints.DROP_VIEW.name: "view.drop",
-    endpoints.REGISTER_VIEW.name: "view.register",
-}
-_RENAMES: Final[Mapping[str, str]] = {
-    endpoints.RENAME_TABLE.name: "table.rename",
-    endpoints.RENAME_VIEW.name: "view.rename",
-}
+_NAMED = re.compile(r"(?P<verb>create|drop|undrop|register|unregister|rename|commit)_(?P<kind>table|view)")
 NAMESPACE_EVENTS: Final[Mapping[str, str]] = {
     endpoints.CREATE_NAMESPACE.name: "namespace.create",
     endpoints.UPDATE_NAMESPACE.name: "namespace.update",
@@ -68,13 +55,12 @@ def namespace_event(made: ChangeMade, namespace: Namespace) -> Event:
 
 def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
     """The events of a change to tables or views."""
-    rename = _RENAMES.get(made.endpoint.name)
-    if rename is not None:
-        return _renamed(made, rename, moved, caller)
+    if made.endpoint in (endpoints.RENAME_TABLE, endpoints.RENAME_VIEW):
+        return _renamed(made, moved, caller)
     events, refs = [], []
     for name, location in moved:
         seen = caller.changes.get(name)
-        kind = _NAMES.get(made.endpoint.name) or _kind_of_commit(seen)
+        kind = _kind(made.endpoint, seen)
         if kind.startswith("view."):
             events.append(made.event(kind, view_subject(name), {"view": str(name), "metadata-location": location}))
             continue
@@ -137,12 +123,21 @@ def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
             yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
 
 
-def _renamed(made: ChangeMade, kind: str, moved: MovedTables, caller: Caller) -> list[Event]:
+def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
     """An event for the old name, and one for the new."""
+    kind = _kind(made.endpoint, None)
     (old, _), (new, _) = moved
     uuid = _uuid(caller.changes.get(old))
     subject = table_subject if kind.startswith("table.") else view_subject
     return [made.event(kind, subject(name), {"from": str(old), "to": str(new)}, uuid) for name in (old, new)]
+
+
+def _kind(endpoint: Endpoint, seen: SeenChange | None) -> str:
+    """What an endpoint does, by its name; all others commit to tables."""
+    named = _NAMED.fullmatch(endpoint.name)
+    if named is None or endpoint is endpoints.COMMIT_TABLE:
+        return _kind_of_commit(seen)
+    return f"{named['kind']}.{named['verb']}"
 
 
 def _kind_of_commit(seen: SeenChange | None) -> str:
