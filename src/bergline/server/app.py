@@ -96,6 +96,10 @@ class Application:
             case "http":
                 await self._http(scope, receive, send)
 
+    def end_waits(self) -> None:
+        """Answer those who wait for events: the server is about to stop."""
+        self._polls.end()
+
     def close(self) -> None:
         """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):

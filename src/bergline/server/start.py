@@ -6,6 +6,7 @@ import ipaddress
 import resource
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -56,7 +57,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
     for job in jobs:
         job.start()
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, application.end_waits).run(sockets=[listening])
     except KeyboardInterrupt:
         say("stopped")
     finally:
@@ -64,6 +65,18 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         for job in jobs:
             job.stop()
         context.catalog.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is told to stop, before it waits for its requests."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._stopping()
+        super().handle_exit(sig, frame)
 
 
 def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:

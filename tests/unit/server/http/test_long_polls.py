@@ -39,3 +39,18 @@ def test_nothing_is_waited_for_without_a_wait_or_where_too_many_wait() -> None:
 def test_page_that_a_filter_left_empty_is_no_end_and_errors_are_answers() -> None:
     for response in (page(b"[]", 1, 2), Response(410, b"{}")):
         assert asked([response, response]) == (response, 1)
+
+
+def test_end_of_the_server_ends_the_wait() -> None:
+    nothing, polls = page(b"[]", 1, 1), LongPolls(0.001)
+    asked_for = 0
+
+    async def ask() -> Response:
+        nonlocal asked_for
+        asked_for += 1
+        if asked_for == 3:
+            polls.end()
+        return nothing
+
+    assert asyncio.run(polls.run(asking("20"), ask)) == nothing
+    assert asked_for == 3
