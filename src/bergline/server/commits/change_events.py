@@ -17,8 +17,7 @@ from bergline.catalog.protection.guard import BYPASSED
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.format.metadata.refs import SnapshotRef
-from bergline.format.metadata.snapshot import Snapshot
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.snapshot import SnapshotOperation
 
 MovedTables = Sequence[tuple[TableName, str | None]]
 
@@ -60,12 +59,13 @@ def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[
     events, refs = [], []
     for name, location in moved:
         seen = caller.changes.get(name)
-        kind = _kind(made.endpoint, seen)
+        work = _work(seen)
+        kind = _kind(made.endpoint, seen, work)
         if kind.startswith("view."):
             events.append(made.event(kind, view_subject(name), {"view": str(name), "metadata-location": location}))
             continue
         changes = list(itertools.islice(_ref_changes(seen), _MOST_REFS))
-        data = {"table": str(name), "metadata-location": location} | _described(seen, changes)
+        data = {"table": str(name), "metadata-location": location} | _described(seen, changes) | work
         events.append(made.event(kind, table_subject(name), _without_empty(data), _uuid(seen)))
         if seen is not None and seen.before is not None and seen.after is not None:
             about = {"table": str(name)}
@@ -104,15 +104,11 @@ class _RefChange(msgspec.Struct, frozen=True):
 
 
 def _described(seen: SeenChange | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
-    """What became of a table: its current snapshot, its refs, and what new snapshots did."""
+    """What became of a table: its current snapshot and its refs."""
     metadata = None if seen is None else seen.after or seen.before
     if seen is None or metadata is None:
         return {}
-    data = {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
-    if seen.before is None or seen.after is None:
-        return data
-    operations = sorted({s.operation for s in _added(seen.before, seen.after)})
-    return data | {"operations": operations, "maintenance": _maintenance(seen.before, seen.after)}
+    return {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
 
 
 def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
@@ -125,42 +121,36 @@ def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
 
 def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
     """An event for the old name, and one for the new."""
-    kind = _kind(made.endpoint, None)
+    kind = _kind(made.endpoint, None, {})
     (old, _), (new, _) = moved
     uuid = _uuid(caller.changes.get(old))
     subject = table_subject if kind.startswith("table.") else view_subject
     return [made.event(kind, subject(name), {"from": str(old), "to": str(new)}, uuid) for name in (old, new)]
 
 
-def _kind(endpoint: Endpoint, seen: SeenChange | None) -> str:
+def _kind(endpoint: Endpoint, seen: SeenChange | None, work: Mapping[str, Any]) -> str:
     """What an endpoint does, by its name; all others commit to tables."""
     named = _NAMED.fullmatch(endpoint.name)
     if named is None or endpoint is endpoints.COMMIT_TABLE:
-        return _kind_of_commit(seen)
+        is_new = seen is not None and seen.before is None
+        return "table.create" if is_new else "table.maintenance" if work.get("maintenance") else "table.commit"
     return f"{named['kind']}.{named['verb']}"
 
 
-def _kind_of_commit(seen: SeenChange | None) -> str:
-    if seen is None or seen.after is None:
-        return "table.commit"
-    if seen.before is None:
-        return "table.create"
-    return "table.maintenance" if _maintenance(seen.before, seen.after) else "table.commit"
+def _work(seen: SeenChange | None) -> dict[str, Any]:
+    """What the new snapshots of a commit did, and what maintenance it was.
 
-
-def _maintenance(before: TableMetadata, after: TableMetadata) -> str | None:
-    """`compaction` if all new snapshots rewrite files, `expiry` if snapshots went and none came; else None."""
-    added = _added(before, after)
-    if added:
-        return "compaction" if all(s.operation == "replace" for s in added) else None
-    return "expiry" if len(after.snapshots) < len(before.snapshots) else None
-
-
-def _added(before: TableMetadata, after: TableMetadata) -> list[Snapshot]:
-    if after.snapshots is before.snapshots:
-        return []
-    known = before.snapshots_by_id
-    return [s for s in after.snapshots if s.snapshot_id not in known]
+    That is `compaction` if all of them rewrite files, `expiry` if snapshots went and none came.
+    """
+    if seen is None or seen.before is None or seen.after is None or seen.after.snapshots is seen.before.snapshots:
+        return {}
+    known = seen.before.snapshots_by_id
+    operations = sorted({s.operation for s in seen.after.snapshots if s.snapshot_id not in known})
+    if operations == [SnapshotOperation.REPLACE]:
+        return {"operations": operations, "maintenance": "compaction"}
+    if not operations and len(seen.after.snapshots) < len(seen.before.snapshots):
+        return {"maintenance": "expiry"}
+    return {"operations": operations}
 
 
 def _ref_changes(seen: SeenChange | None) -> Iterator[_RefChange]:
