@@ -8,12 +8,20 @@ from urllib.parse import urlencode
 import pytest
 from accessibility import check_accessible
 from asgi_client import TOKEN
-from console_stories import HOSTILE_TABLE, MANY
+from console_stories import HOSTILE_TABLE, MANY, SCHEMA
 from playwright.sync_api import Page, expect
+from server_on_socket import on_socket
 
+import bergline
 from bergline import Lake
+from bergline.catalog.rest.client.events import RestWebhooks
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.protocol.governance_events import CreateWebhookRequest
 from bergline.console.actions.registry import ACTIONS
 from bergline.console.pages.registry import PAGES
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
+from bergline.server.webhook_job import WebhookJob
 
 Opener = Callable[..., Page]
 
@@ -166,3 +174,32 @@ def test_token_signs_in_and_out(page: Page, guarded_address: str) -> None:
     check_accessible(page, "audit")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_events_and_webhooks_are_shown_without_secrets(open_page: Opener, tmp_path: Path, width: int) -> None:
+    limits = ServerSettings(webhook_allow=("127.0.0.1",))
+    served = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=limits)
+    page = open_page(viewport={"width": width, "height": 844}, color_scheme="light")
+    with on_socket(served) as port, bergline.connect(f"http://127.0.0.1:{port}") as lake:
+        lake.create_namespace("db")
+        lake.create_table("db.orders", SCHEMA)
+        assert isinstance(lake.catalog, RestCatalog)
+        webhook = CreateWebhookRequest("http://127.0.0.1:9/secret-path", after=0)
+        made = RestWebhooks(lake.catalog.session).create(webhook)
+        WebhookJob(served).run_once()
+        visit(page, f"http://127.0.0.1:{port}/")
+        page.get_by_role("link", name="Events").click()
+        expect(page.locator("tbody tr")).to_have_count(2)
+        page.get_by_label("Table").fill("db.orders")
+        page.get_by_role("button", name="Show").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Events of db.orders")
+        expect(page.locator("tbody tr")).to_contain_text(["table.create"])
+        check_accessible(page, "events")
+        page.get_by_role("link", name="Webhooks").click()
+        expect(page.locator("tbody tr")).to_contain_text(["cannot reach the receiver"])
+        check_accessible(page, "webhooks")
+        assert not has_horizontal_scroll(page)
+        assert made.secret not in page.content()
+        assert "secret-path" not in page.content()
+    served.catalog.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bergline_server import BerglineServer
+from command_line import run_here
 from doc_examples import code_blocks, output_of, output_of_example, page
 from oidc_issuer import OidcIssuerServer
 from pyspark.sql import SparkSession
@@ -23,12 +24,9 @@ from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
-from bergline.catalog.sql.governance.webhooks import WebhookSecret
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
-from bergline.server.delivery.addresses import WebhookAddresses
-from bergline.server.delivery.sender import WebhookSender
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
@@ -193,8 +191,10 @@ def test_guide_to_identity_names_every_option_of_issuers(tmp_path: Path) -> None
 
 def test_guide_to_events_runs(tmp_path: Path) -> None:
     follow, verify = re.findall(r"```python\n(.*?)```", page("guides/events.md"), re.DOTALL)
-    with BerglineServer(tmp_path) as server:
+    with WebhookReceiver() as receiver, BerglineServer(tmp_path, "--webhook-allow", "127.0.0.1") as server:
+        made = run_here("webhook", "create", receiver.url, "--catalog", server.uri, cwd=tmp_path)
         lines = output_of(follow.replace("http://127.0.0.1:8181", server.uri), tmp_path).splitlines()
+        assert receiver.waits_for(6)
     assert [line.split()[1:] for line in lines[:-1]] == [
         ["namespace.create", "namespace/db"],
         ["table.create", "table/db/orders"],
@@ -204,13 +204,11 @@ def test_guide_to_events_runs(tmp_path: Path) -> None:
     assert lines[-1] == "['table.commit', 'ref.create']"
     names: dict[str, Any] = {}
     exec(verify, names)  # noqa: S102
-    addresses = WebhookAddresses(["127.0.0.1"])
-    secret = WebhookSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-    with WebhookReceiver() as receiver:
-        WebhookSender(addresses).send(receiver.url, secret, "m", b"[]")
-    (message,) = receiver.messages
-    assert names["is_genuine"](secret.reveal(), message.headers, message.body)
-    assert not names["is_genuine"](secret.reveal(), message.headers, b"[1]")
+    secret = made.stdout.splitlines()[1]
+    assert receiver.positions == [1, 2, 3, 4, 5, 6]
+    for message in receiver.messages:
+        assert names["is_genuine"](secret, message.headers, message.body)
+        assert not names["is_genuine"](secret, message.headers, b"[1]")
 
 
 @pytest.mark.server

@@ -17,6 +17,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
+    CREATE_WEBHOOK,
     ENDPOINTS,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
@@ -69,6 +70,7 @@ _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
 _WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
+_CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -100,6 +102,10 @@ class Application:
                 await self._lifespan(receive, send)
             case "http":
                 await self._http(scope, receive, send)
+
+    def end_waits(self) -> None:
+        """Answer those who wait for events: the server is about to stop."""
+        self._polls.end()
 
     def close(self) -> None:
         """Finish the requests that are running, and take no more."""
@@ -264,7 +270,7 @@ class Application:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
         if request.endpoint.name in _PLANNING:
             return self._planning_pool
-        if "purgeRequested" in request.query or request.endpoint is TEST_WEBHOOK:
+        if "purgeRequested" in request.query or request.endpoint in _CALLS_OUT:
             return self._slow_pool
         return (
             self._change_pool if request.endpoint.name in _CHANGING else self._pool

@@ -7,6 +7,7 @@ import resource
 import socket
 import threading
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -62,7 +63,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
     for job in jobs:
         job.start()
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, application.end_waits).run(sockets=[listening])
     except KeyboardInterrupt:
         say("stopped")
     finally:
@@ -76,6 +77,18 @@ def fetch_keys(context: ServerContext, say: Callable[[str], None]) -> None:
     """Get the keys of issuers before the first request needs them; nobody waits for an issuer that does not respond."""
     for problem in context.authenticator.fetch_keys():
         say(f"tokens cannot be checked yet: {problem}")
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is told to stop, before it waits for its requests."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._stopping()
+        super().handle_exit(sig, frame)
 
 
 def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:

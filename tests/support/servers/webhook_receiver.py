@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
@@ -80,6 +81,13 @@ class WebhookReceiver:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def waits_for(self, events: int) -> bool:
+        """Whether so many events come, soon."""
+        end = time.monotonic() + 30
+        while len(self.positions) < events and time.monotonic() < end:
+            time.sleep(0.01)
+        return len(self.positions) >= events
 
     @property
     def positions(self) -> list[int]:

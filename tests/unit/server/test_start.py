@@ -1,14 +1,16 @@
-"""What is refused before the server listens."""
+"""What is refused before the server listens, and how it stops."""
 
+import signal
 from pathlib import Path
 
 import pytest
+import uvicorn
 from oidc_issuer import OidcIssuerServer
 
 from bergline.errors import RefusedError
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
-from bergline.server.start import check_host, fetch_keys, serve
+from bergline.server.start import _Server, check_host, fetch_keys, serve
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
 
@@ -41,3 +43,11 @@ def test_other_machines_need_tokens(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_needs_none(host: str) -> None:
     check_host(host, has_tokens=False, anonymous=False)
+
+
+def test_those_who_wait_are_told_when_the_server_is_to_stop() -> None:
+    told: list[bool] = []
+    server = _Server(uvicorn.Config("none"), lambda: told.append(True))
+    server.handle_exit(signal.SIGTERM, None)
+    assert told == [True]
+    assert server.should_exit

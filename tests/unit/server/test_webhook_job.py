@@ -1,5 +1,7 @@
 """Events sent to webhooks."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,9 +15,8 @@ from asgi_client import AsgiClient, set_property
 from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks, WebhookState
+from bergline.catalog.sql.governance.webhooks import WebhookState
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
-from bergline.errors import UnavailableError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
@@ -163,23 +164,23 @@ def test_receiver_that_says_it_is_gone_gets_no_more(
 
 
 def test_server_that_dies_between_delivery_and_cursor_sends_again(
-    client: AsgiClient,
-    context: ServerContext,
-    job: WebhookJob,
-    clock: Clock,
-    receiver: WebhookReceiver,
-    monkeypatch: pytest.MonkeyPatch,
+    client: AsgiClient, context: ServerContext, job: WebhookJob, clock: Clock, receiver: WebhookReceiver, tmp_path: Path
 ) -> None:
     webhook_id, _ = create(client, receiver)
     client.namespace("db")
-
-    def dies(*_: object, **__: object) -> Any:
-        raise UnavailableError("the database is gone")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(SqlWebhooks, "advance", dies)
-        with pytest.raises(UnavailableError):
-            job.run_once()
+    receiver.stalled = threading.Event()
+    program = f"""
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
+from bergline.server.webhook_job import WebhookJob
+limits = ServerSettings(webhook_allow=("127.0.0.1",))
+WebhookJob(open_server("sqlite:///{tmp_path}/lake/catalog.db", limits=limits)).run_once()
+"""
+    dying = subprocess.Popen([sys.executable, "-c", program])
+    assert receiver.waits_for(1)
+    dying.kill()
+    dying.wait()
+    receiver.stalled.set()
     assert state(context, webhook_id) == ("active", 0, 0)
     assert not job.run_once()  # its claim still holds
     clock.ahead_ms += 60_001
@@ -200,12 +201,10 @@ def test_slow_server_that_lost_its_claim_does_not_move_the_cursor(
     receiver.stalled = threading.Event()
     thread = threading.Thread(target=slow.run_once)
     thread.start()
-    while not receiver.messages:
-        pass
+    assert receiver.waits_for(1)
     other = threading.Thread(target=WebhookJob(context, late).run_once)
     other.start()
-    while len(receiver.messages) < 2:
-        pass
+    assert receiver.waits_for(2)
     receiver.stalled.set()
     thread.join()
     other.join()
@@ -213,15 +212,23 @@ def test_slow_server_that_lost_its_claim_does_not_move_the_cursor(
     assert state(context, webhook_id) == ("active", 1, 0)
 
 
+@pytest.mark.parametrize("on", ["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
-    client: AsgiClient, context: ServerContext, receiver: WebhookReceiver, tmp_path: Path
+    receiver: WebhookReceiver, tmp_path: Path, request: pytest.FixtureRequest, on: str
 ) -> None:
-    with WebhookReceiver() as another:
+    uri = f"sqlite:///{tmp_path}/both/catalog.db" if on == "sqlite" else request.getfixturevalue("postgres")
+
+    def opened() -> ServerContext:
+        return open_server(uri, warehouse=f"file://{tmp_path}/both", name=f"two-{tmp_path.name}", limits=LOCAL)
+
+    context = opened()
+    with AsgiClient(context) as client, WebhookReceiver() as another:
         create(client, receiver)
         create(client, another)
         client.namespace("db")
         client.table()
-        second = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=LOCAL)
+        second = opened()
+        other_client = AsgiClient(second)
         jobs, done = [WebhookJob(context), WebhookJob(second)], threading.Event()
 
         def work(job: WebhookJob) -> None:
@@ -232,8 +239,8 @@ def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
 
         workers = [threading.Thread(target=work, args=(job,)) for job in jobs for _ in range(2)]
         writers = [
-            threading.Thread(target=lambda n=n: [client.commit(set_property(f"k{n}", str(i))) for i in range(10)])
-            for n in range(2)
+            threading.Thread(target=lambda to=to: [to.commit(set_property("a", str(i))) for i in range(10)])
+            for to in (client, other_client)
         ]
         for thread in (*workers, *writers):
             thread.start()
@@ -242,13 +249,16 @@ def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
         done.set()
         for thread in workers:
             thread.join()
+        other_client.application.close()
         second.catalog.close()
         assert receiver.positions == another.positions == list(range(1, 23))
-    query = sa.select(EVENTS.c.data).where(EVENTS.c.type == "table.commit").order_by(EVENTS.c.position)
+    mine = sa.and_(EVENTS.c.catalog_name == context.records.catalog_name, EVENTS.c.type == "table.commit")
+    query = sa.select(EVENTS.c.data).where(mine).order_by(EVENTS.c.position)
     with context.records.database.reading() as connection:
         sent = [msgspec.json.decode(data)["metadata-location"] for data in connection.execute(query).scalars()]
     log = context.catalog.load_table(TableName(("db",), "orders"))
     line = [*[entry.metadata_file for entry in log.metadata.metadata_log][1:], log.metadata_location]
+    context.catalog.close()
     assert sent == line
 
 
@@ -297,10 +307,7 @@ def test_threads_send_by_themselves_until_they_are_stopped(
     job = WebhookJob(context)
     job.start()
     try:
-        for _ in range(1000):
-            if receiver.messages:
-                break
-            threading.Event().wait(0.01)
+        assert receiver.waits_for(1)
     finally:
         job.stop()
     assert receiver.positions == [1]

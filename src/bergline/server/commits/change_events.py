@@ -4,6 +4,7 @@ A commit is one event, with another one for each ref that it creates, moves or d
 """
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,29 +17,15 @@ from bergline.catalog.protection.ref_change import BYPASSED
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.format.metadata.refs import SnapshotRef
-from bergline.format.metadata.snapshot import Snapshot
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.snapshot import SnapshotOperation
 
 MovedTables = Sequence[tuple[TableName, str | None]]
 
 _MOST_REFS: Final = 100
 """Of one table that events tell of, and of one request in events of their own."""
 _MOST_WALKED: Final = 1000
-_NAMES: Final[Mapping[str, str]] = {
-    endpoints.CREATE_TABLE.name: "table.create",
-    endpoints.DROP_TABLE.name: "table.drop",
-    endpoints.UNDROP_TABLE.name: "table.undrop",
-    endpoints.REGISTER_TABLE.name: "table.register",
-    endpoints.UNREGISTER_TABLE.name: "table.unregister",
-    endpoints.CREATE_VIEW.name: "view.create",
-    endpoints.COMMIT_VIEW.name: "view.commit",
-    endpoints.DROP_VIEW.name: "view.drop",
-    endpoints.REGISTER_VIEW.name: "view.register",
-}
-_RENAMES: Final[Mapping[str, str]] = {
-    endpoints.RENAME_TABLE.name: "table.rename",
-    endpoints.RENAME_VIEW.name: "view.rename",
-}
+_LONGEST_NAME: Final = 1000
+_NAMED = re.compile(r"(?P<verb>create|drop|undrop|register|unregister|rename|commit)_(?P<kind>table|view)")
 NAMESPACE_EVENTS: Final[Mapping[str, str]] = {
     endpoints.CREATE_NAMESPACE.name: "namespace.create",
     endpoints.UPDATE_NAMESPACE.name: "namespace.update",
@@ -67,18 +54,18 @@ def namespace_event(made: ChangeMade, namespace: Namespace) -> Event:
 
 def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
     """The events of a change to tables or views."""
-    rename = _RENAMES.get(made.endpoint.name)
-    if rename is not None:
-        return _renamed(made, rename, moved, caller)
+    if made.endpoint in (endpoints.RENAME_TABLE, endpoints.RENAME_VIEW):
+        return _renamed(made, moved, caller)
     events, refs = [], []
     for name, location in moved:
         seen = caller.changes.get(name)
-        kind = _NAMES.get(made.endpoint.name) or _kind_of_commit(seen)
+        work = _work(seen)
+        kind = _kind(made.endpoint, seen, work)
         if kind.startswith("view."):
             events.append(made.event(kind, view_subject(name), {"view": str(name), "metadata-location": location}))
             continue
         changes = list(itertools.islice(_ref_changes(seen), _MOST_REFS))
-        data = {"table": str(name), "metadata-location": location} | _described(seen, changes)
+        data = {"table": str(name), "metadata-location": location} | _described(seen, changes) | work
         events.append(made.event(kind, table_subject(name), _without_empty(data), _uuid(seen)))
         if seen is not None and seen.before is not None and seen.after is not None:
             about = {"table": str(name)}
@@ -106,7 +93,7 @@ class _RefChange(msgspec.Struct, frozen=True):
     def data(self) -> dict[str, Any]:
         ref = self.after or self.before
         found: dict[str, Any] = {
-            "ref": self.ref,
+            "ref": self.ref[:_LONGEST_NAME],
             "ref-type": "branch" if ref is not None and ref.is_branch else "tag",
             "change": self.kind,
             "from-snapshot-id": _text(None if self.before is None else self.before.snapshot_id),
@@ -117,54 +104,53 @@ class _RefChange(msgspec.Struct, frozen=True):
 
 
 def _described(seen: SeenChange | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
-    """What became of a table: its current snapshot, its refs, and what new snapshots did."""
+    """What became of a table: its current snapshot and its refs."""
     metadata = None if seen is None else seen.after or seen.before
     if seen is None or metadata is None:
         return {}
-    data = {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
-    if seen.before is None or seen.after is None:
-        return data
-    operations = sorted({s.operation for s in _added(seen.before, seen.after)})
-    return data | {"operations": operations, "maintenance": _maintenance(seen.before, seen.after)}
+    return {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
 
 
 def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
     for name, notes in caller.notes.items():
         for note in notes:
             kind = "rule.bypass" if note.operation == BYPASSED else "rule.change"
-            data = {"table": str(name), "rule": note.rule}
+            data = {"table": str(name), "rule": note.rule[:_LONGEST_NAME]}
             yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
 
 
-def _renamed(made: ChangeMade, kind: str, moved: MovedTables, caller: Caller) -> list[Event]:
+def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
     """An event for the old name, and one for the new."""
+    kind = _kind(made.endpoint, None, {})
     (old, _), (new, _) = moved
     uuid = _uuid(caller.changes.get(old))
     subject = table_subject if kind.startswith("table.") else view_subject
     return [made.event(kind, subject(name), {"from": str(old), "to": str(new)}, uuid) for name in (old, new)]
 
 
-def _kind_of_commit(seen: SeenChange | None) -> str:
-    if seen is None or seen.after is None:
-        return "table.commit"
-    if seen.before is None:
-        return "table.create"
-    return "table.maintenance" if _maintenance(seen.before, seen.after) else "table.commit"
+def _kind(endpoint: Endpoint, seen: SeenChange | None, work: Mapping[str, Any]) -> str:
+    """What an endpoint does, by its name; all others commit to tables."""
+    named = _NAMED.fullmatch(endpoint.name)
+    if named is None or endpoint is endpoints.COMMIT_TABLE:
+        is_new = seen is not None and seen.before is None
+        return "table.create" if is_new else "table.maintenance" if work.get("maintenance") else "table.commit"
+    return f"{named['kind']}.{named['verb']}"
 
 
-def _maintenance(before: TableMetadata, after: TableMetadata) -> str | None:
-    """`compaction` if all new snapshots rewrite files, `expiry` if snapshots went and none came; else None."""
-    added = _added(before, after)
-    if added:
-        return "compaction" if all(s.operation == "replace" for s in added) else None
-    return "expiry" if len(after.snapshots) < len(before.snapshots) else None
+def _work(seen: SeenChange | None) -> dict[str, Any]:
+    """What the new snapshots of a commit did, and what maintenance it was.
 
-
-def _added(before: TableMetadata, after: TableMetadata) -> list[Snapshot]:
-    if after.snapshots is before.snapshots:
-        return []
-    known = before.snapshots_by_id
-    return [s for s in after.snapshots if s.snapshot_id not in known]
+    That is `compaction` if all of them rewrite files, `expiry` if snapshots went and none came.
+    """
+    if seen is None or seen.before is None or seen.after is None or seen.after.snapshots is seen.before.snapshots:
+        return {}
+    known = seen.before.snapshots_by_id
+    operations = sorted({s.operation for s in seen.after.snapshots if s.snapshot_id not in known})
+    if operations == [SnapshotOperation.REPLACE]:
+        return {"operations": operations, "maintenance": "compaction"}
+    if not operations and len(seen.after.snapshots) < len(seen.before.snapshots):
+        return {"maintenance": "expiry"}
+    return {"operations": operations}
 
 
 def _ref_changes(seen: SeenChange | None) -> Iterator[_RefChange]:

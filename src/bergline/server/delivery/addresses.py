@@ -81,18 +81,16 @@ class WebhookAddresses:
                 self._hosts.add(text.lower().rstrip("."))
 
     def find(self, host: str, port: int) -> list[Address]:
-        """The addresses of a host, all of which may be called.
+        """The addresses of a host, all of which may be called; RefusedError if one may not be, or if there is none.
 
-        RefusedError if one of them may not be, InvalidInputError if there is none.
+        Both have the same words: which names there are in a private network is nobody's business.
         """
         try:
             found = [ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in self._resolve(host, port)]
         except (OSError, UnicodeError, ValueError):
             found = []
-        if not found:
-            raise InvalidInputError(f"cannot find the address of host `{host}`")
-        if host.rstrip(".") not in self._hosts and not all(map(self._is_allowed, found)):
-            raise RefusedError(f"host `{host}` is at an address that is not public", hints=[_ALLOW])
+        if not found or (host.rstrip(".") not in self._hosts and not all(map(self._is_allowed, found))):
+            raise RefusedError(f"host `{host}` has no address, or one that is not public", hints=[_ALLOW])
         return list(dict.fromkeys(found))
 
     def _is_allowed(self, address: Address) -> bool:

@@ -11,6 +11,7 @@ import socket
 import ssl
 import threading
 import time
+from functools import cached_property
 
 import msgspec
 
@@ -45,7 +46,11 @@ class WebhookSender:
     ) -> None:
         self._addresses = addresses
         self._timeout_s = timeout_s
-        self._tls = tls
+        self._given_tls = tls
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._given_tls or ssl.create_default_context()
 
     def check(self, url: str) -> None:
         """InvalidInputError or RefusedError for a URL that will not be called."""
@@ -100,8 +105,7 @@ class WebhookSender:
             deadline.guard(plain)
             if target.scheme == "http":
                 return plain
-            tls = self._tls or ssl.create_default_context()
-            wrapped = tls.wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
+            wrapped = self._tls.wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
             deadline.guard(wrapped)
             wrapped.do_handshake()
             return wrapped

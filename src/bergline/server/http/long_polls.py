@@ -23,6 +23,11 @@ class LongPolls:
         self._interval_s = interval_s
         self._most_waiting = most_waiting
         self._waiting = 0
+        self._is_ending = False
+
+    def end(self) -> None:
+        """Have those who wait answered soon, and let nobody wait any more."""
+        self._is_ending = True
 
     async def run(self, request: Request, ask: Callable[[], Awaitable[Response]]) -> Response:
         """The first response that has events; the empty one at the end of the wait, or where too many wait."""
@@ -32,7 +37,7 @@ class LongPolls:
             return response
         self._waiting += 1
         try:
-            while _is_nothing_new(response) and (left := end - time.monotonic()) > 0:
+            while not self._is_ending and _is_nothing_new(response) and (left := end - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, self._interval_s))
                 response = await ask()
         finally:

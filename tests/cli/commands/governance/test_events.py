@@ -1,4 +1,4 @@
-"""`bergline events` and `bergline webhook`, on a server that sends."""
+"""`bergline events`, on a server and on its database."""
 
 import json
 from collections.abc import Iterator
@@ -9,14 +9,10 @@ import pytest
 from asgi_client import AsgiClient, set_property
 from command_line import run_here
 from server_on_socket import on_socket
-from webhook_receiver import WebhookReceiver
 
-import bergline
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
-from bergline.server.webhook_job import WebhookJob
 
 
 @pytest.fixture
@@ -60,59 +56,3 @@ def test_events_are_printed_from_a_server_and_from_its_database(server: str, tmp
     ended = run_here("events", "--limit", "1", *at, cwd=tmp_path)
     assert ended.stderr == "there are more: --after 1 goes on\n"
     assert ended.stdout.split()[2:] == ["anonymous", "namespace.create", "namespace/db"]
-
-
-@pytest.mark.parametrize("of", ["server", "database"])
-def test_events_are_followed_until_they_are_no_longer_kept(
-    server: str, context: ServerContext, tmp_path: Path, of: str
-) -> None:
-    at = server if of == "server" else f"sqlite:///{tmp_path}/catalog.db"
-    with bergline.connect(server) as writer, bergline.connect(at) as lake:
-        following = lake.events(3, follow=True)
-        assert next(following).subject == "table/db/others"
-        writer.create_namespace("more")
-        event = next(following)
-        assert (event.position, event.type, event.data) == (5, "namespace.create", {"namespace": "more"})
-        context.events.prune(2**60)
-        with pytest.raises(NotFoundError, match="the oldest is at 6"):
-            next(lake.events(1))
-        for wrong in (-1, True, "5"):
-            with pytest.raises(InvalidInputError, match="expected a position"):
-                lake.events(wrong)
-
-
-def test_database_without_a_log_says_so() -> None:
-    with bergline.connect("memory:") as lake, pytest.raises(UnsupportedError, match="has no event log"):
-        lake.events()
-
-
-def test_webhook_is_created_tested_replayed_and_deleted(server: str, context: ServerContext, tmp_path: Path) -> None:
-    at = ("--catalog", server)
-    with WebhookReceiver() as receiver:
-        made = done(tmp_path, "webhook", "create", receiver.url, "--type", "table.*", "--table", "db.orders", *at)
-        webhook_id, secret = made.splitlines()
-        assert done(tmp_path, "webhook", "test", webhook_id, *at).startswith("status 200 after ")
-        assert receiver.messages[0].is_signed_by(secret)
-        assert done(tmp_path, "webhook", "replay", webhook_id, "--after", "2", *at) == "active, sent up to position 2\n"
-        WebhookJob(context).run_once()
-        assert receiver.messages[1].positions == [3]
-        (attempt,) = json.loads(done(tmp_path, "webhook", "deliveries", webhook_id, "--json", *at))
-        assert (attempt["first_position"], attempt["status"]) == (3, 200)
-        assert "200" in done(tmp_path, "webhook", "deliveries", webhook_id, *at)
-        assert done(tmp_path, "webhook", "pause", webhook_id, *at) == "paused, sent up to position 4\n"
-        assert json.loads(done(tmp_path, "webhook", "resume", webhook_id, "--json", *at))["state"] == "active"
-        (listed,) = json.loads(done(tmp_path, "webhook", "list", "--json", *at))
-        assert (listed["webhook_id"], listed["types"], "secret" in listed) == (webhook_id, ["table.*"], False)
-        assert webhook_id in done(tmp_path, "webhook", "list", *at)
-        receiver.statuses = [500]
-        failed = run_here("webhook", "test", webhook_id, *at, cwd=tmp_path)
-        assert failed.returncode == 1
-        assert "status 500" in failed.stderr
-        assert done(tmp_path, "webhook", "delete", webhook_id, "--yes", *at) == ""
-    refused = run_here("webhook", "create", "http://169.254.169.254/", *at, cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "--webhook-allow" in refused.stderr
-    missing = run_here("webhook", "delete", webhook_id, "--yes", *at, cwd=tmp_path)
-    assert f"no webhook `{webhook_id}`" in missing.stderr
-    local = run_here("webhook", "list", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
-    assert "give --catalog http://host:8181" in local.stderr

@@ -1,5 +1,6 @@
 """The events of changes through the server."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
 
 TABLE = "/v1/namespaces/db/tables/orders"
 
@@ -156,6 +159,24 @@ def test_views_have_events(client: AsgiClient, context: ServerContext) -> None:
     assert client("POST", "/v1/namespaces/db/views", body).status == 200
     assert client("DELETE", "/v1/namespaces/db/views/v").status == 204
     assert kinds(events(context, 1)) == [("view.create", "view/db/v"), ("view.drop", "view/db/v")]
+
+
+def test_table_that_comes_back_from_the_bin_has_an_event(tmp_path: Path) -> None:
+    kept = open_server(f"sqlite:///{tmp_path}/kept/catalog.db", limits=ServerSettings(drop_retention_s=60))
+    with AsgiClient(kept) as client:
+        client.namespace("db")
+        uuid = client.table().json["metadata"]["table-uuid"]
+        assert client("DELETE", TABLE, query={"purgeRequested": "true"}).status == 204
+        assert client("POST", "/bergline/v1/namespaces/db/tables/orders/undrop", {}).status == 200
+        found = events(kept, 2)
+    kept.catalog.close()
+    assert [(e.type, e.table_uuid) for e in found] == [("table.drop", uuid), ("table.undrop", uuid)]
+
+
+def test_number_of_refs_that_events_tell_of_is_bounded(client: AsgiClient, context: ServerContext, orders: str) -> None:
+    assert client.commit(*(set_branch(f"b{number:03}", 1) for number in range(150))).status == 200
+    commit, *refs = events(context, 4)
+    assert (len(commit.data["refs"]), len(refs)) == (100, 100)
 
 
 def test_repeated_request_has_no_second_event(client: AsgiClient, context: ServerContext, orders: str) -> None:

@@ -62,7 +62,7 @@ def test_other_status_than_success_is_an_error_and_redirects_are_not_followed(
 
 def test_private_address_is_not_called(receiver: WebhookReceiver) -> None:
     result = WebhookSender(WebhookAddresses()).send(receiver.url, SECRET, "m", b"[]")
-    assert result.error == "host `127.0.0.1` is at an address that is not public"
+    assert result.error == "host `127.0.0.1` has no address, or one that is not public"
     assert receiver.messages == []
 
 

@@ -31,6 +31,7 @@ from bergline.errors import RefusedError, UnsupportedError
 _PIECE = 1000
 _MOST_SCANNED = 10_000
 """Positions that a page with a filter looks at."""
+_UUID_LENGTH = 36
 _INSERT = sa.insert(EVENTS)  # building a statement is slower than running it
 _COLUMNS = [EVENTS.c[name] for name in LoggedEvent.__struct_fields__]
 _ENCODER = msgspec.json.Encoder()
@@ -58,7 +59,7 @@ def append_events(connection: sa.Connection, events: Iterable[Event]) -> None:
             "catalog_name": event.catalog,
             "type": event.type,
             "subject": event.subject,
-            "table_uuid": event.table_uuid,
+            "table_uuid": event.table_uuid and event.table_uuid[:_UUID_LENGTH],  # a client may have sent any text
             "principal": event.principal,
             "at_ms": event.at_ms,
             "data": _ENCODER.encode(event.data).decode(),
