@@ -1,9 +1,11 @@
 """What handlers work with: the catalog, cached responses and the server's settings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
@@ -15,6 +17,7 @@ from bergline.io.locations import directory_location, is_absolute, scheme_of
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
+from bergline.server.commits.replayed_files import replays_same_files
 from bergline.server.credentials.vending import Vending
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request
@@ -48,6 +51,8 @@ class ServerContext:
             self.records, lambda name: table_directories(catalog.load_table(name).metadata)
         )
         self.authenticator = Authenticator(self.records)
+        if isinstance(catalog.guard, SqlRefGuard):
+            catalog.guard.replay_check = partial(replays_same_files, catalog.io)
 
     @property
     def store(self) -> SqlPointerStore:
