@@ -28,6 +28,7 @@ _ALL = (
     .order_by(REF_RULES.c.namespace, REF_RULES.c.pattern)
 )
 _OF_SCOPES = _ALL.where(REF_RULES.c.namespace.in_(sa.bindparam("of_namespaces", expanding=True)))
+_ANY = sa.select(sa.literal(1)).where(_OF_CATALOG).limit(1)
 """Made once: composing a query takes longer than running it."""
 
 
@@ -72,7 +73,7 @@ class SqlRuleRecords:
 
     def levels(self, table: TableName) -> tuple[RuleLevel, ...]:
         """The rules of the catalog and of the table's namespaces."""
-        return levels_of(self.rules(table.namespace))
+        return levels_of(self.rules(table.namespace)) if self._has_rules() else ()
 
     def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         """What is on record about a snapshot; in a transaction its rows are locked."""
@@ -103,6 +104,17 @@ class SqlRuleRecords:
         ]
         insert = self._database.insert(SNAPSHOT_AUTHORS).on_conflict_do_nothing()
         self._connection.execute(insert, rows)
+
+    def _has_rules(self) -> bool:
+        """Whether there are rules at all, which most commits find out in no time."""
+        values = {"of_catalog": self._catalog}
+        if self._connection is not None:
+            return self._are_there(self._connection) and self._connection.execute(_ANY, values).first() is not None
+        if not self._presence.is_known:
+            with self._reading() as connection:
+                if not self._are_there(connection):
+                    return False
+        return self._database.first_row(_ANY, values) is not None
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
