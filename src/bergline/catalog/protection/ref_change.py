@@ -96,6 +96,16 @@ class RefChange:
         after = frozenset() if self._result is None else frozenset(self._result.snapshots_by_id)
         return after - self._base.snapshots_by_id.keys()
 
+    @property
+    def lost_snapshots(self) -> frozenset[int]:
+        """The snapshots that the change removes, or puts others under their ids."""
+        if self._result is None:
+            return frozenset()
+        after = self._result.snapshots_by_id
+        return frozenset(
+            number for number, snapshot in self._base.snapshots_by_id.items() if after.get(number) != snapshot
+        )
+
     def check(self, records: RuleRecords, *, server_decides: bool = False) -> tuple[RuleLevel, ...]:
         """The rules that allow the change; ProtectedRefError from one that forbids it.
 
@@ -139,12 +149,18 @@ class RefChange:
         uuid, stand_in = self.table_uuid, caller.stands_for.get(self.table)
         return DecidedBy(
             name,
-            lambda snapshot_id: records.review(uuid, snapshot_id),
+            lambda snapshot_id: self._review(records, snapshot_id),
             caller.groups,
             lambda move: records.authors(uuid, {*move.gained, *self._stood_for(move, stand_in)}),
             stand_in,
             self._replays_truly,
         )
+
+    def _review(self, records: RuleRecords, snapshot_id: int) -> HeadReview | None:
+        """What is on record about a snapshot, which was there before: nobody has seen one of this change."""
+        found = records.review(self.table_uuid, snapshot_id)
+        is_seen = snapshot_id in self._base.snapshots_by_id and snapshot_id not in self.lost_snapshots
+        return found if is_seen or found is None else HeadReview()
 
     def _replays_truly(self, move: RefMove) -> bool:
         """Looked at once: files do not change."""

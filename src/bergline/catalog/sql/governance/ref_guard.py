@@ -61,6 +61,7 @@ class SqlRefGuard(TableRulesGuard):
     def _decide(self, change: RefChange, records: SqlRuleRecords) -> None:
         if _demand_approvals(change.check(records)):
             records.add_authors(change.table_uuid, change.added_snapshots, current_caller().name)
+        records.void_reviews(change.table_uuid, change.lost_snapshots)
 
 
 def _demand_approvals(levels: Iterable[RuleLevel]) -> bool:
