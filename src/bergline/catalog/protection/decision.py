@@ -190,7 +190,8 @@ def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
         return f"moves only to a snapshot on which {names} passed", instead
     if not rule.approvals:
         return None
-    others = len(found.approved_by - {by.caller} - by.authors(move))
+    own = {by.caller, None if by.stand_in is None else by.stand_in.author}
+    others = len(found.approved_by - own - by.authors(move))
     if others < rule.approvals:
         instead = f"have others approve snapshot {head}, who neither wrote nor publish it{nowhere}"
         return f"moves only with {counted(rule.approvals, 'approval')} of others, and has {others}", instead

@@ -162,6 +162,8 @@ def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
         assert isinstance(decided, Allowed) is same_content
         if isinstance(decided, Refused):
             assert decided.instead == "have `dq` pass on snapshot 7"
+    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, True, author="bob"))
+    assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Refused)
 
 
 def test_where_no_record_is_kept_the_refusal_says_so() -> None:
