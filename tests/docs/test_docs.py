@@ -251,9 +251,13 @@ def test_guide_to_refs_runs(tmp_path: Path) -> None:
 
 
 def test_guide_to_protected_refs_runs(tmp_path: Path) -> None:
-    refused, rules = output_of_example("guides/protected-refs.md", tmp_path).splitlines()
+    of_table, of_many = code_blocks("guides/protected-refs.md", "python")
+    refused, rules = output_of(of_table, tmp_path).splitlines()
     assert refused.startswith("branch `main` of table `db.orders` is protected by the rule `main`: it moves only by ")
     assert rules == "['main', 'v*']"
+    refused, *_, protection = output_of(of_many, tmp_path).splitlines()
+    assert "the rule `main` of namespace `db`: it moves only to a snapshot on which `nulls` passed" in refused
+    assert protection == "['`main` of the catalog', '`main` of namespace `db`']"
 
 
 def test_rule_as_text_in_the_guide_is_one(orders: Table, lake: Lake) -> None:

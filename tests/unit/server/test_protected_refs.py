@@ -249,6 +249,43 @@ def test_pyiceberg_obeys_rules_of_a_namespace_checks_and_approvals(uri: str, pee
     assert peer.load_table("db.orders").scan().to_arrow()["id"].to_pylist() == [2, 1]
 
 
+def test_forged_source_does_not_get_past_only_publish(uri: str, peer: Catalog) -> None:
+    peer.create_namespace("db")
+    table = peer.create_table("db.orders", ORDERS)
+    table.append(order_rows(1))
+    head = table.current_snapshot()
+    assert head is not None
+    for name in ("dev", "other"):
+        table.manage_snapshots().create_branch(head.snapshot_id, name).commit()
+    table.append(order_rows(2), branch="dev")
+    table.append(order_rows(3), branch="other")
+    with table.transaction() as transaction:
+        transaction.set_properties({RULE: "only-publish"})
+    claimed = {"source-snapshot-id": str(table.refs()["dev"].snapshot_id)}
+    sentence = "moves only by publishing or merging another branch, file by file"
+    for forge in (
+        lambda: table.append(order_rows(9), snapshot_properties=claimed),
+        lambda: table.delete("id = 1", snapshot_properties=claimed),
+        lambda: table.overwrite(order_rows(9), snapshot_properties=claimed),
+    ):
+        with pytest.raises(ForbiddenError, match=sentence):
+            forge()
+        table.refresh()
+    with bergline.connect(uri) as lake:
+        lake.publish("dev")
+        own = lake.load_table("db.orders")
+        own.delete("id = 2", branch="dev")
+        own.refs.merge("other", into="main")
+        own.refs.merge("dev", into="main", squash=True)
+        own.append(order_rows(4), branch="other").append(order_rows(5), branch="other").delete("id = 4", branch="other")
+        own.refs.merge("other", into="main", squash=True)
+        own.append(order_rows(6), wap_id="w")
+        own.refs.publish("w")
+        own.append(order_rows(7), branch="dev")
+        own.refs.cherry_pick("dev")
+    assert sorted(peer.load_table("db.orders").scan().to_arrow()["id"].to_pylist()) == [1, 3, 5, 6, 7]
+
+
 def test_berglines_client_honours_rules_before_it_asks(uri: str) -> None:
     with bergline.connect(uri) as lake:
         lake.create_namespace("db")

@@ -35,6 +35,8 @@ class StandIn(msgspec.Struct, frozen=True):
     head: int
     same_content: bool
     """Whether the merged snapshot has the very rows of the head: the target had nothing that the branch had not."""
+    author: str | None = None
+    """Who asks for the merge, whose own approval does not count."""
 
 
 class Caller:

@@ -36,6 +36,8 @@ class DecidedBy(msgspec.Struct, frozen=True):
     authors: Callable[[RefMove], frozenset[str]] = lambda _: frozenset()
     """Who wrote what a ref gains, as far as that is known: their own approvals do not count."""
     stand_in: StandIn | None = None
+    replays_truly: Callable[[RefMove], bool] = lambda _: True
+    """Whether snapshots that say that they replay others have the same files; where it is not looked at, they do."""
 
     def is_among(self, names: tuple[str, ...]) -> bool:
         """Whether a list in a rule names the caller."""
@@ -126,7 +128,12 @@ def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scope
         return None
     if by.caller is None and rule.bypass:
         return None
-    found = _by_writers(rule, move, by) or _by_kind_of_move(rule, move, scope) or _by_review(rule, move, by)
+    found = (
+        _by_writers(rule, move, by)
+        or _by_kind_of_move(rule, move, scope)
+        or _by_replayed_files(rule, move, by)
+        or _by_review(rule, move, by)
+    )
     return None if found is None else Refused(rule.pattern, move, *found, scope)
 
 
@@ -161,6 +168,14 @@ def _by_kind_of_move(rule: RefRule, move: RefMove, scope: RuleScope) -> _Found:
     return None
 
 
+def _by_replayed_files(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
+    if not (rule.only_publish and move.is_branch and move.published and move.replays) or by.replays_truly(move):
+        return None
+    (_, source), *_ = move.replays
+    instead = f"merge the branch anew: a snapshot that replays {source} adds and removes the very files that it does"
+    return "moves only by publishing or merging another branch, file by file", instead
+
+
 def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     if by.caller is None or move.kind not in _NEW_HEAD or move.after is None or not (rule.checks or rule.approvals):
         return None
@@ -175,7 +190,8 @@ def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
         return f"moves only to a snapshot on which {names} passed", instead
     if not rule.approvals:
         return None
-    others = len(found.approved_by - {by.caller} - by.authors(move))
+    own = {by.caller, None if by.stand_in is None else by.stand_in.author}
+    others = len(found.approved_by - own - by.authors(move))
     if others < rule.approvals:
         instead = f"have others approve snapshot {head}, who neither wrote nor publish it{nowhere}"
         return f"moves only with {counted(rule.approvals, 'approval')} of others, and has {others}", instead

@@ -1,7 +1,7 @@
 """One change of a table, decided by all rules that hold for it: the table's own and those of its scopes."""
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -23,6 +23,8 @@ from bergline.errors import ProtectedRefError
 from bergline.format.metadata.table_metadata import TableMetadata
 
 _LOG = logging.getLogger("bergline.catalog")
+ReplayCheck = Callable[[TableMetadata, TableMetadata, RefMove], bool]
+"""Whether the new snapshots of a move, from base to result, have the files of those that they say they replay."""
 BYPASSED: Final = "bypass_ref_rule"
 CHANGED: Final = "change_ref_rule"
 
@@ -63,9 +65,16 @@ class RefChange:
     """A change from base to result; without a result the table is gone, and `done` says how."""
 
     def __init__(
-        self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
+        self,
+        table: TableName,
+        base: TableMetadata,
+        result: TableMetadata | None,
+        done: str | None = None,
+        replay_check: ReplayCheck | None = None,
     ) -> None:
         self.table = table
+        self._replay_check = replay_check
+        self._replayed: dict[str, bool] = {}
         self._base = base
         self._result = result
         self._done = done
@@ -86,6 +95,16 @@ class RefChange:
         """The snapshots that the change adds."""
         after = frozenset() if self._result is None else frozenset(self._result.snapshots_by_id)
         return after - self._base.snapshots_by_id.keys()
+
+    @property
+    def lost_snapshots(self) -> frozenset[int]:
+        """The snapshots that the change removes, or puts others under their ids."""
+        if self._result is None:
+            return frozenset()
+        after = self._result.snapshots_by_id
+        return frozenset(
+            number for number, snapshot in self._base.snapshots_by_id.items() if after.get(number) != snapshot
+        )
 
     def check(self, records: RuleRecords, *, server_decides: bool = False) -> tuple[RuleLevel, ...]:
         """The rules that allow the change; ProtectedRefError from one that forbids it.
@@ -130,11 +149,26 @@ class RefChange:
         uuid, stand_in = self.table_uuid, caller.stands_for.get(self.table)
         return DecidedBy(
             name,
-            lambda snapshot_id: records.review(uuid, snapshot_id),
+            lambda snapshot_id: self._review(records, snapshot_id),
             caller.groups,
             lambda move: records.authors(uuid, {*move.gained, *self._stood_for(move, stand_in)}),
             stand_in,
+            self._replays_truly,
         )
+
+    def _review(self, records: RuleRecords, snapshot_id: int) -> HeadReview | None:
+        """What is on record about a snapshot, which was there before: nobody has seen one of this change."""
+        found = records.review(self.table_uuid, snapshot_id)
+        is_seen = snapshot_id in self._base.snapshots_by_id and snapshot_id not in self.lost_snapshots
+        return found if is_seen or found is None else HeadReview()
+
+    def _replays_truly(self, move: RefMove) -> bool:
+        """Looked at once: files do not change."""
+        if self._replay_check is None or self._result is None:
+            return True
+        if move.ref not in self._replayed:
+            self._replayed[move.ref] = self._replay_check(self._base, self._result, move)
+        return self._replayed[move.ref]
 
     def _stood_for(self, move: RefMove, stand_in: StandIn | None) -> frozenset[int]:
         """The snapshots of a branch that was merged, which the target had not."""

@@ -47,6 +47,8 @@ class RefMove(msgspec.Struct, frozen=True):
     expired: tuple[int, ...] = ()
     gained: tuple[int, ...] = ()
     """The snapshots that its history gains, newest first; of a new ref, its head."""
+    replays: tuple[tuple[int, int], ...] = ()
+    """If published, the new snapshots among them, oldest first, each with the one that it says it replays."""
 
     @property
     def is_branch(self) -> bool:
@@ -75,10 +77,8 @@ class _Comparison:
         before, after = self._base.refs, self._result.refs
         created = {name: ref for name, ref in after.items() if name not in before}
         for name in sorted(before.keys() | after.keys()):
-            if name in created:
-                gained = (created[name].snapshot_id,)
-                is_published = self._is_published(name)
-                yield RefMove(name, MoveKind.CREATED, None, created[name], published=is_published, gained=gained)
+            if (ref := created.get(name)) is not None:
+                yield self._gaining(RefMove(name, MoveKind.CREATED, None, ref, gained=(ref.snapshot_id,)))
             elif name not in after:
                 new_name = next((other for other, ref in created.items() if ref == before[name]), None)
                 kind = MoveKind.DROPPED if new_name is None else MoveKind.RENAMED
@@ -90,10 +90,10 @@ class _Comparison:
         history = {s.snapshot_id: s for s in self._base.ancestors(before.snapshot_id)}
         kind = self._kind(history, before, after)
         if kind is not None:
-            published = kind is MoveKind.FORWARD and self._is_published(name)
             line = (s.snapshot_id for s in self._line(after.snapshot_id))
             gained = tuple(takewhile(lambda number: number not in history, line))
-            yield RefMove(name, kind, before, after, published=published, gained=gained)
+            move = RefMove(name, kind, before, after, gained=gained)
+            yield self._gaining(move) if kind is MoveKind.FORWARD else move
         if _retention(before) != _retention(after):
             yield RefMove(name, MoveKind.RETENTION, before, after)
         if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
@@ -114,21 +114,31 @@ class _Comparison:
             return MoveKind.REPLACED
         return MoveKind.FORWARD if meeting == before.snapshot_id else MoveKind.DIVERGED
 
-    def _is_published(self, name: str) -> bool:
-        """Whether every snapshot that a ref gains was on another branch of the base, or replays one that was."""
+    def _gaining(self, move: RefMove) -> RefMove:
+        """The move with whether it publishes: what the ref gains was on another branch, or replays what was."""
+        replays = self._replays(move.ref)
+        if replays is None:
+            return move
+        return msgspec.structs.replace(move, published=True, replays=tuple(reversed(replays)))
+
+    def _replays(self, name: str) -> list[tuple[int, int]] | None:
+        """The new snapshots that a ref gains, each with its source; None if one was on no other branch of the base."""
         own_ref = self._base.refs.get(name)
         own = set() if own_ref is None else {s.snapshot_id for s in self._base.ancestors(own_ref.snapshot_id)}
         elsewhere = self._reachable(r.snapshot_id for n, r in self._base.refs.items() if n != name and r.is_branch)
+        replays: list[tuple[int, int]] = []
         for snapshot in self._line(self._result.refs[name].snapshot_id):
             if snapshot.snapshot_id in own:
                 break
             is_known = self._base.snapshots_by_id.get(snapshot.snapshot_id) == snapshot  # not removed and added anew
             before = snapshot if is_known else self._source(snapshot)
             if before is None or before.snapshot_id in own:
-                return False
+                return None
             if before.snapshot_id not in elsewhere and not before.summary.get(STAGED_WAP_ID):
-                return False
-        return True
+                return None
+            if not is_known:
+                replays.append((snapshot.snapshot_id, before.snapshot_id))
+        return replays
 
     def _source(self, snapshot: Snapshot) -> Snapshot | None:
         """The snapshot of the base that a new one replays."""

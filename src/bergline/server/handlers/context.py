@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.governance.events import SqlEvents
+from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
 from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.catalog.sql.records import records_of, sql_store_of
@@ -19,6 +21,7 @@ from bergline.io.locations import directory_location, is_absolute, scheme_of
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
+from bergline.server.commits.replayed_files import replays_same_files
 from bergline.server.credentials.file_access import EverybodyWrites, FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
@@ -70,6 +73,8 @@ class ServerContext:
         self.events = SqlEvents(self.records.database, self.records.catalog_name)
         self.webhooks = SqlWebhooks(self.records.database, self.records.catalog_name)
         self.webhook_sender = WebhookSender(WebhookAddresses(settings.webhook_allow))
+        if isinstance(catalog.guard, SqlRefGuard):
+            catalog.guard.replay_check = partial(replays_same_files, catalog.io)
 
     @property
     def store(self) -> SqlPointerStore:

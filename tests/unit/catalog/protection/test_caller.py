@@ -3,7 +3,7 @@
 import getpass
 import threading
 
-from bergline.catalog.protection.caller import acting_as, current_caller
+from bergline.catalog.protection.caller import acting_as, current_caller, is_among
 
 
 def test_caller_is_who_runs_the_process() -> None:
@@ -22,3 +22,10 @@ def test_served_principal_is_the_caller_in_its_own_thread() -> None:
         assert current_caller().name == "etl"
     assert elsewhere == [getpass.getuser()]
     assert current_caller().name == getpass.getuser()
+
+
+def test_groups_are_named_as_groups() -> None:
+    assert is_among(("etl", "group:ops"), "zoe", {"ops"})
+    assert not is_among(("etl", "group:ops"), "group:ops", ())
+    assert not is_among(("ops",), "zoe", {"ops"})
+    assert not is_among((), "", {""})

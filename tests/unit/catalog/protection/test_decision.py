@@ -3,10 +3,12 @@
 import pytest
 from ref_histories import branch, tag
 
+from bergline.catalog.protection.caller import StandIn
 from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove
 from bergline.catalog.protection.ref_rule import parse_rule
-from bergline.catalog.protection.table_rules import read_rules
+from bergline.catalog.protection.rule_scope import scope_of
+from bergline.catalog.protection.table_rules import UnreadableRule, read_rules
 
 ANN = DecidedBy("ann")
 PUBLISHED = RefMove("main", MoveKind.FORWARD, branch(1), branch(2), published=True)
@@ -149,3 +151,33 @@ def test_dropped_table_is_what_was_found() -> None:
     refused = decide([parse_rule("main", "no-drop")], [MOVES["dropped"]], ANN)
     assert isinstance(refused, Refused)
     assert refused.sentence("db.orders", "the table dropped").endswith("found the table dropped")
+
+
+def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
+    records = {7: HeadReview(frozenset({"dq"}), frozenset({"bob"}))}
+    for same_content in (True, False):
+        by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, same_content))
+        assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Allowed)
+        decided = decide([parse_rule("main", "checks=dq")], [PUBLISHED], by)
+        assert isinstance(decided, Allowed) is same_content
+        if isinstance(decided, Refused):
+            assert decided.instead == "have `dq` pass on snapshot 7"
+    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, True, author="bob"))
+    assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Refused)
+
+
+def test_where_no_record_is_kept_the_refusal_says_so() -> None:
+    refused = decide([parse_rule("main", "approvals=1")], [PUBLISHED], ANN)
+    assert isinstance(refused, Refused)
+    assert refused.instead.endswith("this catalog keeps no record of it, `bergline serve` does")
+
+
+def test_scope_of_a_rule_is_in_the_sentence_and_in_the_advice() -> None:
+    scope = scope_of(("db", "raw"))
+    refused = decide([parse_rule("main", "no-drop")], [MOVES["dropped"]], ANN, scope)
+    assert isinstance(refused, Refused)
+    assert "the rule `main` of namespace `db.raw`: it cannot be dropped" in refused.sentence("db.raw.orders")
+    assert refused.instead.endswith("`lake.rules.unprotect('main', namespace='db.raw')`")
+    unreadable = decide([UnreadableRule("main", "odd")], [MOVES["forward"]], ANN, scope_of(()))
+    assert isinstance(unreadable, Refused)
+    assert unreadable.instead == "set the rule anew, or remove it: `lake.rules.unprotect('main')`"

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import pytest
 from concurrency import run_at_once
 from rows import ORDERS, order_rows
@@ -14,7 +15,7 @@ from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.decision import HeadReview
-from bergline.catalog.protection.ref_change import NoRecords
+from bergline.catalog.protection.ref_change import NoRecords, RefChange
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.errors import InvalidInputError, ProtectedRefError
 
@@ -193,6 +194,23 @@ class OneReview(NoRecords):
     def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         del table_uuid
         return HeadReview(frozenset({"dq"}), frozenset({"bob"})) if snapshot_id == self._head else None
+
+
+def test_review_is_not_of_another_snapshot_that_takes_the_id(protected: Table) -> None:
+    base, head = protected.metadata, protected.refs["dev"].snapshot_id
+    ruled = msgspec.structs.replace(base, properties={"bergline.ref-rules.main": "checks=dq"})
+    refs = ruled.refs | {"main": ruled.refs["dev"]}
+    published = msgspec.structs.replace(ruled, refs=refs)
+    RefChange(NAME, ruled, published).check(OneReview(head))
+    forged = msgspec.structs.replace(
+        published,
+        snapshots=tuple(
+            msgspec.structs.replace(s, manifest_list="memory:/forged") if s.snapshot_id == head else s
+            for s in published.snapshots
+        ),
+    )
+    with pytest.raises(ProtectedRefError, match="on which `dq` passed"):
+        RefChange(NAME, ruled, forged).check(OneReview(head))
 
 
 def test_guard_with_records_lets_in_what_has_passed(lake: Lake, protected: Table) -> None:

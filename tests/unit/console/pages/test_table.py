@@ -31,6 +31,20 @@ def test_the_graph_and_the_refs_are_shown(lake: Lake, orders: Table) -> None:
     assert shown.html.count("<circle") == 2
 
 
+def test_rules_of_all_scopes_are_shown_with_the_refs_that_they_protect(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).refs.create_branch("dev")
+    orders.refs.protect("main", only_publish=True)
+    lake.rules.protect("ma*", namespace="db", no_rollback=True)
+    shown = show(table_page, lake, QUERY)
+    main, dev = shown.values["refs"]
+    assert [(rule["pattern"], rule["of"], rule["rule"]) for rule in main["rules"]] == [
+        ("main", "table", "only-publish"),
+        ("ma*", "namespace", "no-rollback"),
+    ]
+    assert dev["rules"] == []
+    assert "main : only-publish; ma* of namespace db : no-rollback" in shown.text
+
+
 def test_the_history_has_pages(lake: Lake, orders: Table) -> None:
     for i in range(4):
         orders.append(order_rows(i))

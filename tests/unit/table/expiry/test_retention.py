@@ -4,6 +4,8 @@ import msgspec
 import pytest
 from rows import ORDERS
 
+from bergline.catalog.protection.ref_rule import parse_rule
+from bergline.catalog.protection.rule_scope import RuleLevel, scope_of
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.new_table import new_metadata
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
@@ -82,6 +84,14 @@ EXAMPLES = {
         table({"eoy": tag(2, ref_age=3)}, properties=ruled("e*", "kind=tag; no-move")),
         days(),
         {2, 4, 5, 6},
+        {"eoy"},
+    ),
+    "rules of the catalog keep a tag and the history of main": (
+        table({"eoy": tag(2, ref_age=3)}),
+        ExpiryRequest(
+            levels=(RuleLevel(scope_of(()), (parse_rule("main", "no-expiry"), parse_rule("e*", "kind=tag; no-move"))),)
+        ),
+        {1, 2, 3, 4, 5, 6},
         {"eoy"},
     ),
     "a rule about writers keeps nothing": (

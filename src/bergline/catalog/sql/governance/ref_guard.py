@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
-from bergline.catalog.protection.ref_change import RefChange
+from bergline.catalog.protection.ref_change import RefChange, ReplayCheck
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
@@ -28,11 +28,13 @@ class SqlRefGuard(TableRulesGuard):
         super().__init__(records=self._kept)
         self._database = database
         self._of_thread = threading.local()
+        self.replay_check: ReplayCheck | None = None
+        """How a server, whose clients are not trusted, looks at the files of what they say is merged."""
 
     def check_change(
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
     ) -> None:
-        change = RefChange(table, base, result, done)
+        change = RefChange(table, base, result, done, self.replay_check)
         change.check(self._kept)
         checked: dict[TableName, RefChange] | None = getattr(self._of_thread, "checked", None)
         if checked is not None:
@@ -59,6 +61,7 @@ class SqlRefGuard(TableRulesGuard):
     def _decide(self, change: RefChange, records: SqlRuleRecords) -> None:
         if _demand_approvals(change.check(records)):
             records.add_authors(change.table_uuid, change.added_snapshots, current_caller().name)
+        records.void_reviews(change.table_uuid, change.lost_snapshots)
 
 
 def _demand_approvals(levels: Iterable[RuleLevel]) -> bool:

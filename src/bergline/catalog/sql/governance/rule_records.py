@@ -16,11 +16,12 @@ from bergline.catalog.protection.kept_rules import KeptRule, levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel, scopes_above
 from bergline.catalog.protection.table_rules import read_rule
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.reviews import SqlReviews
-from bergline.catalog.sql.governance_layout import REF_RULES, SNAPSHOT_AUTHORS
+from bergline.catalog.sql.governance.reviews import ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance_layout import REF_RULES, REVIEWS, SNAPSHOT_AUTHORS
 from bergline.catalog.sql.layout import join_namespace
 
 _AT_ONCE = 500
+_VOID = {ReviewKind.CHECK: ReviewState.PENDING, ReviewKind.APPROVAL: ReviewState.WITHDRAWN}
 _OF_CATALOG = REF_RULES.c.catalog_name == sa.bindparam("of_catalog")
 _ALL = (
     sa.select(REF_RULES.c.namespace, REF_RULES.c.pattern, REF_RULES.c.rule, REF_RULES.c.principal, REF_RULES.c.at_ms)
@@ -28,6 +29,7 @@ _ALL = (
     .order_by(REF_RULES.c.namespace, REF_RULES.c.pattern)
 )
 _OF_SCOPES = _ALL.where(REF_RULES.c.namespace.in_(sa.bindparam("of_namespaces", expanding=True)))
+_ANY = sa.select(sa.literal(1)).where(_OF_CATALOG).limit(1)
 """Made once: composing a query takes longer than running it."""
 
 
@@ -72,7 +74,7 @@ class SqlRuleRecords:
 
     def levels(self, table: TableName) -> tuple[RuleLevel, ...]:
         """The rules of the catalog and of the table's namespaces."""
-        return levels_of(self.rules(table.namespace))
+        return levels_of(self.rules(table.namespace)) if self._has_rules() else ()
 
     def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         """What is on record about a snapshot; in a transaction its rows are locked."""
@@ -103,6 +105,33 @@ class SqlRuleRecords:
         ]
         insert = self._database.insert(SNAPSHOT_AUTHORS).on_conflict_do_nothing()
         self._connection.execute(insert, rows)
+
+    def void_reviews(self, table_uuid: str, snapshot_ids: Collection[int]) -> None:
+        """Void the reviews of snapshots that are removed, in that transaction: another may come under the same id."""
+        if self._connection is None or not snapshot_ids or not self._are_there(self._connection):
+            return
+        numbers = sorted(snapshot_ids)
+        for start in range(0, len(numbers), _AT_ONCE):
+            some = REVIEWS.c.snapshot_id.in_(numbers[start : start + _AT_ONCE])
+            for kind, state in _VOID.items():
+                statement = sa.update(REVIEWS).where(
+                    REVIEWS.c.catalog_name == self._catalog,
+                    REVIEWS.c.table_uuid == table_uuid,
+                    some,
+                    REVIEWS.c.kind == kind,
+                )
+                self._connection.execute(statement.values(state=state))
+
+    def _has_rules(self) -> bool:
+        """Whether there are rules at all, which most commits find out in no time."""
+        values = {"of_catalog": self._catalog}
+        if self._connection is not None:
+            return self._are_there(self._connection) and self._connection.execute(_ANY, values).first() is not None
+        if not self._presence.is_known:
+            with self._reading() as connection:
+                if not self._are_there(connection):
+                    return False
+        return self._database.first_row(_ANY, values) is not None
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sa.Connection]:

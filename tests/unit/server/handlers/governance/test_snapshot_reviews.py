@@ -62,6 +62,19 @@ def test_reviewed_head_gets_in(client: AsgiClient, context: ServerContext, token
     } <= rows
 
 
+def test_reviews_are_void_for_another_snapshot_under_the_same_id(client: AsgiClient, tokens: Headers) -> None:
+    ci, ann = tokens["ci"], tokens["ann"]
+    assert client("POST", CHECKS, {"name": "nulls", "state": "passed"}, headers=ci).status == 204
+    assert client("POST", APPROVALS, {}, headers=ann).status == 204
+    gone = [{"action": "remove-snapshot-ref", "ref-name": "dev"}, {"action": "remove-snapshots", "snapshot-ids": [2]}]
+    another = [snapshot(2, 3, 1), set_branch("dev", 2)]
+    assert client.commit(*gone, headers=ci).status == 200
+    assert client.commit(*another, headers=ci).status == 200
+    assert "`nulls` passed" in publish(client, tokens)[1]
+    assert client("GET", CHECKS, headers=ci).json["checks"][0]["state"] == "pending"
+    assert client("GET", APPROVALS, headers=ci).json["approvals"][0]["withdrawn"]
+
+
 @pytest.mark.usefixtures("tokens")
 @pytest.mark.parametrize(
     ("method", "path", "body", "error"),
