@@ -20,6 +20,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     ENDPOINTS,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
+    LOAD_PULL_REQUEST,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
     REGISTER_TABLE,
@@ -244,7 +245,7 @@ class Application:
 
     def _pool_for(self, request: Request) -> ThreadPool:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
-        if request.endpoint.name in _PLANNING:
+        if request.endpoint.name in _PLANNING or request.endpoint is LOAD_PULL_REQUEST:
             return self._planning_pool
         if "purgeRequested" in request.query:
             return self._slow_pool

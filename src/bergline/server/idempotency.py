@@ -203,10 +203,10 @@ def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | 
     if changed:
         kind = "view" if request.kind == "view" else "table"
         return [(f"{kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
-    if "namespace" not in request.names and request.kind == "pull-request":
-        return [(request.resource, None)]
     if request.endpoint is CREATE_NAMESPACE:
         return [(f"namespace/{'.'.join(request.read().namespace)}", None)]
+    if "namespace" not in request.names:
+        return [(request.resource, None)]
     return [(f"namespace/{'.'.join(request.namespace)}", None)]
 
 

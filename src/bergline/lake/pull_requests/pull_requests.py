@@ -1,5 +1,6 @@
 """`lake.pull_requests`: branches that ask to be published, with their checks, approvals and comments."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Self, TypeVar
 
@@ -58,9 +59,10 @@ class LakePullRequests:
         """One by its number, as it is now."""
         return PullRequest.looked_at(self._calls, check_positive(number, "a pull request"))
 
-    def list(self, state: str | None = "open") -> tuple["PullRequest", ...]:
-        """All that are open, closed or published, newest first; None is for all of them."""
-        return tuple(self._all(None if state is None else _choice(PullRequestState, state, "state")))
+    def list(self, state: str | None = "open", *, limit: int | None = None) -> tuple["PullRequest", ...]:
+        """Those that are open, closed or published, newest first; None is for all of them."""
+        found = self._all(None if state is None else _choice(PullRequestState, state, "state"))
+        return tuple(found if limit is None else itertools.islice(found, check_positive(limit, "the limit")))
 
     def __iter__(self) -> Iterator["PullRequest"]:
         return self._all(None)
