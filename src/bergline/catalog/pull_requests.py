@@ -194,7 +194,7 @@ class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     tables: tuple[TableName, ...] | None = None
 
 
-class CheckReport(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class CheckOutcome(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """What a check found out about heads of a pull request's tables; without any, about those there are now."""
 
     name: str
@@ -250,7 +250,7 @@ class PullRequestCalls(Protocol):
         """Take back what the caller approved of it."""
         ...
 
-    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check found out."""
         ...
 

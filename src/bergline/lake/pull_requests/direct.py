@@ -13,7 +13,7 @@ from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
 from bergline.catalog.pull_requests import (
-    CheckReport,
+    CheckOutcome,
     CheckState,
     EntryKind,
     NewPullRequest,
@@ -164,7 +164,7 @@ class DirectPullRequests:
 
         return self._change(number, EntryKind.WITHDREW, act)
 
-    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check says about heads, whether or not they have moved since."""
         name = _checked(report.name, "the name of a check", MAX_NAME_LENGTH)
         detail = None if report.detail is None else _checked(report.detail, "what a check says", _LONGEST_TEXT, least=0)

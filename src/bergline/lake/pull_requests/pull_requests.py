@@ -8,7 +8,7 @@ from bergline.arguments import check_positive, check_text, check_whole, shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pull_requests import (
-    CheckReport,
+    CheckOutcome,
     CheckState,
     NewPullRequest,
     Publication,
@@ -149,7 +149,7 @@ class PullRequest:
     ) -> Self:
         """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
         on = None if heads is None else _heads(heads)
-        report = CheckReport(name, _choice(CheckState, state, "state of a check"), detail, on)
+        report = CheckOutcome(name, _choice(CheckState, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
 
     def publish(

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from bergline.catalog.pull_requests import (
-    CheckReport,
+    CheckOutcome,
     NewPullRequest,
     Publication,
     PullRequestOverview,
@@ -171,7 +171,7 @@ WITHDRAW_PULL_REQUEST = Endpoint(
     "withdraw_pull_request", "POST", f"{_PULL}/withdraw", response=PullRequestRecord, takes_key=True
 )
 CHECK_PULL_REQUEST = Endpoint(
-    "check_pull_request", "POST", f"{_PULL}/checks", CheckReport, PullRequestRecord, takes_key=True
+    "check_pull_request", "POST", f"{_PULL}/checks", CheckOutcome, PullRequestRecord, takes_key=True
 )
 PUBLISH_PULL_REQUEST = Endpoint(
     "publish_pull_request", "POST", f"{_PULL}/publish", Publication, PullRequestRecord, takes_key=True
