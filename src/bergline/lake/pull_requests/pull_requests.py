@@ -9,7 +9,7 @@ from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pull_requests import (
     CheckOutcome,
-    CheckState,
+    CheckVerdict,
     NewPullRequest,
     Publication,
     PublishMethod,
@@ -30,7 +30,7 @@ from bergline.lake.table_selection import TableNames, named_tables
 _PAGE = 100
 Heads = Mapping[str, int] | Mapping[TableName, int]
 """The snapshot at the head of each table's branch."""
-_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckState)
+_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckVerdict)
 
 
 class LakePullRequests:
@@ -142,14 +142,14 @@ class PullRequest:
     def report_check(
         self,
         name: str,
-        state: str | CheckState,
+        state: str | CheckVerdict,
         *,
         detail: str | None = None,
         heads: Heads | None = None,
     ) -> Self:
         """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
         on = None if heads is None else _heads(heads)
-        report = CheckOutcome(name, _choice(CheckState, state, "state of a check"), detail, on)
+        report = CheckOutcome(name, _choice(CheckVerdict, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
 
     def publish(
