@@ -50,6 +50,7 @@ A method that changes a table is one commit, retried when another writer commits
 _INTERNAL = {
     "Lake": {"catalog"},
     "MaintenancePolicy": {"overridden_by"},
+    "PullRequest": {"looked_at"},
     "RefRule": {"about_moves", "applies_to", "is_firm"},
     "Refs": {"scope_rules"},
     "RuleScope": {"correction", "removal", "suffix"},
@@ -82,6 +83,9 @@ def render() -> str:
         page.instance("`lake.reviews`", lake.reviews, "What rules can demand.")
         page.instance("`Table`", table, "What `lake.create_table` and `lake.load_table` return.")
         page.instance("`table.refs`", table.refs, "Branches and tags. Also a mapping of names to refs.")
+        page.instance("`lake.pull_requests`", lake.pull_requests, "Branches that ask to be published.")
+        table.append(pa.table({"id": [1]}), branch="work")
+        page.instance("Pull requests", lake.pull_requests.open("work"), "What `lake.pull_requests` gives.")
         page.instance("Scans", table.scan(), "What `table.scan` and `table.scan_appends` return.")
     spark = importlib.import_module("bergline.spark")
     page.functions("`bergline.spark`", spark, [n for n in spark.__all__ if not inspect.isclass(getattr(spark, n))])

@@ -24,6 +24,7 @@ from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
+from bergline.catalog.sql.records import records_of
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
@@ -209,6 +210,23 @@ def test_guide_to_events_runs(tmp_path: Path) -> None:
     for message in receiver.messages:
         assert names["is_genuine"](secret, message.headers, message.body)
         assert not names["is_genuine"](secret, message.headers, b"[1]")
+
+
+@pytest.mark.server
+def test_guide_to_pull_requests_runs(tmp_path: Path) -> None:
+    example, _ = re.findall(r"```python\n(.*?)```", page("guides/pull-requests.md"), re.DOTALL)
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
+        for name in ("ann", "bob"):
+            records_of(lake.catalog).create_token(name, f"bl_{name}", 1, None)
+    with BerglineServer(tmp_path) as server:
+        here = example.replace("http://127.0.0.1:8181", server.uri)
+        assert output_of(here, tmp_path).splitlines() == [
+            "db.items up to date 0",
+            "db.orders fast-forward 1",
+            "look again",
+            "('bob',) ()",
+            "published 2",
+        ]
 
 
 @pytest.mark.server

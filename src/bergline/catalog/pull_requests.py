@@ -45,7 +45,7 @@ class EntryKind(StrEnum):
     PUBLISHED = "published"
 
 
-class CheckState(StrEnum):
+class CheckVerdict(StrEnum):
     """What a check says about the heads."""
 
     PENDING = "pending"
@@ -112,7 +112,7 @@ class ReportedCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=T
     """What a check says about the head of one table."""
 
     name: str
-    state: CheckState
+    state: CheckVerdict
     principal: str
     at_ms: int
     detail: str | None = None
@@ -181,7 +181,7 @@ class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defa
 
 
 def _objection(check: ReportedCheck) -> str | None:
-    return None if check.state is CheckState.PASSED else f"check `{check.name}` is {check.state}"
+    return None if check.state is CheckVerdict.PASSED else f"check `{check.name}` is {check.state}"
 
 
 class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -194,11 +194,11 @@ class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     tables: tuple[TableName, ...] | None = None
 
 
-class CheckReport(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class CheckOutcome(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """What a check found out about heads of a pull request's tables; without any, about those there are now."""
 
     name: str
-    state: CheckState
+    state: CheckVerdict
     detail: str | None = None
     heads: tuple[TableHead, ...] | None = None
 
@@ -250,7 +250,7 @@ class PullRequestCalls(Protocol):
         """Take back what the caller approved of it."""
         ...
 
-    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check found out."""
         ...
 

@@ -22,6 +22,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     FETCH_SCAN_TASKS,
     GET_TOKEN,
     LIST_EVENTS,
+    LOAD_PULL_REQUEST,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
     REGISTER_TABLE,
@@ -268,7 +269,7 @@ class Application:
 
     def _pool_for(self, request: Request) -> ThreadPool:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
-        if request.endpoint.name in _PLANNING:
+        if request.endpoint.name in _PLANNING or request.endpoint is LOAD_PULL_REQUEST:
             return self._planning_pool
         if "purgeRequested" in request.query or request.endpoint in _CALLS_OUT:
             return self._slow_pool

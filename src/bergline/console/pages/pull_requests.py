@@ -22,7 +22,7 @@ def pull_requests_page(source: Source, query: PageQuery) -> Page:
     values: dict[str, Any] = {"state": state, "states": [*PullRequestState, _ALL], "pull_requests": [], "more": False}
     values["problem"] = None
     try:
-        found = source.lake.pull_requests.list(None if state == _ALL else state)
+        found = source.lake.pull_requests.list(None if state == _ALL else state, limit=_MOST + 1)
     except UnsupportedError as error:
         values["problem"] = {"message": str(error), "hints": list(error.hints)}
     else:

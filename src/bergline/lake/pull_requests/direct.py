@@ -4,7 +4,7 @@ The transaction that moves the tables marks the pull request as published, and o
 looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import sqlalchemy as sa
@@ -13,8 +13,8 @@ from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
 from bergline.catalog.pull_requests import (
-    CheckReport,
-    CheckState,
+    CheckOutcome,
+    CheckVerdict,
     EntryKind,
     NewPullRequest,
     ProposedChange,
@@ -136,54 +136,39 @@ class DirectPullRequests:
             )
         seen = self._check_heads(record, heads)
 
-        def act(connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
-            check_open(now)
-            self._record(connection, seen, _Said(ReviewKind.APPROVAL, ReviewState.APPROVED, who))
-            return now
-
-        return self._change(number, EntryKind.APPROVED, act, heads=heads)
+        said = _Said(ReviewKind.APPROVAL, ReviewState.APPROVED, who)
+        return self._review(number, PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads), seen, said)
 
     def withdraw(self, number: int) -> PullRequestRecord:
         """Take back all approvals of its heads, also of those that have moved since."""
         who = current_caller().name
-        uuids = {table.name: table.uuid for table in self._requests.find(number).tables}
+        record = self._requests.find(number)
         approved = {
-            (uuids[head.name], head.snapshot_id)
+            head
             for entry in self._requests.history(number)
             if entry.what is EntryKind.APPROVED and entry.principal == who
             for head in entry.heads
-            if head.name in uuids
         }
         if not approved:
             raise NotFoundError(f"pull request {number} has no approval of `{who}`", kind="approval", name=who)
+        said = _Said(ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who)
+        entry = PullRequestEntry(self._now_ms(), who, EntryKind.WITHDREW)
+        return self._review(number, entry, _by_uuid(record, approved), said)
 
-        def act(connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
-            check_open(record)
-            self._record(connection, sorted(approved), _Said(ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who))
-            return record
-
-        return self._change(number, EntryKind.WITHDREW, act)
-
-    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check says about heads, whether or not they have moved since."""
         name = _checked(report.name, "the name of a check", MAX_NAME_LENGTH)
         detail = None if report.detail is None else _checked(report.detail, "what a check says", _LONGEST_TEXT, least=0)
         record = self._requests.find(number)
         heads = self._heads(record) if report.heads is None else report.heads
-        uuids = {table.name: table.uuid for table in record.tables}
         for head in heads:
             _check_of(record, head.name)
         if not heads:
             raise InvalidInputError(f"expected the head of a table for check `{name}`, found none")
-        seen = [(uuids[head.name], head.snapshot_id) for head in heads]
         said = _Said(ReviewKind.CHECK, ReviewState(report.state.value), name, detail)
-
-        def act(connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
-            check_open(now)
-            self._record(connection, seen, said)
-            return now
-
-        return self._change(number, EntryKind.CHECKED, act, text=f"{name}: {report.state}", heads=heads)
+        text, who = f"{name}: {report.state}", current_caller().name
+        entry = PullRequestEntry(self._now_ms(), who, EntryKind.CHECKED, text, heads)
+        return self._review(number, entry, _by_uuid(record, heads), said)
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
         """Publish in one commit; the outcome of one that is unknown is looked up in the pull request."""
@@ -234,7 +219,8 @@ class DirectPullRequests:
         return self._change(number, EntryKind.REOPENED, act)
 
     def _commit(self, record: PullRequestRecord, publication: Publication, publishing: Publishing) -> None:
-        heads: dict[str | TableName, int] = {head.name: head.snapshot_id for head in publication.heads}
+        seen = {head.name: head.snapshot_id for head in publication.heads}
+        heads: dict[str | TableName, int] = {table.name: seen[table.name] for table in record.tables}
         caller = current_caller()
         method = publication.method
 
@@ -270,7 +256,7 @@ class DirectPullRequests:
         )
         if not names:
             raise NotFoundError(f"no table with a branch `{new.branch}`", kind="ref", name=new.branch, known=known)
-        return tuple(self._proposed(name) for name in names)
+        return tuple(self._proposed(name) for name in sorted(names))
 
     def _proposed(self, name: TableName) -> ProposedTable:
         uuid = self._catalog.load_table(name).metadata.table_uuid
@@ -301,13 +287,13 @@ class DirectPullRequests:
                     f"expected snapshot {seen[head.name]}, found {head.snapshot_id}",
                     hints=["look at the pull request again"],
                 )
-        return [(table.uuid, seen[table.name]) for table in record.tables]
+        return _by_uuid(record, heads)
 
     def _head_reviews(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> HeadReviews:
-        uuids = {table.name: table.uuid for table in record.tables}
+        seen = {head.name: head.snapshot_id for head in heads}
         return {
-            head.name: (uuids[head.name], head.snapshot_id, self._reviews.of(uuids[head.name], head.snapshot_id))
-            for head in heads
+            table.name: (table.uuid, seen[table.name], self._reviews.of(table.uuid, seen[table.name]))
+            for table in record.tables
         }
 
     def _reviewed(self, table: ProposedTable, change: ProposedChange) -> ProposedChange:
@@ -315,7 +301,7 @@ class DirectPullRequests:
             return change
         found = self._reviews.of(table.uuid, change.head)
         checks = tuple(
-            ReportedCheck(r.name, CheckState(r.state.value), r.principal, r.at_ms, r.detail)
+            ReportedCheck(r.name, CheckVerdict(r.state.value), r.principal, r.at_ms, r.detail)
             for r in found
             if r.kind is ReviewKind.CHECK
         )
@@ -324,14 +310,25 @@ class DirectPullRequests:
 
     def _record(self, connection: sa.Connection, seen: Sequence[tuple[str, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
-        for uuid, snapshot_id in sorted(seen):  # in the same order for all, so that two do not deadlock
+        for uuid, snapshot_id in seen:
             review = Review(uuid, snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
             self._reviews.record(review, connection)
 
-    def _change(
-        self, number: int, what: EntryKind, act: Act, *, text: str | None = None, heads: tuple[TableHead, ...] = ()
+    def _review(
+        self, number: int, entry: PullRequestEntry, seen: Sequence[tuple[str, int]], said: "_Said"
     ) -> PullRequestRecord:
-        entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text, heads)
+        """Record what is said about heads; ConflictError, and nothing is recorded, unless the pull request is open."""
+
+        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+            check_open(record)
+            return record
+
+        return self._requests.change(
+            number, entry, act, self._then, first=lambda connection: self._record(connection, seen, said)
+        )
+
+    def _change(self, number: int, what: EntryKind, act: Act, *, text: str | None = None) -> PullRequestRecord:
+        entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text)
         return self._requests.change(number, entry, act, self._then)
 
     def _now_ms(self) -> int:
@@ -360,6 +357,14 @@ def _check_of(record: PullRequestRecord, name: TableName) -> None:
         raise NotFoundError(
             f"pull request {record.number} has no table `{name}`", kind="table", name=str(name), known=known
         )
+
+
+def _by_uuid(record: PullRequestRecord, heads: Iterable[TableHead]) -> list[tuple[str, int]]:
+    """Heads with the uuids of their tables; in the order of the tables, in which everybody locks them."""
+    snapshots: dict[TableName, list[int]] = {}
+    for head in heads:
+        snapshots.setdefault(head.name, []).append(head.snapshot_id)
+    return [(t.uuid, snapshot_id) for t in record.tables for snapshot_id in sorted(snapshots.get(t.name, ()))]
 
 
 def _said_by_tables(error: TablesRefusedError) -> TablesRefusedError | ConflictError:

@@ -35,9 +35,12 @@ class Publishing:
 
     def note(self, connection: sa.Connection, now_ms: int) -> PullRequestRecord:
         """Mark it as published; RefusedError, which changes nothing, if it is not as it was looked at."""
+        outdated = self._outdated_reviews(connection)
         publication, who = self._seen.publication, current_caller().name
         entry = PullRequestEntry(now_ms, who, EntryKind.PUBLISHED, publication.method.value, publication.heads)
         try:
+            if outdated is not None:
+                raise changed(self._seen.record, f"the reviews of `{outdated}` changed while it was published")
             done = self._requests.change_in(connection, self._seen.record.number, entry, self._published)
         except ConflictError as error:
             self.outdated = error
@@ -45,13 +48,17 @@ class Publishing:
         self._then(done)
         return done
 
-    def _published(self, connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
+    def _outdated_reviews(self, connection: sa.Connection) -> TableName | None:
+        """A table whose reviews have changed; they stay as they are until the end of the transaction."""
+        for name, (uuid, snapshot_id, reviews) in self._seen.reviews.items():
+            if self._reviews.of(uuid, snapshot_id, connection) != reviews:
+                return name
+        return None
+
+    def _published(self, _connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
         check_open(now)
         if now.version != self._seen.record.version:
             raise changed(now, "it changed while it was published")
-        for name, (uuid, snapshot_id, reviews) in sorted(self._seen.reviews.items(), key=lambda one: one[1][0]):
-            if self._reviews.of(uuid, snapshot_id, connection) != reviews:
-                raise changed(now, f"the reviews of `{name}` changed while it was published")
         publication = self._seen.publication
         return msgspec.structs.replace(
             now, state=PullRequestState.PUBLISHED, published=publication.heads, method=publication.method

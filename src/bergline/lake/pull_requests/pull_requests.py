@@ -1,5 +1,6 @@
 """`lake.pull_requests`: branches that ask to be published, with their checks, approvals and comments."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Self, TypeVar
 
@@ -7,8 +8,8 @@ from bergline.arguments import check_positive, check_text, check_whole, shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pull_requests import (
-    CheckReport,
-    CheckState,
+    CheckOutcome,
+    CheckVerdict,
     NewPullRequest,
     Publication,
     PublishMethod,
@@ -29,7 +30,7 @@ from bergline.lake.table_selection import TableNames, named_tables
 _PAGE = 100
 Heads = Mapping[str, int] | Mapping[TableName, int]
 """The snapshot at the head of each table's branch."""
-_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckState)
+_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckVerdict)
 
 
 class LakePullRequests:
@@ -58,9 +59,10 @@ class LakePullRequests:
         """One by its number, as it is now."""
         return PullRequest.looked_at(self._calls, check_positive(number, "a pull request"))
 
-    def list(self, state: str | None = "open") -> tuple["PullRequest", ...]:
-        """All that are open, closed or published, newest first; None is for all of them."""
-        return tuple(self._all(None if state is None else _choice(PullRequestState, state, "state")))
+    def list(self, state: str | None = "open", *, limit: int | None = None) -> tuple["PullRequest", ...]:
+        """Those that are open, closed or published, newest first; None is for all of them."""
+        found = self._all(None if state is None else _choice(PullRequestState, state, "state"))
+        return tuple(found if limit is None else itertools.islice(found, check_positive(limit, "the limit")))
 
     def __iter__(self) -> Iterator["PullRequest"]:
         return self._all(None)
@@ -140,14 +142,14 @@ class PullRequest:
     def report_check(
         self,
         name: str,
-        state: str | CheckState,
+        state: str | CheckVerdict,
         *,
         detail: str | None = None,
         heads: Heads | None = None,
     ) -> Self:
         """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
         on = None if heads is None else _heads(heads)
-        report = CheckReport(name, _choice(CheckState, state, "state of a check"), detail, on)
+        report = CheckOutcome(name, _choice(CheckVerdict, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
 
     def publish(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bergline.catalog.pull_requests import CheckState, PullRequestState
+from bergline.catalog.pull_requests import CheckVerdict, PullRequestState
 from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.lake.pull_requests.pull_requests import PullRequest
@@ -31,7 +31,7 @@ def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditRes
             hints=["reopen it, or give the run another id"],
         )
     for result in results:
-        state = CheckState.PASSED if result.passed else CheckState.FAILED
+        state = CheckVerdict.PASSED if result.passed else CheckVerdict.FAILED
         request.report_check(result.audit, state, detail=result.found, heads=audited)
     return request.number
 

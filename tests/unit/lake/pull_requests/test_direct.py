@@ -7,7 +7,7 @@ from reviewing_lake import TABLES, ReviewingGuard, ids, push
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.pull_requests import CheckState, EntryKind, PullRequestState, Standing
+from bergline.catalog.pull_requests import CheckVerdict, EntryKind, PullRequestState, Standing
 from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -105,7 +105,7 @@ def test_author_cannot_approve(lake: Lake) -> None:
 @pytest.mark.parametrize("state", ["failed", "pending"])
 def test_check_that_has_not_passed_stops_a_publish_until_a_head_without_it(lake: Lake, state: str) -> None:
     request = opened(lake).report_check("nulls", state, detail="3 rows")
-    assert [check.state for check in request.overview.tables[0].checks] == [CheckState(state)]
+    assert [check.state for check in request.overview.tables[0].checks] == [CheckVerdict(state)]
     assert f"check `nulls` is {state}" in request.overview.obstacles[0]
     with pytest.raises(RefusedError, match=f"check `nulls` is {state}"):
         request.publish()

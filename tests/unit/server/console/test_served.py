@@ -155,3 +155,25 @@ def test_review_says_what_a_rule_forbids_before_anything_is_confirmed(served: Se
     assert review.status == 403
     assert b"is protected by the rule" in review.body
     assert b'name="confirm"' not in review.body
+
+
+def test_pull_request_is_changed_with_audit_rows_of_what_moved(served: ServerContext) -> None:
+    host = ServedLake(served)
+    lake = host.lake
+    lake.branch("work", ["db.orders"])
+    lake.load_table("db.orders").append(pa.table({"id": [2]}), branch="work")
+    lake.pull_requests.open("work")
+    request = lake.pull_requests.get(1)
+    host.change_pull_request("ann", "comment", 1, lambda: request.comment("fine"))
+    host.change_pull_request("ann", "publish", 1, request.publish)
+    with pytest.raises(ConflictError):
+        host.change_pull_request("ann", "close", 1, request.close)
+    rows = [
+        (e.principal, e.operation, e.resource, e.conflict is None)
+        for e in served.records.newest_audit(9, conflicts=True)
+    ]
+    assert rows[::-1] == [
+        ("ann", "comment_pull_request", "pull-request/1", True),
+        ("ann", "publish_pull_request", "table/db/orders", True),
+        ("ann", "close_pull_request", "pull-request/1", False),
+    ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from bergline.catalog.pull_requests import (
     PULL_REQUEST,
-    CheckReport,
+    CheckOutcome,
     NewPullRequest,
     Publication,
     PullRequestOverview,
@@ -98,7 +98,7 @@ class RestPullRequests:
         """Take back what the caller approved."""
         return self._change(WITHDRAW_PULL_REQUEST, number)
 
-    def report_check(self, number: int, report: CheckReport) -> PullRequestRecord:
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check says."""
         return self._change(CHECK_PULL_REQUEST, number, report)
 

@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, CloudEvent
 from bergline.catalog.pull_requests import (
-    CheckReport,
+    CheckOutcome,
     NewPullRequest,
     Publication,
     PullRequestOverview,
@@ -248,7 +248,7 @@ WITHDRAW_PULL_REQUEST = Endpoint(
     "withdraw_pull_request", "POST", f"{_PULL}/withdraw", response=PullRequestRecord, takes_key=True
 )
 CHECK_PULL_REQUEST = Endpoint(
-    "check_pull_request", "POST", f"{_PULL}/checks", CheckReport, PullRequestRecord, takes_key=True
+    "check_pull_request", "POST", f"{_PULL}/checks", CheckOutcome, PullRequestRecord, takes_key=True
 )
 PUBLISH_PULL_REQUEST = Endpoint(
     "publish_pull_request", "POST", f"{_PULL}/publish", Publication, PullRequestRecord, takes_key=True

@@ -26,6 +26,8 @@ _HISTORY = [PULL_REQUEST_HISTORY.c[name] for name in PullRequestEntry.__struct_f
 
 Act = Callable[[sa.Connection, PullRequestRecord], PullRequestRecord]
 """What a change makes of a pull request whose row is locked."""
+First = Callable[[sa.Connection], None]
+"""What is done before the row is locked: reviews are locked first by everybody, so that nobody deadlocks."""
 Then = Callable[[PullRequestRecord], None]
 """Called in the transaction with what is about to be on record."""
 
@@ -87,7 +89,9 @@ class SqlPullRequests:
         with self._database.reading() as connection:
             return tuple(_entry(tuple(row)) for row in connection.execute(query))
 
-    def change(self, number: int, entry: PullRequestEntry, act: Act, then: Then) -> PullRequestRecord:
+    def change(
+        self, number: int, entry: PullRequestEntry, act: Act, then: Then, first: First = lambda _: None
+    ) -> PullRequestRecord:
         """Change one in a transaction of its own; AlreadyExistsError if another is open in its place."""
         before: PullRequestRecord | None = None
 
@@ -98,6 +102,7 @@ class SqlPullRequests:
 
         try:
             with self._database.changing() as connection:
+                first(connection)
                 record = self.change_in(connection, number, entry, watched)
                 then(record)
                 self._database.note(connection)

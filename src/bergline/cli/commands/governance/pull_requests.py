@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from bergline.catalog.pull_requests import CheckState, PublishMethod, PullRequestOverview, PullRequestState
+from bergline.catalog.pull_requests import CheckVerdict, PublishMethod, PullRequestOverview, PullRequestState
 from bergline.cli.commands.references.branch import json_difference, print_difference
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.problems import end_with_problems
@@ -155,7 +155,7 @@ def check(
     options: LakeOptions,
     number: NumberArgument,
     name: Annotated[str, typer.Argument(help="Name of the check", metavar="NAME")],
-    state: Annotated[CheckState, typer.Argument(help="What it found")],
+    state: Annotated[CheckVerdict, typer.Argument(help="What it found")],
     *,
     detail: Annotated[str | None, typer.Option(help="More about it.")] = None,
     head: HeadOption = None,

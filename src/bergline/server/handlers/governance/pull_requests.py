@@ -2,7 +2,7 @@
 
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.pull_requests import (
-    CheckReport,
+    CheckOutcome,
     NewPullRequest,
     Publication,
     PullRequestRecord,
@@ -76,7 +76,7 @@ def withdraw_pull_request(context: ServerContext, request: Request) -> Response:
 
 def check_pull_request(context: ServerContext, request: Request) -> Response:
     """What a check says."""
-    body: CheckReport = request.read()
+    body: CheckOutcome = request.read()
     return json_response(_calls(context, request).report_check(_number(request), body))
 
 
