@@ -28,6 +28,7 @@ from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
 from bergline.server.handlers.dropped_tables import keep_dropped
+from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
@@ -146,6 +147,7 @@ class IdempotentChanges:
             if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
                 for name, location in changed:
                     keep_dropped(self._context, request, connection, name, location)
+            follow_owners(self._context, request, connection, changed)
             agent = _agent(request)
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)

@@ -45,6 +45,11 @@ def current_caller() -> Caller:
     return _CALLER.get() or Caller(_user())
 
 
+def requesting_caller() -> Caller | None:
+    """The principal of the request that is served; None where this process acts for itself."""
+    return _CALLER.get()
+
+
 def _user() -> str:
     try:
         return getpass.getuser()

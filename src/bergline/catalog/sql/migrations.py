@@ -115,3 +115,5 @@ AUDIT_VERSION = MIGRATIONS.index(_add_conflicts) + 1
 """From which on the audit log is as it is now."""
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
 """The version that introduced a server's records."""
+GOVERNANCE_VERSION = MIGRATIONS.index(_create_governance) + 1
+"""The version that introduced the tables of governance."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
@@ -12,7 +13,9 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
+from bergline.server.access.access import Access
 from bergline.server.access.authenticator import Authenticator
+from bergline.server.access.granted_changes import GrantedChanges
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.credentials.vending import Vending
@@ -48,6 +51,9 @@ class ServerContext:
             self.records, lambda name: table_directories(catalog.load_table(name).metadata)
         )
         self.authenticator = Authenticator(self.records)
+        self.access = Access(SqlGrants(self.records.database, self.records.catalog_name, from_afar=True))
+        rules = catalog.guard.rules if isinstance(catalog.guard, GrantedChanges) else catalog.guard
+        catalog.guard = GrantedChanges(self.access, rules)
 
     @property
     def store(self) -> SqlPointerStore:

@@ -3,7 +3,10 @@
 import time
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import table_of
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import DroppedTableBody, ListDroppedTablesResponse, UndropTableRequest
@@ -31,10 +34,13 @@ def drop_table(context: ServerContext, request: Request) -> Response:
 
 
 def list_dropped_tables(context: ServerContext, request: Request) -> Response:
-    """The tables in the bin."""
-    del request
+    """The tables in the bin that the caller may see; where their metadata lies is for those who may read them."""
     fields = DroppedTableBody.__struct_fields__
-    found = context.catalog.dropped_tables()
+    who = request.principal, request.groups
+    found = [
+        d if context.access.may(*who, Privilege.READ, table_of(d.name)) else replace(d, metadata_location="")
+        for d in context.access.seen(*who, context.catalog.dropped_tables(), lambda d: table_of(d.name))
+    ]
     return json_response(
         ListDroppedTablesResponse(tuple(DroppedTableBody(*(getattr(d, field) for field in fields)) for d in found))
     )

@@ -3,6 +3,7 @@
 from bergline.catalog.rest.protocol import endpoints
 from bergline.server.handlers import commits, config, credentials, dropped_tables, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
+from bergline.server.handlers.governance import grants
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
@@ -37,4 +38,13 @@ HANDLERS: dict[str, Handler] = {
     endpoints.RENAME_VIEW.name: views.rename_view,
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
+    endpoints.LIST_GRANTS.name: grants.list_grants,
+    endpoints.CREATE_GRANTS.name: grants.create_grants,
+    endpoints.REVOKE_GRANT.name: grants.revoke_grant,
+    endpoints.LIST_ROLES.name: grants.list_roles,
+    endpoints.CREATE_ROLE.name: grants.create_role,
+    endpoints.CHANGE_ROLE.name: grants.change_role,
+    endpoints.DROP_ROLE.name: grants.drop_role,
+    endpoints.LIST_OWNERS.name: grants.list_owners,
+    endpoints.SET_OWNER.name: grants.set_owner,
 }

@@ -1,0 +1,276 @@
+"""What each endpoint needs: one row for every endpoint of the protocol.
+
+Commits need what they do to the table, which `granted_changes` finds from the metadata before and after them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from bergline.catalog.access.access_rules import AccessDecision
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import forbidden, hidden
+from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of, table_of, view_of
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.catalog.pointer.named_pointers import check_namespace
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.rest.protocol.bodies import (
+    CreateNamespaceRequest,
+    CreateTableRequest,
+    CreateViewRequest,
+    RegisterTableRequest,
+    RegisterViewRequest,
+    RenameRequest,
+    UndropTableRequest,
+)
+from bergline.catalog.rest.protocol.names import split_levels
+from bergline.errors import FormatError
+from bergline.format.encoding.wire import decode_json
+from bergline.server.access.access import Access
+from bergline.server.http.request import Request
+
+_ASSERT_CREATE: Final = "assert-create"
+
+
+class NeededPrivilege(msgspec.Struct, frozen=True):
+    """A privilege that a request needs; None if it is enough to see the thing."""
+
+    privilege: Privilege | None
+    securable: Securable
+    seen: Securable | None = None
+    """What is there already, for something that is to be made."""
+
+
+class EndpointAccess(msgspec.Struct, frozen=True):
+    """What an endpoint needs, and how that is found in a request."""
+
+    described: str
+    """For people: `read` on the table."""
+    needs: Callable[[Request], Iterable[NeededPrivilege]]
+    at_once: Privilege | None = None
+    """The privilege on the table in the path, where nothing else is needed."""
+
+
+def on_table(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the table in the path."""
+    return EndpointAccess(
+        f"`{privilege}` on the table", lambda r: (NeededPrivilege(privilege, table_of(r.table)),), privilege
+    )
+
+
+def on_view(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the view in the path."""
+    return EndpointAccess(f"`{privilege}` on the view", lambda r: (NeededPrivilege(privilege, view_of(r.table)),))
+
+
+def on_namespace(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the namespace in the path."""
+    return EndpointAccess(
+        f"`{privilege}` on the namespace", lambda r: (NeededPrivilege(privilege, namespace_of(r.namespace)),)
+    )
+
+
+def on_catalog(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the catalog."""
+    return EndpointAccess(f"`{privilege}` on the catalog", lambda _: (NeededPrivilege(privilege, CATALOG),))
+
+
+OPEN: Final = EndpointAccess("nothing", lambda _: ())
+"""For everybody who comes in; the handler shows what the caller may see, or decides itself."""
+
+SEE_NAMESPACE: Final = EndpointAccess(
+    "to see the namespace", lambda r: (NeededPrivilege(None, namespace_of(r.namespace)),)
+)
+
+
+def check_request(access: Access, catalog: PointerCatalog, request: Request) -> None:
+    """RefusedError without a privilege that a request needs; NotFoundError for what may not be seen or is not there."""
+    if not access.is_active:
+        return
+    for need in ENDPOINT_ACCESS[request.endpoint.name].needs(request):
+        seen = need.seen or need.securable
+        decision = access.decide(request.principal, request.groups, need.privilege, need.securable, need.seen)
+        if decision is AccessDecision.HIDDEN:
+            raise hidden(seen)
+        if decision is AccessDecision.FORBIDDEN and need.privilege is not None:
+            _check_there(catalog, seen)
+            raise forbidden(request.principal, need.privilege, need.securable)
+
+
+def is_allowed_at_once(access: Access, request: Request) -> bool:
+    """Whether a request for a table is certainly allowed, without a look at the database."""
+    privilege = ENDPOINT_ACCESS[request.endpoint.name].at_once
+    return privilege is not None and access.allows_at_once(
+        request.principal, request.groups, privilege, table_of(request.table)
+    )
+
+
+def created_tables(request: Request) -> list[TableName]:
+    """The tables that a commit creates after they were staged, as far as its body can be read."""
+    return [name for name, creates in _committed(request) if creates]
+
+
+def _check_there(catalog: PointerCatalog, securable: Securable) -> None:
+    """NotFoundError for something that does not exist."""
+    match securable.kind:
+        case SecurableKind.TABLE:
+            catalog.pointer(securable.table_name)
+        case SecurableKind.VIEW:
+            catalog.view_pointer(securable.table_name)
+        case SecurableKind.NAMESPACE:
+            check_namespace(catalog.store, securable.namespace)
+
+
+def _create(securable: Securable) -> NeededPrivilege:
+    return NeededPrivilege(Privilege.CREATE, securable, securable.parent)
+
+
+def _parent_namespace(request: Request) -> Iterable[NeededPrivilege]:
+    text = request.query.get("parent")
+    levels: Namespace = parse_namespace(split_levels(text, request.separator)) if text else ()
+    return (NeededPrivilege(None, namespace_of(levels)),) if levels else ()
+
+
+def _new_namespace(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateNamespaceRequest = request.read()
+    return (_create(namespace_of(parse_namespace(body.namespace))),)
+
+
+def _new_table(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateTableRequest = request.read()
+    return (_create(table_of(TableName(request.namespace, body.name))),)
+
+
+def _new_view(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateViewRequest | RegisterViewRequest = request.read()
+    return (_create(view_of(TableName(request.namespace, body.name))),)
+
+
+def _registered_table(request: Request) -> Iterator[NeededPrivilege]:
+    body: RegisterTableRequest = request.read()
+    new = table_of(TableName(request.namespace, body.name))
+    yield _create(new)
+    if body.overwrite:
+        yield NeededPrivilege(Privilege.DROP, new, new.parent)
+
+
+def _renamed(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterator[NeededPrivilege]]:
+    def find(request: Request) -> Iterator[NeededPrivilege]:
+        body: RenameRequest = request.read()
+        yield NeededPrivilege(Privilege.DROP, of(parse_table_name(body.source)))
+        yield _create(of(parse_table_name(body.destination)))
+
+    return find
+
+
+def _undropped(request: Request) -> Iterator[NeededPrivilege]:
+    body: UndropTableRequest = request.read()
+    dropped = table_of(request.table)
+    yield NeededPrivilege(Privilege.DROP, dropped, dropped.parent)
+    yield _create(dropped if body.destination is None else table_of(parse_table_name(body.destination)))
+
+
+def _unregistered(request: Request) -> Iterable[NeededPrivilege]:
+    of = table_of(request.table)
+    return NeededPrivilege(Privilege.DROP, of), NeededPrivilege(Privilege.READ, of)
+
+
+def _committed_tables(request: Request) -> Iterator[NeededPrivilege]:
+    for name, creates in _committed(request):
+        yield _create(table_of(name)) if creates else NeededPrivilege(Privilege.READ, table_of(name))
+
+
+def _committed(request: Request) -> list[tuple[TableName, bool]]:
+    """The tables of a commit, each with whether it is created; what cannot be read is left to the handler."""
+    if request.endpoint is endpoints.COMMIT_TABLE:
+        try:
+            change = decode_json(request.body, _CommittedTable, "the request's body")
+        except FormatError:
+            change = _CommittedTable()
+        return [(request.table, change.creates)]
+    try:
+        found = decode_json(request.body, _CommittedTables, "the request's body").table_changes
+    except FormatError:
+        return []
+    return [(parse_table_name(change.identifier), change.creates) for change in found if change.identifier is not None]
+
+
+class _NamedRequirement(msgspec.Struct):
+    type: str = ""
+
+
+class _CommittedTable(msgspec.Struct, rename="kebab"):
+    identifier: TableName | None = None
+    requirements: tuple[_NamedRequirement, ...] = ()
+
+    @property
+    def creates(self) -> bool:
+        return any(requirement.type == _ASSERT_CREATE for requirement in self.requirements)
+
+
+class _CommittedTables(msgspec.Struct, rename="kebab"):
+    table_changes: tuple[_CommittedTable, ...] = ()
+
+
+_LIST, _READ, _WRITE, _DROP = Privilege.LIST, Privilege.READ, Privilege.WRITE, Privilege.DROP
+_COMMIT = EndpointAccess(
+    "`read` on the table, and what the commit does to it: `write`, `publish` or `manage-refs` on its refs; "
+    "`create` for a table that was staged",
+    _committed_tables,
+)
+
+ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
+    endpoints.GET_CONFIG.name: OPEN,
+    endpoints.GET_TOKEN.name: OPEN,
+    endpoints.LIST_NAMESPACES.name: EndpointAccess("to see the parent", _parent_namespace),
+    endpoints.CREATE_NAMESPACE.name: EndpointAccess("`create` on the parent", _new_namespace),
+    endpoints.LOAD_NAMESPACE.name: SEE_NAMESPACE,
+    endpoints.NAMESPACE_EXISTS.name: SEE_NAMESPACE,
+    endpoints.DROP_NAMESPACE.name: on_namespace(_DROP),
+    endpoints.UPDATE_NAMESPACE.name: on_namespace(_WRITE),
+    endpoints.LIST_TABLES.name: SEE_NAMESPACE,
+    endpoints.CREATE_TABLE.name: EndpointAccess("`create` on the namespace", _new_table),
+    endpoints.LOAD_TABLE.name: on_table(_READ),
+    endpoints.TABLE_EXISTS.name: on_table(_LIST),
+    endpoints.COMMIT_TABLE.name: _COMMIT,
+    endpoints.DROP_TABLE.name: on_table(_DROP),
+    endpoints.REGISTER_TABLE.name: EndpointAccess(
+        "`create` on the namespace; `drop` on the table too to register over it", _registered_table
+    ),
+    endpoints.UNREGISTER_TABLE.name: EndpointAccess("`drop` and `read` on the table", _unregistered),
+    endpoints.RENAME_TABLE.name: EndpointAccess(
+        "`drop` on the table, `create` on the namespace it goes to", _renamed(table_of)
+    ),
+    endpoints.LOAD_CREDENTIALS.name: on_table(_READ),
+    endpoints.REPORT_METRICS.name: on_table(_READ),
+    endpoints.PLAN_TABLE_SCAN.name: on_table(_READ),
+    endpoints.FETCH_SCAN_TASKS.name: on_table(_READ),
+    endpoints.COMMIT_TRANSACTION.name: _COMMIT,
+    endpoints.LIST_VIEWS.name: SEE_NAMESPACE,
+    endpoints.CREATE_VIEW.name: EndpointAccess("`create` on the namespace", _new_view),
+    endpoints.LOAD_VIEW.name: on_view(_READ),
+    endpoints.VIEW_EXISTS.name: on_view(_LIST),
+    endpoints.COMMIT_VIEW.name: on_view(_WRITE),
+    endpoints.DROP_VIEW.name: on_view(_DROP),
+    endpoints.REGISTER_VIEW.name: EndpointAccess("`create` on the namespace", _new_view),
+    endpoints.RENAME_VIEW.name: EndpointAccess(
+        "`drop` on the view, `create` on the namespace it goes to", _renamed(view_of)
+    ),
+    endpoints.LIST_DROPPED_TABLES.name: OPEN,
+    endpoints.UNDROP_TABLE.name: EndpointAccess(
+        "`drop` on the table, `create` on the namespace it comes back to", _undropped
+    ),
+    # grants
+    endpoints.LIST_GRANTS.name: OPEN,
+    endpoints.CREATE_GRANTS.name: OPEN,
+    endpoints.REVOKE_GRANT.name: OPEN,
+    endpoints.LIST_ROLES.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.CREATE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.CHANGE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.DROP_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.LIST_OWNERS.name: OPEN,
+    endpoints.SET_OWNER.name: OPEN,
+}
+"""By name of the endpoint. A new endpoint gets its row here: a test fails for one that has none."""
