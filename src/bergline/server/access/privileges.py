@@ -96,7 +96,8 @@ def check_request(access: Access, catalog: PointerCatalog, request: Request) -> 
             raise hidden(seen)
         if decision is AccessDecision.FORBIDDEN and need.privilege is not None:
             _check_there(catalog, seen)
-            raise forbidden(request.principal, need.privilege, need.securable)
+            of = seen if need.privilege is Privilege.CREATE else need.securable
+            raise forbidden(request.principal, need.privilege, of)
 
 
 def is_allowed_at_once(access: Access, request: Request) -> bool:

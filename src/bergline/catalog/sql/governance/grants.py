@@ -1,6 +1,7 @@
 """Grants, roles and owners in a catalog's database.
 
-Every change counts up a version, and leaves a row in the audit log in its transaction. The version's row is locked first, so changes happen one after the other.
+Every change counts up a version, and leaves a row in the audit log in its transaction.
+The version's row is locked first, so changes happen one after the other.
 """
 
 import contextlib
