@@ -55,6 +55,13 @@ COMMANDS = {
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
+    "grant": ListedCommand(
+        "governance.grant", "Grant privileges, as in `grant read on table db.orders to alice`.", _SERVE
+    ),
+    "revoke": ListedCommand("governance.revoke", "Take privileges back.", _SERVE),
+    "grants": ListedCommand("governance.grants", "List who holds which privilege.", _SERVE),
+    "role": ListedCommand("governance.role", "Roles: named sets of principals and groups.", _SERVE),
+    "owner": ListedCommand("governance.owner", "Show or change who owns a namespace, table or view.", _SERVE),
     "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
 }
 

@@ -14,7 +14,11 @@ class Host(Protocol):
 
     @property
     def lake(self) -> Lake:
-        """The lake that is shown."""
+        """The lake that is shown; pages and actions use `lake_for`."""
+        ...
+
+    def lake_for(self, caller: str) -> Lake:
+        """The lake as a caller may see it."""
         ...
 
     @property

@@ -21,8 +21,9 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import references, tables, views
+    from bergline.lake import access, references, tables, views
 else:
+    access = LazyModule("bergline.lake.access")
     references = LazyModule("bergline.lake.references")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
@@ -97,6 +98,11 @@ class Lake:
     def catalog(self) -> Catalog:
         """The catalog that holds the pointers."""
         return self._handle.catalog
+
+    @property
+    def access(self) -> "access.LakeAccess":
+        """Grants, roles and owners, which `bergline serve` enforces."""
+        return access.LakeAccess(self.catalog)
 
     @property
     def is_closed(self) -> bool:

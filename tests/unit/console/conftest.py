@@ -52,6 +52,9 @@ class OpenHost:
         self.token = token
         self.changes: list[tuple[str, str, str]] = []
 
+    def lake_for(self, caller: str) -> Lake:
+        return self.lake
+
     @property
     def needs_token(self) -> bool:
         return self.token is not None

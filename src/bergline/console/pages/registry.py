@@ -3,6 +3,7 @@
 import msgspec
 
 from bergline.console.page import PageHandler
+from bergline.console.pages.access import access_page
 from bergline.console.pages.action_list import actions_page
 from bergline.console.pages.audit import audit_page
 from bergline.console.pages.difference import difference_page
@@ -35,4 +36,5 @@ PAGES: dict[str, PageEntry] = {
     "table/snapshot": PageEntry(snapshot_page),
     "table/actions": PageEntry(actions_page, "Actions"),
     "audit": PageEntry(audit_page),
+    "access": PageEntry(access_page),
 }

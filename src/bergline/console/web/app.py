@@ -154,7 +154,7 @@ class Console:
             if visit.wants_json or not visit.is_read:
                 raise
             return redirect(link("sign-in", next=visit.address))
-        source = Source(self._host.lake, time.time_ns() // 1_000_000, caller, may_change=True)
+        source = Source(self._host.lake_for(caller), time.time_ns() // 1_000_000, caller, may_change=True)
         if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
         entry = PAGES.get(visit.path)

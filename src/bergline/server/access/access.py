@@ -76,13 +76,20 @@ class Access:
             return found
         return _decided(self.refresh(), (principal, groups), privilege, securable, seen)
 
-    def check(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> None:
+    def check(
+        self,
+        principal: str,
+        groups: frozenset[str],
+        privilege: Privilege | None,
+        securable: Securable,
+        seen: Securable | None = None,
+    ) -> None:
         """RefusedError without the privilege, NotFoundError for what may not be seen."""
-        match self.decide(principal, groups, privilege, securable):
-            case AccessDecision.FORBIDDEN:
-                raise forbidden(principal, privilege, securable)
-            case AccessDecision.HIDDEN:
-                raise hidden(securable)
+        decision = self.decide(principal, groups, privilege, securable, seen)
+        if decision is AccessDecision.HIDDEN:
+            raise hidden(seen or securable)
+        if decision is AccessDecision.FORBIDDEN and privilege is not None:
+            raise forbidden(principal, privilege, seen or securable if privilege is Privilege.CREATE else securable)
 
     def allows_at_once(
         self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable
@@ -104,6 +111,22 @@ class Access:
     def conceal(self, error: BerglineError) -> BerglineError:
         """An error; that for a missing name is without names that the caller may not know, while there are grants."""
         return concealed(error) if isinstance(error, NotFoundError) and self.is_active else error
+
+
+class CallerOf:
+    """What one caller may do, by grants that are looked at anew each time."""
+
+    def __init__(self, access: Access, principal: str, groups: frozenset[str] = frozenset()) -> None:
+        self._access = access
+        self._who = principal, groups
+
+    def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
+        """RefusedError without the privilege, NotFoundError for what may not be seen."""
+        self._access.check(*self._who, privilege, securable, seen)
+
+    def sees(self, securable: Securable) -> bool:
+        """Whether the caller may know of something."""
+        return self._access.decide(*self._who, None, securable) is AccessDecision.ALLOWED
 
 
 def _decided(

@@ -8,9 +8,7 @@ from typing import Final
 
 import msgspec
 
-from bergline.catalog.access.access_rules import AccessDecision
 from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import forbidden, hidden
 from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
@@ -26,7 +24,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UndropTableRequest,
 )
 from bergline.catalog.rest.protocol.names import split_levels
-from bergline.errors import FormatError
+from bergline.errors import FormatError, RefusedError
 from bergline.format.encoding.wire import decode_json
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
@@ -90,14 +88,11 @@ def check_request(access: Access, catalog: PointerCatalog, request: Request) -> 
     if not access.is_active:
         return
     for need in ENDPOINT_ACCESS[request.endpoint.name].needs(request):
-        seen = need.seen or need.securable
-        decision = access.decide(request.principal, request.groups, need.privilege, need.securable, need.seen)
-        if decision is AccessDecision.HIDDEN:
-            raise hidden(seen)
-        if decision is AccessDecision.FORBIDDEN and need.privilege is not None:
-            _check_there(catalog, seen)
-            of = seen if need.privilege is Privilege.CREATE else need.securable
-            raise forbidden(request.principal, need.privilege, of)
+        try:
+            access.check(request.principal, request.groups, need.privilege, need.securable, need.seen)
+        except RefusedError:
+            _check_there(catalog, need.seen or need.securable)
+            raise
 
 
 def is_allowed_at_once(access: Access, request: Request) -> bool:

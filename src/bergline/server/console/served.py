@@ -8,12 +8,14 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
 from bergline.lake.lake import Lake
+from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.commits.locks import Release
 from bergline.server.commits.rule_notes import audit_rules
@@ -36,6 +38,14 @@ class ServedLake:
     def lake(self) -> Lake:
         """The lake that is served."""
         return self._lake
+
+    def lake_for(self, caller: str) -> Lake:
+        """All of it while there are no grants; else what the caller may see and do."""
+        access = self._context.access
+        if not access.is_active:
+            return self._lake
+        granted = GrantedCatalog(self._context.catalog, CallerOf(access, caller), access.store)
+        return Lake(granted, self._lake.name)
 
     @property
     def needs_token(self) -> bool:

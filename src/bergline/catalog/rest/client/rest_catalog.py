@@ -28,6 +28,11 @@ class RestCatalog(RestCommit, RestViews):
     ) -> None:
         super().__init__(RestSession(rest_settings(uri, warehouse, properties), sleep=sleep, clock_s=clock_s))
 
+    @property
+    def session(self) -> RestSession:
+        """The session with the server, for its endpoints that are no part of a catalog."""
+        return self._session
+
     def check_location(self, name: TableName, location: str) -> None:
         """Look for metadata, if allowed; the server has its own rules for locations."""
         try:
