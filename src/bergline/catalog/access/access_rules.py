@@ -1,6 +1,7 @@
 """Decisions on access: all grants, roles and owners of a catalog at one moment, and what a caller may do by them."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -14,6 +15,7 @@ _MAX_CALLERS: Final = 10_000
 
 _Key = tuple[SecurableKind, Namespace, str]
 _Held = tuple[Privilege, str | None]
+_Leading = Callable[[], Iterable[Collection[Namespace]]]
 
 
 class AccessDecision(StrEnum):
@@ -29,28 +31,32 @@ class AccessDecision(StrEnum):
 class CallerAccess:
     """What one caller may do: the grants to the principal, its groups and their roles, and what they own."""
 
-    def __init__(self, held: Iterable[tuple[Privilege, Securable]]) -> None:
+    def __init__(
+        self, held: Iterable[tuple[Privilege, Securable]], owns: Callable[[_Key], bool], owned: _Leading
+    ) -> None:
         self._held: dict[_Key, list[_Held]] = {}
+        self._owns = owns
+        self._owned = owned
         self._leading: set[Namespace] = set()
         for privilege, securable in held:
-            key = securable.kind, securable.namespace, securable.name
-            self._held.setdefault(key, []).append((privilege, securable.ref))
-            levels = securable.namespace
-            self._leading.update(levels[:depth] for depth in range(1, len(levels) + 1))
+            self._held.setdefault(_key(securable), []).append((privilege, securable.ref))
+            self._leading.update(_levels(securable))
 
     def may(self, privilege: Privilege, securable: Securable) -> bool:
-        """Whether a grant on it, or on what contains it, has the privilege."""
+        """Whether a grant on it, or on what contains it, has the privilege, or whether it is the caller's own."""
         return any(
-            _allows(held, ref, privilege, securable.ref)
+            self._owns(key)
+            or any(_allows(held, ref, privilege, securable.ref) for held, ref in self._held.get(key, ()))
             for key in _keys(securable)
-            for held, ref in self._held.get(key, ())
         )
 
     def sees(self, securable: Securable) -> bool:
         """Whether its name may be known: it may be listed, or leads to something that may."""
         if securable.kind is SecurableKind.CATALOG:
             return True
-        if securable.kind is SecurableKind.NAMESPACE and securable.namespace in self._leading:
+        if securable.kind is SecurableKind.NAMESPACE and any(
+            securable.namespace in leading for leading in (self._leading, *self._owned())
+        ):
             return True
         return self.may(Privilege.LIST, securable)
 
@@ -68,7 +74,7 @@ class CallerAccess:
 
 
 class AccessRules:
-    """All grants, roles and owners; without a grant everybody may do everything."""
+    """All grants, roles and owners; without a grant everybody may do everything. Only owners change in place."""
 
     def __init__(
         self,
@@ -78,17 +84,28 @@ class AccessRules:
     ) -> None:
         self.grants = tuple(grants)
         self.roles = {role.name: role for role in roles}
-        self.owners = dict(owners or {})
+        self._owners: dict[_Key, Grantee] = {}
+        self._owned: dict[Grantee, Counter[Namespace]] = {}
+        self.note_owners(owners or {})
         self._of: dict[Grantee, list[tuple[Privilege, Securable]]] = {}
         for grant in self.grants:
             self._of.setdefault(grant.grantee, []).append((grant.privilege, grant.securable))
-        for securable, owner in self.owners.items():
-            self._of.setdefault(owner, []).append((Privilege.ADMINISTER, securable))
         self._roles_of: dict[Grantee, list[Grantee]] = {}
         for role in self.roles.values():
             for member in role.members:
                 self._roles_of.setdefault(member, []).append(Grantee(GranteeKind.ROLE, role.name))
         self._callers: dict[tuple[str, frozenset[str]], CallerAccess] = {}
+
+    def note_owners(self, owners: Mapping[Securable, Grantee | None]) -> None:
+        """Owners that are others now, or none."""
+        for securable, owner in owners.items():
+            before = self._owners.pop(_key(securable), None)
+            if before is not None:
+                self._owned[before].subtract(_levels(securable))
+                self._owned[before] += Counter()  # without those that are none
+            if owner is not None:
+                self._owners[_key(securable)] = owner
+                self._owned.setdefault(owner, Counter()).update(_levels(securable))
 
     @property
     def is_active(self) -> bool:
@@ -99,7 +116,12 @@ class AccessRules:
         """What a principal may do who is in these groups."""
         known = self._callers.get((name, groups))
         if known is None:
-            known = CallerAccess(held for who in self.identities(name, groups) for held in self._of.get(who, ()))
+            own = frozenset(self.identities(name, groups))
+            known = CallerAccess(
+                (held for who in own for held in self._of.get(who, ())),
+                lambda key: self._owners.get(key) in own,
+                lambda: [self._owned[who] for who in own if who in self._owned],
+            )
             if len(self._callers) >= _MAX_CALLERS:
                 self._callers.clear()
             self._callers[name, groups] = known
@@ -110,6 +132,16 @@ class AccessRules:
         own = [principal(name), *(Grantee(GranteeKind.GROUP, group) for group in sorted(groups))]
         roles = [role for who in own for role in self._roles_of.get(who, ())]
         return tuple(dict.fromkeys((*own, *roles)))
+
+
+def _key(securable: Securable) -> _Key:
+    return securable.kind, securable.namespace, securable.name
+
+
+def _levels(securable: Securable) -> Iterator[Namespace]:
+    """The namespaces that lead to it, itself among them if it is one."""
+    levels = securable.namespace
+    return (levels[:depth] for depth in range(1, len(levels) + 1))
 
 
 def _keys(securable: Securable) -> Iterable[_Key]:

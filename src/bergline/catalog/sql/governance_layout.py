@@ -24,8 +24,12 @@ ACCESS = sa.Table(
     GOVERNANCE,
     sa.Column("catalog_name", sa.String(255), primary_key=True),
     sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("grants_version", sa.BigInteger, nullable=False),
 )
-"""One row, counted up by every change of grants, roles and owners: readers of another version read them again."""
+"""One row, counted up by every change of grants, roles and owners, with the version of the last that was not of owners.
+
+Readers of another version read what has changed since.
+"""
 GRANTS = sa.Table(
     "bergline_grants",
     GOVERNANCE,
@@ -62,4 +66,6 @@ OWNERS = sa.Table(
     sa.Column("name", sa.String(255), primary_key=True),
     sa.Column("owner_kind", sa.String(16), nullable=False),
     sa.Column("owner", sa.String(255), nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False, index=True),
 )
+"""Owners, each with the version since which it is so; one of no kind is nobody, which is kept for a time."""

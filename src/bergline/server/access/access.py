@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import concealed, forbidden, hidden
 from bergline.catalog.access.securable import Securable
@@ -49,14 +49,14 @@ class Access:
         """The rules as they are now."""
         with self._lock:
             asked_at = self._clock()
-            if self._version < 0 or self.store.version() != self._version:
+            now = self.store.versions()
+            if not now.oldest_complete <= self._version <= now.newest:
                 self._version, self._rules = self.store.rules()
+            elif self._version != now.newest:
+                self._rules.note_owners(self.store.owners_since(self._version))
+                self._version = now.newest
             self._fresh_until = asked_at + FRESH_S
             return self._rules
-
-    def of(self, principal: str, groups: frozenset[str] = frozenset()) -> CallerAccess:
-        """What a caller may do, while there are grants."""
-        return self.rules().of(principal, groups)
 
     def may(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> bool:
         """Whether a caller has a privilege; everybody has all of them while there is no grant."""
@@ -102,10 +102,9 @@ class Access:
         self, principal: str, groups: frozenset[str], items: Iterable[_Item], securable: Callable[[_Item], Securable]
     ) -> list[_Item]:
         """Those of a list that a caller may see."""
-        rules = self.rules()
-        if not rules.is_active:
+        if not self.is_active:
             return list(items)
-        by = rules.of(principal, groups)
+        by = self.refresh().of(principal, groups)
         return [item for item in items if by.sees(securable(item))]
 
     def conceal(self, error: BerglineError) -> BerglineError:

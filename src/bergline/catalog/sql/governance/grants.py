@@ -7,7 +7,7 @@ The version's row is locked first, so changes happen one after the other.
 import contextlib
 import time
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -25,6 +25,21 @@ from bergline.catalog.sql.records import AuditEntry, Records
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 
 _FIRST_VERSION = 1
+_NOBODY = ""
+_KEPT_VERSIONS = 10_000
+_CLEANUP_INTERVAL = 1000
+
+
+class AccessVersions(NamedTuple):
+    """Counts of changes: of all, and up to the last one of a grant or role."""
+
+    newest: int
+    of_grants: int
+
+    @property
+    def oldest_complete(self) -> int:
+        """From which on the changes of owners are all there."""
+        return max(self.of_grants, self.newest - _KEPT_VERSIONS)
 
 
 class SqlGrants:
@@ -39,12 +54,14 @@ class SqlGrants:
         self._from_afar = from_afar
         self._records = Records(database, catalog_name)
         self._is_there = False
-        self._version_query = sa.select(ACCESS.c.version).where(ACCESS.c.catalog_name == catalog_name)
+        self._versions_query = sa.select(ACCESS.c.version, ACCESS.c.grants_version).where(
+            ACCESS.c.catalog_name == catalog_name
+        )
 
-    def version(self) -> int:
-        """Counts the changes; 0 before the first."""
+    def versions(self) -> AccessVersions:
+        """How often something has changed; zeros before the first time."""
         with self._reading() as connection:
-            return 0 if connection is None else self._version(connection)
+            return AccessVersions(0, 0) if connection is None else self._versions(connection)
 
     def rules(self) -> tuple[int, AccessRules]:
         """Everything at one version; empty in a database of an older layout."""
@@ -52,12 +69,19 @@ class SqlGrants:
             if connection is None:
                 return 0, AccessRules()
             while True:
-                version = self._version(connection)
+                before = self._versions(connection)
                 found = AccessRules(
                     self._grants(connection).values(), self._roles(connection), self._owners(connection)
                 )
-                if self._version(connection) == version:
-                    return version, found
+                if self._versions(connection) == before:
+                    return before.newest, found
+
+    def owners_since(self, version: int) -> dict[Securable, Grantee | None]:
+        """What has another owner since a version, or none."""
+        query = sa.select(OWNERS).where(OWNERS.c.catalog_name == self._catalog, OWNERS.c.version > version)
+        with self._reading() as connection:
+            rows = [] if connection is None else connection.execute(query).all()
+        return {_securable(row): _owner(row) for row in rows}
 
     def grants(self) -> list[Grant]:
         return sorted(self.numbered_grants().values(), key=str)
@@ -121,8 +145,8 @@ class SqlGrants:
             mine = GRANTS.c.catalog_name == self._catalog
             to_role = sa.and_(GRANTS.c.grantee_kind == GranteeKind.ROLE.value, GRANTS.c.grantee == name)
             connection.execute(sa.delete(GRANTS).where(mine, to_role))
-            of_role = sa.and_(OWNERS.c.owner_kind == GranteeKind.ROLE.value, OWNERS.c.owner == name)
-            connection.execute(sa.delete(OWNERS).where(OWNERS.c.catalog_name == self._catalog, of_role))
+            owned = sa.and_(OWNERS.c.owner_kind == GranteeKind.ROLE.value, OWNERS.c.owner == name)
+            connection.execute(sa.delete(OWNERS).where(OWNERS.c.catalog_name == self._catalog, owned))
             self._audit(connection, "drop_role", name)
             self._check_administered(self._grants(connection).values())
 
@@ -152,35 +176,37 @@ class SqlGrants:
                 "expected a namespace, table or view to have an owner, found the catalog",
                 hints=["`administer on catalog` is the same for all of it"],
             )
-        with self._changing() as connection:
+        with self._database.changing() as connection:
+            self._put_owner(connection, securable, owner, self._count(connection))
             self._check_role(connection, owner)
-            self._put_owner(connection, securable, owner)
             self._audit(connection, "set_owner", f"{securable} to {owner}")
 
     def note_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee | None) -> None:
         """Note whose something is, in the transaction that makes or drops it; nobody's if None."""
-        self._count(connection)
-        if owner is None:
-            connection.execute(sa.delete(OWNERS).where(self._of_owners(securable)))
-        else:
-            self._put_owner(connection, securable, owner)
+        version = self._count(connection)
+        self._put_owner(connection, securable, owner, version)
+        if version % _CLEANUP_INTERVAL == 0:
+            old = OWNERS.c.version <= version - _KEPT_VERSIONS
+            mine = OWNERS.c.catalog_name == self._catalog
+            connection.execute(sa.delete(OWNERS).where(mine, old, OWNERS.c.owner_kind == _NOBODY))
 
     def owner_in(self, connection: sa.Connection, securable: Securable) -> Grantee | None:
         """The owner of something; None if it is nobody's."""
-        columns = sa.select(OWNERS.c.owner_kind, OWNERS.c.owner)
-        row = connection.execute(columns.where(self._of_owners(securable))).one_or_none()
-        return None if row is None else Grantee(GranteeKind(row[0]), row[1])
+        row = connection.execute(sa.select(OWNERS).where(self._of(OWNERS, securable))).one_or_none()
+        return None if row is None else _owner(row)
 
     def note_rename(self, connection: sa.Connection, before: Securable, after: Securable) -> None:
         """Owner and grants go with a table or view, in the transaction that renames it."""
-        self._count(connection)
+        version = self._count(connection)
+        self._put_owner(connection, after, self.owner_in(connection, before), version)
+        self._put_owner(connection, before, None, version)
         new = {"namespace": join_namespace(after.namespace), "name": after.name}
-        connection.execute(sa.delete(OWNERS).where(self._of_owners(after)))
-        connection.execute(sa.update(OWNERS).where(self._of_owners(before)).values(new))
-        connection.execute(sa.update(GRANTS).where(self._of(GRANTS, before)).values(new))
+        if connection.execute(sa.update(GRANTS).where(self._of(GRANTS, before)).values(new)).rowcount:
+            self._count(connection, of_grants=True)
 
-    def _put_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee) -> None:
-        said = {"owner_kind": owner.kind.value, "owner": owner.name}
+    def _put_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee | None, version: int) -> None:
+        kind, name = (_NOBODY, _NOBODY) if owner is None else (owner.kind.value, owner.name)
+        said = {"owner_kind": kind, "owner": name, "version": version}
         insert = self._database.insert(OWNERS).values({"catalog_name": self._catalog} | _columns(securable) | said)
         connection.execute(insert.on_conflict_do_update(index_elements=list(OWNERS.primary_key), set_=said))
 
@@ -208,7 +234,7 @@ class SqlGrants:
     @contextlib.contextmanager
     def _changing(self) -> Iterator[sa.Connection]:
         with self._database.changing() as connection:
-            self._count(connection)
+            self._count(connection, of_grants=True)
             yield connection
 
     @contextlib.contextmanager
@@ -218,13 +244,19 @@ class SqlGrants:
             self._is_there = self._is_there or find_layout(connection).version >= GOVERNANCE_VERSION
             yield connection if self._is_there else None
 
-    def _count(self, connection: sa.Connection) -> None:
-        insert = self._database.insert(ACCESS).values(catalog_name=self._catalog, version=_FIRST_VERSION)
-        more = {"version": ACCESS.c.version + 1}
+    def _count(self, connection: sa.Connection, *, of_grants: bool = False) -> int:
+        """Count a change, and keep others from making one until the end of the transaction."""
+        first = {"version": _FIRST_VERSION, "grants_version": _FIRST_VERSION}
+        more: dict[str, Any] = {"version": ACCESS.c.version + 1}
+        if of_grants:
+            more["grants_version"] = ACCESS.c.version + 1
+        insert = self._database.insert(ACCESS).values({"catalog_name": self._catalog} | first)
         connection.execute(insert.on_conflict_do_update(index_elements=list(ACCESS.primary_key), set_=more))
+        return self._versions(connection).newest
 
-    def _version(self, connection: sa.Connection) -> int:
-        return connection.execute(self._version_query).scalar_one_or_none() or 0
+    def _versions(self, connection: sa.Connection) -> AccessVersions:
+        row = connection.execute(self._versions_query).one_or_none()
+        return AccessVersions(0, 0) if row is None else AccessVersions(*row)
 
     def _grants(self, connection: sa.Connection) -> dict[int, Grant]:
         query = sa.select(GRANTS).where(GRANTS.c.catalog_name == self._catalog).order_by(GRANTS.c.id)
@@ -247,7 +279,8 @@ class SqlGrants:
 
     def _owners(self, connection: sa.Connection) -> dict[Securable, Grantee]:
         query = sa.select(OWNERS).where(OWNERS.c.catalog_name == self._catalog)
-        return {_securable(row): Grantee(GranteeKind(row.owner_kind), row.owner) for row in connection.execute(query)}
+        found = ((_securable(row), _owner(row)) for row in connection.execute(query))
+        return {securable: owner for securable, owner in found if owner is not None}
 
     def _row(self, grant: Grant) -> dict[str, Any]:
         return {
@@ -257,9 +290,6 @@ class SqlGrants:
             "privilege": grant.privilege.value,
             "ref": grant.securable.ref,
         } | _columns(grant.securable)
-
-    def _of_owners(self, securable: Securable) -> sa.ColumnElement[bool]:
-        return self._of(OWNERS, securable)
 
     def _of(self, table: sa.Table, securable: Securable) -> sa.ColumnElement[bool]:
         columns = _columns(securable)
@@ -273,6 +303,10 @@ def _administers(grant: Grant) -> bool:
 def _columns(securable: Securable) -> dict[str, str]:
     namespace = join_namespace(securable.namespace)
     return {"securable_kind": securable.kind.value, "namespace": namespace, "name": securable.name}
+
+
+def _owner(row: Any) -> Grantee | None:
+    return None if row.owner_kind == _NOBODY else Grantee(GranteeKind(row.owner_kind), row.owner)
 
 
 def _securable(row: Any) -> Securable:
