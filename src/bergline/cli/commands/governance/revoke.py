@@ -32,4 +32,4 @@ def revoke(
     if as_json:
         print_json({"revoked": [str(one) for one in grants]})
     else:
-        print_lines([f"revoked {one}" for one in grants])
+        print_lines([f"revoked the grant {one}" for one in grants])
