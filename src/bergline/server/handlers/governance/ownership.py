@@ -1,5 +1,7 @@
 """Owners follow what happens to tables, views and namespaces, in the same transaction."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from bergline.catalog.access.grant import Grantee, principal
@@ -10,7 +12,6 @@ from bergline.server.access.privileges import created_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import ANONYMOUS, Request
 
-MovedTables = tuple[tuple[TableName, str | None], ...]
 _CREATING = {
     e.name for e in (endpoints.CREATE_TABLE, endpoints.CREATE_VIEW, endpoints.REGISTER_TABLE, endpoints.REGISTER_VIEW)
 }
@@ -19,7 +20,9 @@ _COMMITTING = {endpoints.COMMIT_TABLE.name, endpoints.COMMIT_TRANSACTION.name}
 _DROPPING = {endpoints.DROP_TABLE.name, endpoints.DROP_VIEW.name, endpoints.UNREGISTER_TABLE.name}
 
 
-def follow_owners(context: ServerContext, request: Request, connection: sa.Connection, changed: MovedTables) -> None:
+def follow_owners(
+    context: ServerContext, request: Request, connection: sa.Connection, changed: Sequence[tuple[TableName, str | None]]
+) -> None:
     """Whoever makes something owns it; owner and grants go with a new name; in the bin a table keeps its owner."""
     store, endpoint = context.access.store, request.endpoint
     of = view_of if request.kind == "view" else table_of
