@@ -12,7 +12,7 @@ from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.server.access.access import Access
 from bergline.table.references.published_runs import PUBLISHED_RUNS
 
@@ -76,6 +76,8 @@ def needed_privileges(
     if result is None:
         yield NeededPrivileges((Privilege.DROP,), of)
         return
+    if base.table_uuid is None:  # an old table gets one with its first commit
+        base = changed(base, table_uuid=result.table_uuid)
     if _own_parts(base) != _own_parts(result):
         yield NeededPrivileges((Privilege.WRITE,), of.at(ALL_REFS))
     moves = find_ref_moves(base, result)

@@ -15,6 +15,8 @@ from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.bodies import (
+    CommitTableRequest,
+    CommitTransactionRequest,
     CreateNamespaceRequest,
     CreateTableRequest,
     CreateViewRequest,
@@ -24,12 +26,13 @@ from bergline.catalog.rest.protocol.bodies import (
     UndropTableRequest,
 )
 from bergline.catalog.rest.protocol.names import split_levels
-from bergline.errors import FormatError, RefusedError
-from bergline.format.encoding.wire import decode_json
+from bergline.errors import RefusedError
+from bergline.format.metadata.requirements import AssertCreate
+from bergline.format.metadata.updates_json import WireUpdate
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
 
-_ASSERT_CREATE: Final = "assert-create"
+_ASSERT_CREATE: Final = b"assert-create"
 
 
 class NeededPrivilege(msgspec.Struct, frozen=True):
@@ -104,7 +107,9 @@ def is_allowed_at_once(access: Access, request: Request) -> bool:
 
 
 def created_tables(request: Request) -> list[TableName]:
-    """The tables that a commit creates after they were staged, as far as its body can be read."""
+    """The tables that a commit creates after they were staged; most commits are not read for that."""
+    if _ASSERT_CREATE not in request.body:
+        return []
     return [name for name, creates in _committed(request) if creates]
 
 
@@ -178,36 +183,20 @@ def _committed_tables(request: Request) -> Iterator[NeededPrivilege]:
         yield _create(table_of(name)) if creates else NeededPrivilege(Privilege.READ, table_of(name))
 
 
-def _committed(request: Request) -> list[tuple[TableName, bool]]:
-    """The tables of a commit, each with whether it is created; what cannot be read is left to the handler."""
+def _committed(request: Request) -> Iterator[tuple[TableName, bool]]:
+    """The tables of a commit, each with whether it is created; read as the handler reads them."""
     if request.endpoint is endpoints.COMMIT_TABLE:
-        try:
-            change = decode_json(request.body, _CommittedTable, "the request's body")
-        except FormatError:
-            change = _CommittedTable()
-        return [(request.table, change.creates)]
-    try:
-        found = decode_json(request.body, _CommittedTables, "the request's body").table_changes
-    except FormatError:
-        return []
-    return [(parse_table_name(change.identifier), change.creates) for change in found if change.identifier is not None]
+        body: CommitTableRequest[WireUpdate] = request.read()
+        yield request.table, _creates(body)
+        return
+    changes: CommitTransactionRequest[WireUpdate] = request.read()
+    for change in changes.table_changes:
+        if change.identifier is not None:
+            yield parse_table_name(change.identifier), _creates(change)
 
 
-class _NamedRequirement(msgspec.Struct):
-    type: str = ""
-
-
-class _CommittedTable(msgspec.Struct, rename="kebab"):
-    identifier: TableName | None = None
-    requirements: tuple[_NamedRequirement, ...] = ()
-
-    @property
-    def creates(self) -> bool:
-        return any(requirement.type == _ASSERT_CREATE for requirement in self.requirements)
-
-
-class _CommittedTables(msgspec.Struct, rename="kebab"):
-    table_changes: tuple[_CommittedTable, ...] = ()
+def _creates(change: CommitTableRequest[WireUpdate]) -> bool:
+    return any(isinstance(requirement, AssertCreate) for requirement in change.requirements)
 
 
 _LIST, _READ, _WRITE, _DROP = Privilege.LIST, Privilege.READ, Privilege.WRITE, Privilege.DROP
