@@ -66,6 +66,7 @@ OWNERS = sa.Table(
     sa.Column("name", sa.String(255), primary_key=True),
     sa.Column("owner_kind", sa.String(16), nullable=False),
     sa.Column("owner", sa.String(255), nullable=False),
-    sa.Column("version", sa.BigInteger, nullable=False, index=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Index("bergline_owners_version", "catalog_name", "version"),
 )
 """Owners, each with the version since which it is so; one of no kind is nobody, which is kept for a time."""
