@@ -73,6 +73,13 @@ class CallerAccess:
         return AccessDecision.FORBIDDEN if is_seen else AccessDecision.HIDDEN
 
 
+class UnlimitedAccess(CallerAccess):
+    """What everybody may do while there are no grants."""
+
+    def __init__(self) -> None:
+        super().__init__((), lambda _: True, lambda: ())
+
+
 class AccessRules:
     """All grants, roles and owners; without a grant everybody may do everything. Only owners change in place."""
 

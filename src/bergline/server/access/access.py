@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import concealed, forbidden, hidden
 from bergline.catalog.access.securable import Securable
@@ -18,6 +18,7 @@ from bergline.errors import BerglineError, NotFoundError
 
 FRESH_S: Final = 2.0
 _Item = TypeVar("_Item")
+_UNLIMITED: Final = UnlimitedAccess()
 
 
 class Access:
@@ -98,13 +99,16 @@ class Access:
         allowed = AccessDecision.ALLOWED
         return self.is_fresh and _decided(self._rules, (principal, groups), privilege, securable, None) is allowed
 
+    def newest(self, principal: str, groups: frozenset[str] = frozenset()) -> CallerAccess:
+        """What a caller may do by the newest rules, for many decisions at once."""
+        rules = self.refresh()
+        return rules.of(principal, groups) if rules.is_active else _UNLIMITED
+
     def seen(
         self, principal: str, groups: frozenset[str], items: Iterable[_Item], securable: Callable[[_Item], Securable]
     ) -> list[_Item]:
         """Those of a list that a caller may see."""
-        if not self.is_active:
-            return list(items)
-        by = self.refresh().of(principal, groups)
+        by = self.newest(principal, groups)
         return [item for item in items if by.sees(securable(item))]
 
     def conceal(self, error: BerglineError) -> BerglineError:
@@ -113,11 +117,12 @@ class Access:
 
 
 class CallerOf:
-    """What one caller may do, by grants that are looked at anew each time."""
+    """What one caller may do: shown by the grants of one moment, and checked by those of each."""
 
     def __init__(self, access: Access, principal: str, groups: frozenset[str] = frozenset()) -> None:
         self._access = access
         self._who = principal, groups
+        self._newest = access.newest(*self._who)
 
     def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
         """RefusedError without the privilege, NotFoundError for what may not be seen."""
@@ -125,7 +130,7 @@ class CallerOf:
 
     def sees(self, securable: Securable) -> bool:
         """Whether the caller may know of something."""
-        return self._access.decide(*self._who, None, securable) is AccessDecision.ALLOWED
+        return self._newest.sees(securable)
 
 
 def _decided(

@@ -36,10 +36,11 @@ def drop_table(context: ServerContext, request: Request) -> Response:
 def list_dropped_tables(context: ServerContext, request: Request) -> Response:
     """The tables in the bin that the caller may see; where their metadata lies is for those who may read them."""
     fields = DroppedTableBody.__struct_fields__
-    who = request.principal, request.groups
+    by = context.access.newest(request.principal, request.groups)
     found = [
-        d if context.access.may(*who, Privilege.READ, table_of(d.name)) else replace(d, metadata_location="")
-        for d in context.access.seen(*who, context.catalog.dropped_tables(), lambda d: table_of(d.name))
+        d if by.may(Privilege.READ, table_of(d.name)) else replace(d, metadata_location="")
+        for d in context.catalog.dropped_tables()
+        if by.sees(table_of(d.name))
     ]
     return json_response(
         ListDroppedTablesResponse(tuple(DroppedTableBody(*(getattr(d, field) for field in fields)) for d in found))

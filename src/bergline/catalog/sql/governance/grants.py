@@ -93,7 +93,7 @@ class SqlGrants:
 
     def grant(self, grants: Collection[Grant]) -> None:
         with self._changing() as connection:
-            known = self._grants(connection).values()
+            known = set(self._grants(connection).values())
             first = not known
             if first and self._from_afar:
                 raise RefusedError(

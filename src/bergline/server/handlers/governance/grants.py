@@ -19,23 +19,24 @@ from bergline.catalog.rest.protocol.governance_grants import (
     securable_body,
 )
 from bergline.catalog.rest.protocol.names import decode_name
-from bergline.errors import NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 _LONGEST_NUMBER = 18
+_MOST = 1000
 
 
 def list_grants(context: ServerContext, request: Request) -> Response:
     """The caller's own grants, and those on what the caller administers."""
-    rules = context.access.refresh()
-    own = set(rules.identities(request.principal, request.groups))
+    own = set(context.access.refresh().identities(request.principal, request.groups))
+    by = context.access.newest(request.principal, request.groups)
     found = context.access.store.numbered_grants()
     shown = [
         grant_body(grant, number)
         for number, grant in found.items()
-        if grant.grantee in own or _administers(context, request, grant.securable)
+        if grant.grantee in own or by.may(Privilege.ADMINISTER, grant.securable)
     ]
     return json_response(ListGrantsResponse(tuple(shown)))
 
@@ -43,6 +44,7 @@ def list_grants(context: ServerContext, request: Request) -> Response:
 def create_grants(context: ServerContext, request: Request) -> Response:
     """Add grants."""
     body: CreateGrantsRequest = request.read()
+    _check_number(len(body.grants), "grants")
     grants = [grant.value() for grant in body.grants]
     _check_administers(context, request, [grant.securable for grant in grants])
     with acting_as(request.principal, request.groups):
@@ -56,7 +58,9 @@ def revoke_grant(context: ServerContext, request: Request) -> Response:
     text = decode_name(request.names["grant"])
     is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
     grant = context.access.store.numbered_grants().get(int(text)) if is_number else None
-    if grant is None or not _administers(context, request, grant.securable):
+    if grant is None or not context.access.may(
+        request.principal, request.groups, Privilege.ADMINISTER, grant.securable.at(None)
+    ):
         raise NotFoundError(f"no grant `{text[:80]}` that you may revoke", kind="grant", name=text[:80])
     with acting_as(request.principal, request.groups):
         context.access.store.revoke([grant])
@@ -83,6 +87,7 @@ def create_role(context: ServerContext, request: Request) -> Response:
 def change_role(context: ServerContext, request: Request) -> Response:
     """Add and remove members of a role."""
     body: ChangeRoleRequest = request.read()
+    _check_number(len(body.add) + len(body.remove), "members")
     add, remove = list(map(parse_member, body.add)), list(map(parse_member, body.remove))
     with acting_as(request.principal, request.groups):
         context.access.store.change_members(_role(request), add, remove)
@@ -117,13 +122,13 @@ def set_owner(context: ServerContext, request: Request) -> Response:
     return NO_CONTENT
 
 
+def _check_number(number: int, what: str) -> None:
+    if not 0 < number <= _MOST:
+        raise InvalidInputError(f"expected 1 to {_MOST} {what} in a request, found {number}")
+
+
 def _role(request: Request) -> str:
     return check_name(decode_name(request.names["role"]), "role")
-
-
-def _administers(context: ServerContext, request: Request, securable: Securable) -> bool:
-    whole = securable.at(None)
-    return context.access.may(request.principal, request.groups, Privilege.ADMINISTER, whole)
 
 
 def _check_administers(context: ServerContext, request: Request, securables: Iterable[Securable]) -> None:
