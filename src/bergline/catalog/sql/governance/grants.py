@@ -183,6 +183,8 @@ class SqlGrants:
 
     def note_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee | None) -> None:
         """Note whose something is, in the transaction that makes or drops it; nobody's if None."""
+        if owner is None and self.owner_in(connection, securable) is None:
+            return
         version = self._count(connection)
         self._put_owner(connection, securable, owner, version)
         if version % _CLEANUP_INTERVAL == 0:
@@ -197,12 +199,14 @@ class SqlGrants:
 
     def note_rename(self, connection: sa.Connection, before: Securable, after: Securable) -> None:
         """Owner and grants go with a table or view, in the transaction that renames it."""
-        version = self._count(connection)
-        self._put_owner(connection, after, self.owner_in(connection, before), version)
-        self._put_owner(connection, before, None, version)
-        new = {"namespace": join_namespace(after.namespace), "name": after.name}
-        if connection.execute(sa.update(GRANTS).where(self._of(GRANTS, before)).values(new)).rowcount:
+        owner = self.owner_in(connection, before)
+        held = connection.execute(sa.select(GRANTS.c.id).where(self._of(GRANTS, before)).limit(1)).first()
+        if held is not None:
             self._count(connection, of_grants=True)
+            new = {"namespace": join_namespace(after.namespace), "name": after.name}
+            connection.execute(sa.update(GRANTS).where(self._of(GRANTS, before)).values(new))
+        self.note_owner(connection, after, owner)
+        self.note_owner(connection, before, None)
 
     def _put_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee | None, version: int) -> None:
         kind, name = (_NOBODY, _NOBODY) if owner is None else (owner.kind.value, owner.name)

@@ -124,6 +124,11 @@ def test_owner_and_grants_go_with_a_new_name(store: SqlPointerStore, grants: Sql
     with store.database.changing() as connection:
         grants.note_owner(connection, after, None)
     assert grants.owners() == {}
+    known = grants.versions()
+    with store.database.changing() as connection:
+        grants.note_owner(connection, after, None)
+        grants.note_rename(connection, before, parse_securable("table db.new"))
+    assert grants.versions() == known
     with pytest.raises(InvalidInputError, match="found the catalog"):
         grants.set_owner(parse_securable("catalog"), principal("ann"))
 
