@@ -20,6 +20,7 @@ from webhook_receiver import WebhookReceiver
 
 import bergline.errors
 from bergline import Lake, Table
+from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
@@ -227,6 +228,26 @@ def test_guide_to_pull_requests_runs(tmp_path: Path) -> None:
             "('bob',) ()",
             "published 2",
         ]
+
+
+@pytest.mark.server
+def test_guide_to_grants_runs(tmp_path: Path) -> None:
+    example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/grants.md"), re.DOTALL))
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
+        records_of(lake.catalog).create_token("ann", "bl_of_ann", 0, None)
+    with BerglineServer(tmp_path) as server:
+        here = example.replace("http://127.0.0.1:8181", server.uri).replace("bl_…", "bl_of_ann")
+        here = here.replace("sqlite:///lake/catalog.db", f"sqlite:///{tmp_path}/catalog.db")
+        tables, refused, hidden, grants = output_of(here, tmp_path).splitlines()
+    assert tables == "['db.orders']"
+    assert refused.startswith("expected the privilege `write` on table `db.orders` for ref `main`, found that `ann`")
+    assert "db.salaries" in hidden
+    assert grants == "['publish on table db.orders ref main to ann']"
+
+
+def test_guide_to_grants_names_every_privilege() -> None:
+    table = page("guides/grants.md").partition("| privilege |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == [*Privilege]
 
 
 @pytest.mark.server

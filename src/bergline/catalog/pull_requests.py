@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from bergline.catalog.identifiers import TableName
+from bergline.errors import NotFoundError
 
 PULL_REQUEST = "pull request"
 """The kind of errors about one that is missing or that exists already."""
@@ -265,3 +266,8 @@ class PullRequestCalls(Protocol):
     def reopen(self, number: int) -> PullRequestRecord:
         """Take it up again."""
         ...
+
+
+def missing_pull_request(number: int) -> NotFoundError:
+    """The error for a number that no pull request has, or none that may be seen."""
+    return NotFoundError(f"no pull request {number}", kind=PULL_REQUEST, name=str(number))

@@ -65,6 +65,13 @@ COMMANDS = {
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
     "rule": ListedCommand("governance.rule", "The rules that protect branches and tags.", _CHANGE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
+    "grant": ListedCommand(
+        "governance.grant", "Grant privileges, as in `grant read on table db.orders to alice`.", _SERVE
+    ),
+    "revoke": ListedCommand("governance.revoke", "Take privileges back.", _SERVE),
+    "grants": ListedCommand("governance.grants", "List who holds which privilege.", _SERVE),
+    "role": ListedCommand("governance.role", "Roles: named sets of principals and groups.", _SERVE),
+    "owner": ListedCommand("governance.owner", "Show or change who owns a namespace, table or view.", _SERVE),
     "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
     "events": ListedCommand("governance.events", "What happened through `bergline serve`, in order.", _SERVE),
     "webhook": ListedCommand("governance.webhook", "Where `bergline serve` sends events.", _SERVE),

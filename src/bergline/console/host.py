@@ -15,7 +15,11 @@ class Host(Protocol):
 
     @property
     def lake(self) -> Lake:
-        """The lake that is shown."""
+        """The lake that is shown; pages and actions use `lake_for`."""
+        ...
+
+    def lake_for(self, caller: Caller) -> Lake:
+        """The lake as a caller may see it."""
         ...
 
     @property
@@ -37,6 +41,8 @@ class Host(Protocol):
         """Make a change to a table, recorded as that of the caller, who has these groups, in the audit log if any."""
         ...
 
-    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+    def change_pull_request(
+        self, caller: str, action: str, number: int, act: Callable[[], Done], groups: Collection[str] = ()
+    ) -> Done:
         """Make a change to a pull request, and to its tables if it is published, recorded in the same way."""
         ...

@@ -21,11 +21,12 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import events, protection, references, tables, views
+    from bergline.lake import access, events, protection, references, tables, views
     from bergline.lake.pull_requests import pull_requests
 else:
     events = LazyModule("bergline.lake.events")
     pull_requests = LazyModule("bergline.lake.pull_requests.pull_requests")
+    access = LazyModule("bergline.lake.access")
     references = LazyModule("bergline.lake.references")
     protection = LazyModule("bergline.lake.protection")
     tables = LazyModule("bergline.lake.tables")
@@ -101,6 +102,11 @@ class Lake:
     def catalog(self) -> Catalog:
         """The catalog that holds the pointers."""
         return self._handle.catalog
+
+    @property
+    def access(self) -> "access.LakeAccess":
+        """Grants, roles and owners, which `bergline serve` enforces."""
+        return access.LakeAccess(self.catalog)
 
     @property
     def is_closed(self) -> bool:

@@ -34,9 +34,10 @@ from bergline.catalog.rest.protocol.endpoints import (
     Endpoint,
 )
 from bergline.console.web.app import Console
-from bergline.errors import BerglineError
+from bergline.errors import BerglineError, NotFoundError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
+from bergline.server.access.privileges import check_request, is_allowed_at_once
 from bergline.server.commits.locks import Release
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.commits import committed_tables
@@ -181,6 +182,7 @@ class Application:
                 max_values=settings.max_json_values,
             )
             can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
+            can_be_cached = can_be_cached and is_allowed_at_once(self.context.access, request)
             if can_be_cached and (found := load_from_cache(self.context, request)):
                 return name, found
             if endpoint is LIST_EVENTS:
@@ -278,13 +280,25 @@ class Application:
         )  # writers may wait for the database
 
     def _run(self, request: Request) -> Response:
-        handler = HANDLERS[request.endpoint.name]
         try:
+            self._check_access(request)
             if request.endpoint.name in _CHANGING:
-                return self._changes.run(request, lambda: handler(self.context, request))
-            return handler(self.context, request)
+                return self._changes.run(request, lambda: self._handle(request))
+            return self._handle(request)
         except BerglineError as error:
             return response_for(request.in_path(error), request.kind)
+
+    def _check_access(self, request: Request) -> None:
+        try:
+            check_request(self.context.access, self.context.catalog, request)
+        except NotFoundError as error:
+            raise self.context.access.conceal(request.in_path(error)) from error
+
+    def _handle(self, request: Request) -> Response:
+        try:
+            return HANDLERS[request.endpoint.name](self.context, request)
+        except NotFoundError as error:
+            raise self.context.access.conceal(request.in_path(error)) from error
 
 
 def _is_local(scope: Scope) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import msgspec
 import sqlalchemy as sa
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.event_log import Event
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.protection.caller import acting_as, current_caller
@@ -26,12 +28,14 @@ from bergline.errors import (
 )
 from bergline.server.cache.load_responses import entity_tag
 from bergline.server.commits.change_events import NAMESPACE_EVENTS, ChangeMade, change_events, namespace_event
+from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
 from bergline.server.handlers.dropped_tables import keep_dropped
 from bergline.server.handlers.governance.dropped_views import keep_dropped_view
+from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
@@ -57,7 +61,11 @@ class IdempotentChanges:
 
     def run(self, request: Request, act: Callable[[], Response]) -> Response:
         """The response to a change; for a repeated Idempotency-Key, that of the first request."""
-        with acting_as(request.principal, request.groups):
+        with acting_as(request.principal, request.groups) as caller:
+            access = self._context.access
+            caller.administers = access.is_active and access.may(
+                request.principal, request.groups, Privilege.ADMINISTER, CATALOG
+            )
             return self._run(request, act)
 
     def _run(self, request: Request, act: Callable[[], Response]) -> Response:
@@ -154,6 +162,7 @@ class IdempotentChanges:
             if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
                 for name, location in changed:
                     keep_dropped_view(self._context, request, connection, name, location)
+            follow_owners(self._context, request, connection, changed)
             agent = _agent(request)
             for resource, location in _resources(request, changed):
                 entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
@@ -167,9 +176,9 @@ class IdempotentChanges:
     def _events(self, request: Request, changed: MovedTables) -> list[Event]:
         made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, _now_ms())
         if changed:
-            return change_events(made, changed, current_caller())
+            return [*change_events(made, changed, current_caller()), *governance_events(made, request)]
         if request.endpoint.name not in NAMESPACE_EVENTS:
-            return []
+            return governance_events(made, request)
         is_new = request.endpoint is CREATE_NAMESPACE
         return [namespace_event(made, parse_namespace(request.read().namespace) if is_new else request.namespace)]
 

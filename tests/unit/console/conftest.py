@@ -53,6 +53,9 @@ class OpenHost:
         self.token = token
         self.changes: list[tuple[str, str, str]] = []
 
+    def lake_for(self, caller: Caller) -> Lake:
+        return self.lake
+
     @property
     def needs_token(self) -> bool:
         return self.token is not None
@@ -72,7 +75,9 @@ class OpenHost:
         self.changes.append((caller, action, str(table)))
         return act()
 
-    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], Done]) -> Done:
+    def change_pull_request(
+        self, caller: str, action: str, number: int, act: Callable[[], Done], groups: Collection[str] = ()
+    ) -> Done:
         self.changes.append((caller, action, str(number)))
         with acting_as(caller):
             return act()

@@ -30,11 +30,12 @@ class SeenChange(msgspec.Struct, frozen=True):
 
 
 class StandIn(msgspec.Struct, frozen=True):
-    """A snapshot whose reviews count for the one that a merge makes of it: approvals always, checks if it is alike."""
+    """A snapshot whose reviews count for the one that a merge makes of it.
+
+    Approvals always do, checks if both have the same rows: if the target had nothing that the branch had not.
+    """
 
     head: int
-    same_content: bool
-    """Whether the merged snapshot has the very rows of the head: the target had nothing that the branch had not."""
     author: str | None = None
     """Who asks for the merge, whose own approval does not count."""
 
@@ -82,6 +83,11 @@ def see_change(table: TableName, before: TableMetadata | None, after: TableMetad
 def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:
     """Whether a list in a rule names a caller, or a group of the caller; a caller named like a group is none."""
     return any(n[len(GROUP) :] in groups if n.startswith(GROUP) else n == caller for n in names)
+
+
+def requesting_caller() -> Caller | None:
+    """The principal of the request that is served; None where this process acts for itself."""
+    return _CALLER.get()
 
 
 def _user() -> str:

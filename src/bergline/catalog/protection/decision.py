@@ -36,6 +36,8 @@ class DecidedBy(msgspec.Struct, frozen=True):
     authors: Callable[[RefMove], frozenset[str]] = lambda _: frozenset()
     """Who wrote what a ref gains, as far as that is known: their own approvals do not count."""
     stand_in: StandIn | None = None
+    is_up_to_date: Callable[[RefMove], bool] = lambda _: False
+    """Whether what stands in for the new head has all that the ref had."""
     replays_truly: Callable[[RefMove], bool] = lambda _: True
     """Whether snapshots that say that they replay others have the same files; where it is not looked at, they do."""
 
@@ -179,7 +181,7 @@ def _by_replayed_files(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
 def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     if by.caller is None or move.kind not in _NEW_HEAD or move.after is None or not (rule.checks or rule.approvals):
         return None
-    found = _reviewed(move.after.snapshot_id, by)
+    found = _reviewed(move, move.after.snapshot_id, by)
     head = move.after.snapshot_id if by.stand_in is None else by.stand_in.head
     nowhere = "; this catalog keeps no record of it, `bergline serve` does" if found is None else ""
     found = found or HeadReview()
@@ -198,11 +200,11 @@ def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     return None
 
 
-def _reviewed(head: int, by: DecidedBy) -> HeadReview | None:
+def _reviewed(move: RefMove, head: int, by: DecidedBy) -> HeadReview | None:
     """What is on record about a new head, and about the one for which it stands."""
     found = by.review(head)
     if by.stand_in is None or found is None:
         return found
     stood_for = by.review(by.stand_in.head) or HeadReview()
-    checks = stood_for.checks if by.stand_in.same_content else frozenset()
+    checks = stood_for.checks if by.is_up_to_date(move) else frozenset()
     return HeadReview(found.checks | checks, found.approved_by | stood_for.approved_by)

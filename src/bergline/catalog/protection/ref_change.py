@@ -153,6 +153,7 @@ class RefChange:
             caller.groups,
             lambda move: records.authors(uuid, {*move.gained, *self._stood_for(move, stand_in)}),
             stand_in,
+            lambda move: self._is_up_to_date(move, stand_in),
             self._replays_truly,
         )
 
@@ -177,6 +178,12 @@ class RefChange:
         before = () if move.before is None else self._base.ancestors(move.before.snapshot_id)
         had = {s.snapshot_id for s in before}
         return frozenset(s.snapshot_id for s in self._base.ancestors(stand_in.head)) - had
+
+    def _is_up_to_date(self, move: RefMove, stand_in: StandIn | None) -> bool:
+        """Whether the head that stands in has the history of the ref, as this change finds both."""
+        if stand_in is None or move.before is None:
+            return stand_in is not None
+        return any(s.snapshot_id == move.before.snapshot_id for s in self._base.ancestors(stand_in.head))
 
     def _check_may_change(
         self, rules: Iterable[RefRule | UnreadableRule], changed: Collection[str], caller: Caller

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
+from bergline.catalog.access.granted_catalog import administered
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
 from bergline.console.links import name_text, parse_name
@@ -11,6 +12,7 @@ from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.lake.lake import Lake
 
+_ACCESS = "access"
 DEFAULT_ENTRIES, MOST_ENTRIES = 100, 1000
 
 
@@ -27,7 +29,7 @@ def audit_page(source: Source, query: PageQuery) -> Page:
         "problem": None,
     }
     try:
-        found = _records(source.lake).newest_audit(
+        found = _records(source.lake, name).newest_audit(
             values["limit"] + 1, resources=() if name is None else _resources(name), principal=who, conflicts=True
         )
     except BerglineError as error:
@@ -38,10 +40,11 @@ def audit_page(source: Source, query: PageQuery) -> Page:
     return Page("Audit" if name is None else f"Audit of {name}", "audit.html", values)
 
 
-def _records(lake: Lake) -> Records:
-    """The records of the lake's database, which is left as it is."""
+def _records(lake: Lake, name: TableName | None) -> Records:
+    """The records of the lake's database, which is left as it is; where there are grants, for administrators."""
+    catalog = administered(lake.catalog, name)
     try:
-        store = sql_store_of(lake.catalog)
+        store = sql_store_of(catalog)
     except UnsupportedError as error:
         raise UnsupportedError(
             "this catalog has no audit log: `bergline serve` keeps one in SQLite or PostgreSQL",
@@ -73,7 +76,7 @@ def _row(entry: AuditEntry) -> dict[str, Any]:
         "at_ms": entry.at_ms,
         "who": entry.principal,
         "operation": entry.operation,
-        "resource": rest.replace("/", ".") if slash else rest,
+        "resource": rest.replace("/", ".") if slash and kind != _ACCESS else rest,
         "kind": kind,
         "table": name,
         "agent": entry.agent,

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
+from bergline.catalog.access.granted_catalog import administered
 from bergline.catalog.event_log import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.events import SqlEvents
@@ -31,7 +32,7 @@ def events_page(source: Source, query: PageQuery) -> Page:
     }
     wanted = event_filter(() if kind is None else (kind,), () if name is None else _subjects(name))
     try:
-        found = _newest(source.lake, values["limit"] + 1, wanted)
+        found = _newest(source.lake, name, values["limit"] + 1, wanted)
     except BerglineError as error:
         values["problem"] = {"message": str(error), "hints": list(error.hints)}
     else:
@@ -40,9 +41,9 @@ def events_page(source: Source, query: PageQuery) -> Page:
     return Page("Events" if name is None else f"Events of {name}", "events.html", values)
 
 
-def _newest(lake: Lake, limit: int, wanted: EventFilter) -> list[LoggedEvent]:
+def _newest(lake: Lake, name: TableName | None, limit: int, wanted: EventFilter) -> list[LoggedEvent]:
     try:
-        store = sql_store_of(lake.catalog)
+        store = sql_store_of(administered(lake.catalog, name))
     except UnsupportedError as error:
         raise UnsupportedError(
             "this catalog has no event log: `bergline serve` keeps one in SQLite or PostgreSQL"

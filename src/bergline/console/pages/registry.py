@@ -3,6 +3,7 @@
 import msgspec
 
 from bergline.console.page import PageHandler
+from bergline.console.pages.access import access_page
 from bergline.console.pages.action_list import actions_page
 from bergline.console.pages.audit import audit_page
 from bergline.console.pages.bin import bin_page
@@ -43,4 +44,5 @@ PAGES: dict[str, PageEntry] = {
     "events": PageEntry(events_page),
     "webhooks": PageEntry(webhooks_page),
     "bin": PageEntry(bin_page),
+    "access": PageEntry(access_page),
 }

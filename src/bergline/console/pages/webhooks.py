@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from bergline.catalog.access.granted_catalog import administered
 from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.governance.webhooks import SqlWebhooks, Webhook
 from bergline.catalog.sql.records import sql_store_of
@@ -26,7 +27,7 @@ def webhooks_page(source: Source, query: PageQuery) -> Page:
 
 def _webhooks(lake: Lake) -> tuple[list[Webhook], int]:
     try:
-        store = sql_store_of(lake.catalog)
+        store = sql_store_of(administered(lake.catalog))
     except UnsupportedError as error:
         raise UnsupportedError("this catalog has no webhooks: `bergline serve` sends events to them") from error
     log = SqlEvents(store.database, store.catalog_name)

@@ -167,7 +167,7 @@ class Console:
                 raise
             return redirect(link("sign-in", next=visit.address))
         source = Source(
-            self._host.lake, time.time_ns() // 1_000_000, caller.name, may_change=True, groups=caller.groups
+            self._host.lake_for(caller), time.time_ns() // 1_000_000, caller.name, may_change=True, groups=caller.groups
         )
         if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
@@ -257,7 +257,7 @@ class Console:
         number = asked_pull_request(visit.form)
         request = source.lake.pull_requests.get(number)
         try:
-            self._host.change_pull_request(source.caller, key, number, lambda: act(request, visit.form))
+            self._host.change_pull_request(source.caller, key, number, lambda: act(request, visit.form), source.groups)
         except _NOTHING_DONE as error:
             return self._page(visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status)
         return redirect(link("pull-requests", number=number))
@@ -265,7 +265,9 @@ class Console:
     def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
         """Bring a table or view back from the bin: the form, the review, or what was done."""
         fields = visit.query if visit.is_read else visit.form
-        page, status = undrop_page(source, fields, partial(self._host.change, source.caller), is_read=visit.is_read)
+        page, status = undrop_page(
+            source, fields, partial(self._host.change, source.caller, groups=source.groups), is_read=visit.is_read
+        )
         return self._page(visit, sign_in, source, page, status)
 
     def _page(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Reply:

@@ -228,7 +228,7 @@ class DirectPullRequests:
             publishing.note(connection, self._now_ms())
 
         with acting_as(caller.name, caller.groups) as acting, self._database.noting(note):
-            acting.stands_for = {head.name: StandIn(head.snapshot_id, same_content=False) for head in publication.heads}
+            acting.stands_for = {head.name: StandIn(head.snapshot_id, record.author) for head in publication.heads}
             LakeRefs(self._lake).publish(
                 record.branch,
                 into=record.target,

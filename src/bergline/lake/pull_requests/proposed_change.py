@@ -76,7 +76,7 @@ def _with_trial(
     try:
         with acting_as(caller.name, caller.groups) as trying:
             if found.head is not None:
-                trying.stands_for[loaded.name] = StandIn(found.head, same_content=False)
+                trying.stands_for[loaded.name] = StandIn(found.head, record.author)
             catalog.check_rules(loaded, after)
     except RefusedError as error:
         return msgspec.structs.replace(found, demand="; ".join((str(error), *error.hints)))

@@ -8,19 +8,25 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, acting_as, current_caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW
 from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
+from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
+from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
+from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.commits.change_events import ChangeMade, change_events
 from bergline.server.commits.locks import Release
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
+from bergline.table.commits.retry import Timing
 
 _Done = TypeVar("_Done")
 _OPERATIONS = {"undrop-table": (UNDROP_TABLE.name, "table"), "undrop-view": (UNDROP_VIEW.name, "view")}
@@ -40,6 +46,16 @@ class ServedLake:
     def lake(self) -> Lake:
         """The lake that is served."""
         return self._lake
+
+    def lake_for(self, caller: Caller) -> Lake:
+        """All of it while there are no grants; else what the caller may see and do."""
+        access = self._context.access
+        if not access.is_active:
+            return self._lake
+        calls = DirectPullRequests(LakeHandle(self._context.catalog, Timing()), self._context.store)
+        requests = GrantedPullRequests(calls, access, caller.name, caller.groups)
+        by = CallerOf(access, caller.name, caller.groups)
+        return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests), self._lake.name)
 
     @property
     def needs_token(self) -> bool:
@@ -91,7 +107,9 @@ class ServedLake:
         finally:
             release()
 
-    def change_pull_request(self, caller: str, action: str, number: int, act: Callable[[], _Done]) -> _Done:
+    def change_pull_request(
+        self, caller: str, action: str, number: int, act: Callable[[], _Done], groups: Collection[str] = ()
+    ) -> _Done:
         """Commit with an audit row for each table that moves, or one for the pull request if none does."""
         records, agent = self._context.records, f"bergline console: {action}"
         operation, about = f"{action}_pull_request", f"pull-request/{number}"
@@ -103,9 +121,12 @@ class ServedLake:
                 records.add_audit(connection, entry)
             said = AuditEntry(_now_ms(), caller, operation, about, agent)
             audit_rules(records, connection, said, dict(changed))
+            made = ChangeMade(records.catalog_name, COMMIT_TABLE, caller, _now_ms())
+            done = made.event(f"pull-request.{action}", about, {"number": number})
+            append_events(connection, [*change_events(made, changed, current_caller()), done])
 
         try:
-            with acting_as(caller), records.database.noting(note):
+            with acting_as(caller, groups), records.database.noting(note):
                 return act()
         except ConflictError as error:
             self._note_conflict(AuditEntry(_now_ms(), caller, operation, about, agent, conflict=str(error)))

@@ -10,11 +10,3 @@ class FileAccess(Protocol):
 
     def may_write(self, principal: str, groups: frozenset[str], table: TableName) -> bool:
         """Whether a caller, who may read the files of a table, may also write and delete them."""
-
-
-class EverybodyWrites:
-    """The access of a catalog without grants: who may read may write."""
-
-    def may_write(self, principal: str, groups: frozenset[str], table: TableName) -> bool:
-        """Always."""
-        return True

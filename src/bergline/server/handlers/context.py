@@ -7,6 +7,7 @@ from functools import partial
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.governance.events import SqlEvents
+from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
 from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.governance.webhooks import SqlWebhooks
@@ -18,11 +19,14 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
+from bergline.server.access.access import Access
 from bergline.server.access.authenticator import Authenticator
+from bergline.server.access.granted_changes import GrantedChanges
+from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.replayed_files import replays_same_files
-from bergline.server.credentials.file_access import EverybodyWrites, FileAccess
+from bergline.server.credentials.file_access import FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
 from bergline.server.delivery.addresses import WebhookAddresses
@@ -57,7 +61,6 @@ class ServerContext:
         self.settings = settings
         self.vending = vending
         self.signer = signer
-        self.file_access: FileAccess = EverybodyWrites()
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
@@ -73,8 +76,12 @@ class ServerContext:
         self.events = SqlEvents(self.records.database, self.records.catalog_name)
         self.webhooks = SqlWebhooks(self.records.database, self.records.catalog_name)
         self.webhook_sender = WebhookSender(WebhookAddresses(settings.webhook_allow))
-        if isinstance(catalog.guard, SqlRefGuard):
-            catalog.guard.replay_check = partial(replays_same_files, catalog.io)
+        self.access = Access(SqlGrants(self.records.database, self.records.catalog_name, from_afar=True))
+        rules = catalog.guard.rules if isinstance(catalog.guard, GrantedChanges) else catalog.guard
+        if isinstance(rules, SqlRefGuard):
+            rules.replay_check = partial(replays_same_files, catalog.io)
+        catalog.guard = GrantedChanges(self.access, rules)
+        self.file_access: FileAccess = GrantedFiles(self.access)
 
     @property
     def store(self) -> SqlPointerStore:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import table_of
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import DroppedTableBody, ListDroppedTablesResponse, UndropTableRequest
@@ -38,10 +41,16 @@ def drop_table(context: ServerContext, request: Request) -> Response:
 
 
 def list_dropped_tables(context: ServerContext, request: Request) -> Response:
-    """The tables in the bin: a page of them, or all."""
+    """The tables in the bin that the caller may see; where their metadata lies is for those who may read them."""
     fields = DroppedTableBody.__struct_fields__
+    by = context.access.newest(request.principal, request.groups)
     found, token = bin_page(context.store.bin.tables, request)
-    shown = tuple(DroppedTableBody(*(getattr(dropped, field) for field in fields)) for dropped in found)
+    seen = [
+        d if by.may(Privilege.READ, table_of(d.name)) else replace(d, metadata_location="")
+        for d in found
+        if by.sees(table_of(d.name))
+    ]
+    shown = tuple(DroppedTableBody(*(getattr(dropped, field) for field in fields)) for dropped in seen)
     return json_response(ListDroppedTablesResponse(shown, token))
 
 

@@ -1,6 +1,8 @@
 """Namespaces."""
 
 from bergline.arguments import check_texts
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import namespace_of
 from bergline.catalog.identifiers import Namespace, parse_namespace
 from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.rest.protocol.bodies import (
@@ -14,7 +16,7 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, join_levels, sp
 from bergline.errors import NotFoundError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
-from bergline.server.http.paging import page_token, requested_page
+from bergline.server.http.paging import RequestedPage, page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
@@ -29,10 +31,12 @@ def list_namespaces(context: ServerContext, request: Request) -> Response:
     page_request = requested_page(request.query, 2)
     if page_request is None:
         below = [n for n in context.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
-        return json_response(ListNamespacesResponse(tuple(below), None))
+        return json_response(ListNamespacesResponse(tuple(_seen(context, request, below)), None))
     if parent:
         check_namespace(context.store, parent)
     after = (page_request.after[0] == _WITH_ROWS, page_request.after[1]) if page_request.after else None
+    if context.access.is_active:
+        return _page_of_seen(context, request, parent, page_request)
     page = context.store.namespaces_after(parent, after, page_request.size)
     token = page.mark and page_token(_WITH_ROWS if page.mark[0] else "", page.mark[1])
     return json_response(ListNamespacesResponse(tuple(page.namespaces), token))
@@ -53,7 +57,11 @@ def create_namespace(context: ServerContext, request: Request) -> Response:
 def load_namespace(context: ServerContext, request: Request) -> Response:
     """A namespace with its properties."""
     namespace = request.namespace
-    return _described(context, namespace, context.catalog.namespace_properties(namespace))
+    properties = context.catalog.namespace_properties(namespace)
+    of = namespace_of(namespace)
+    if not context.access.may(request.principal, request.groups, Privilege.LIST, of):
+        return json_response(GetNamespaceResponse(namespace, {}))  # it only leads to something that may be seen
+    return _described(context, namespace, properties)
 
 
 def namespace_exists(context: ServerContext, request: Request) -> Response:
@@ -92,6 +100,21 @@ def update_namespace(context: ServerContext, request: Request) -> Response:
     response = request.precompute(json_response(result))
     context.catalog.update_namespace(namespace, changes, removals)
     return response
+
+
+def _page_of_seen(context: ServerContext, request: Request, parent: Namespace, page: RequestedPage) -> Response:
+    """A page of those that the caller may see; its token names one of them."""
+    below = [n for n in context.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
+    after = page.after[1] if page.after else ""
+    found = [n for n in sorted(_seen(context, request, below)) if ".".join(n) > after]
+    shown = tuple(found[: page.size])
+    return json_response(
+        ListNamespacesResponse(shown, page_token("", ".".join(shown[-1])) if len(found) > page.size else None)
+    )
+
+
+def _seen(context: ServerContext, request: Request, namespaces: list[Namespace]) -> list[Namespace]:
+    return context.access.seen(request.principal, request.groups, namespaces, namespace_of)
 
 
 def _described(context: ServerContext, namespace: Namespace, properties: dict[str, str]) -> Response:

@@ -16,6 +16,7 @@ from bergline.server.handlers.context import Handler
 from bergline.server.handlers.governance import (
     dropped_views,
     events,
+    grants,
     pull_requests,
     ref_rules,
     snapshot_reviews,
@@ -89,4 +90,13 @@ HANDLERS: dict[str, Handler] = {
     endpoints.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
     endpoints.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
     endpoints.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
+    endpoints.LIST_GRANTS.name: grants.list_grants,
+    endpoints.CREATE_GRANTS.name: grants.create_grants,
+    endpoints.REVOKE_GRANT.name: grants.revoke_grant,
+    endpoints.LIST_ROLES.name: grants.list_roles,
+    endpoints.CREATE_ROLE.name: grants.create_role,
+    endpoints.CHANGE_ROLE.name: grants.change_role,
+    endpoints.DROP_ROLE.name: grants.drop_role,
+    endpoints.LIST_OWNERS.name: grants.list_owners,
+    endpoints.SET_OWNER.name: grants.set_owner,
 }

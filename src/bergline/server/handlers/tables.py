@@ -2,6 +2,7 @@
 
 import time
 
+from bergline.catalog.access.securable import table_of, view_of
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
@@ -34,6 +35,7 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 _MAX_ATTEMPTS = 100
+_LEAST_READ = 1000
 
 
 def list_tables(context: ServerContext, request: Request) -> Response:
@@ -154,10 +156,23 @@ def names_response(context: ServerContext, pointers: SqlPointers | None, request
     if pointers is None:
         return json_response(ListTablesResponse((), None))
     if page is None:
-        return json_response(ListTablesResponse(tuple(pointers.list_names(namespace)), None))
-    found = pointers.names_after(namespace, page.after[0] if page.after else None, page.size + 1)
-    shown = tuple(found[: page.size])
-    return json_response(ListTablesResponse(shown, page_token(shown[-1].name) if len(found) > page.size else None))
+        return json_response(ListTablesResponse(tuple(_seen(context, request, pointers.list_names(namespace))), None))
+    after = page.after[0] if page.after else None
+    shown: list[TableName] = []
+    while True:  # a token never names what the caller may not see
+        most = page.size + 1 if not context.access.is_active else max(page.size + 1 - len(shown), _LEAST_READ)
+        found = pointers.names_after(namespace, after, most)
+        shown += _seen(context, request, found)
+        if len(found) < most or len(shown) > page.size:
+            break
+        after = found[-1].name
+    names = tuple(shown[: page.size])
+    return json_response(ListTablesResponse(names, page_token(names[-1].name) if len(shown) > page.size else None))
+
+
+def _seen(context: ServerContext, request: Request, names: list[TableName]) -> list[TableName]:
+    of = view_of if request.kind == "view" else table_of
+    return context.access.seen(request.principal, request.groups, names, of)
 
 
 def table_response(context: ServerContext, table: LoadedTable) -> Response:

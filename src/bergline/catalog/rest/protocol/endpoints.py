@@ -51,6 +51,15 @@ from bergline.catalog.rest.protocol.governance_events import (
     ReplayWebhookRequest,
     WebhookBody,
 )
+from bergline.catalog.rest.protocol.governance_grants import (
+    ChangeRoleRequest,
+    CreateGrantsRequest,
+    CreateRoleRequest,
+    ListGrantsResponse,
+    ListOwnersResponse,
+    ListRolesResponse,
+    OwnerBody,
+)
 from bergline.catalog.rest.protocol.governance_pulls import (
     ApprovePullRequest,
     CommentOnPullRequest,
@@ -259,6 +268,16 @@ CLOSE_PULL_REQUEST = Endpoint(
 REOPEN_PULL_REQUEST = Endpoint(
     "reopen_pull_request", "POST", f"{_PULL}/reopen", response=PullRequestRecord, takes_key=True
 )
+
+LIST_GRANTS = Endpoint("list_grants", "GET", f"{_OWN}/grants", response=ListGrantsResponse)
+CREATE_GRANTS = Endpoint("create_grants", "POST", f"{_OWN}/grants", CreateGrantsRequest, status=204)
+REVOKE_GRANT = Endpoint("revoke_grant", "DELETE", f"{_OWN}/grants/{{grant}}", status=204)
+LIST_ROLES = Endpoint("list_roles", "GET", f"{_OWN}/roles", response=ListRolesResponse)
+CREATE_ROLE = Endpoint("create_role", "POST", f"{_OWN}/roles", CreateRoleRequest, status=204)
+CHANGE_ROLE = Endpoint("change_role", "POST", f"{_OWN}/roles/{{role}}/members", ChangeRoleRequest, status=204)
+DROP_ROLE = Endpoint("drop_role", "DELETE", f"{_OWN}/roles/{{role}}", status=204)
+LIST_OWNERS = Endpoint("list_owners", "GET", f"{_OWN}/owners", response=ListOwnersResponse)
+SET_OWNER = Endpoint("set_owner", "POST", f"{_OWN}/owners", OwnerBody, status=204)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
 """All endpoints."""

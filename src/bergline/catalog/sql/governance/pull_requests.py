@@ -15,10 +15,11 @@ from bergline.catalog.pull_requests import (
     PullRequestRecord,
     PullRequestState,
     TableHead,
+    missing_pull_request,
 )
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
-from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
+from bergline.errors import AlreadyExistsError, ConflictError
 
 _TRIES = 100
 _COLUMNS = [PULL_REQUESTS.c[name] for name in PullRequestRecord.__struct_fields__]
@@ -76,7 +77,7 @@ class SqlPullRequests:
         """One by its number; NotFoundError if there is none."""
         with self._database.reading() as connection:
             if not sa.inspect(connection).has_table(PULL_REQUESTS.name):
-                raise _missing(number)
+                raise missing_pull_request(number)
             return self._find(connection, number, lock=False)
 
     def history(self, number: int) -> tuple[PullRequestEntry, ...]:
@@ -125,7 +126,7 @@ class SqlPullRequests:
         query = sa.select(*_COLUMNS).where(self._mine, PULL_REQUESTS.c.number == number)
         row = connection.execute(query.with_for_update() if lock else query).one_or_none()
         if row is None:
-            raise _missing(number)
+            raise missing_pull_request(number)
         return _record(tuple(row))
 
     def _note(self, connection: sa.Connection, number: int, entry: PullRequestEntry) -> None:
@@ -148,10 +149,6 @@ class SqlPullRequests:
                 name=str(number),
                 hints=["close it, or let it stand for both"],
             )
-
-
-def _missing(number: int) -> NotFoundError:
-    return NotFoundError(f"no pull request {number}", kind=PULL_REQUEST, name=str(number))
 
 
 _DECODED: dict[str, Callable[[str], Any]] = {

@@ -3,7 +3,10 @@
 import time
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import view_of
 from bergline.catalog.catalog import DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.governance_bin import (
@@ -21,10 +24,16 @@ from bergline.server.http.response import Response, json_response
 
 
 def list_dropped_views(context: ServerContext, request: Request) -> Response:
-    """The views in the bin: a page of them, or all."""
+    """The views in the bin that the caller may see: a page of them, or all."""
     fields = DroppedViewBody.__struct_fields__
+    by = context.access.newest(request.principal, request.groups)
     found, token = bin_page(context.store.view_bin.views, request)
-    shown = tuple(DroppedViewBody(*(getattr(dropped, field) for field in fields)) for dropped in found)
+    seen = [
+        d if by.may(Privilege.READ, view_of(d.name)) else replace(d, metadata_location="")
+        for d in found
+        if by.sees(view_of(d.name))
+    ]
+    shown = tuple(DroppedViewBody(*(getattr(dropped, field) for field in fields)) for dropped in seen)
     return json_response(ListDroppedViewsResponse(shown, token))
 
 

@@ -18,6 +18,7 @@ from bergline.catalog.rest.protocol.names import decode_name
 from bergline.errors import InvalidInputError
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
@@ -96,11 +97,12 @@ def reopen_pull_request(context: ServerContext, request: Request) -> Response:
     return json_response(_calls(context, request).reopen(_number(request)))
 
 
-def _calls(context: ServerContext, request: Request) -> DirectPullRequests:
+def _calls(context: ServerContext, request: Request) -> GrantedPullRequests:
     def then(record: PullRequestRecord) -> None:
         request.precompute(json_response(record))
 
-    return DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store, then)
+    calls = DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store, then)
+    return GrantedPullRequests(calls, context.access, request.principal, request.groups)
 
 
 def _number(request: Request) -> int:

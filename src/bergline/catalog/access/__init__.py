@@ -1,0 +1,1 @@
+"""Access: privileges on catalogs, namespaces, tables and views, and who holds them."""

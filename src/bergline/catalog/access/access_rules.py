@@ -1,0 +1,167 @@
+"""Decisions on access: all grants, roles and owners of a catalog at one moment, and what a caller may do by them."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, principal
+from bergline.catalog.access.privilege import ABOUT_REFS, IMPLIED, Privilege
+from bergline.catalog.access.securable import Securable, SecurableKind
+from bergline.catalog.identifiers import Namespace
+from bergline.catalog.protection.ref_rule import matches
+
+_MAX_CALLERS: Final = 10_000
+
+_Key = tuple[SecurableKind, Namespace, str]
+_Held = tuple[Privilege, str | None]
+_Leading = Callable[[], Iterable[Collection[Namespace]]]
+
+
+class AccessDecision(StrEnum):
+    """What becomes of a request."""
+
+    ALLOWED = "allowed"
+    FORBIDDEN = "forbidden"
+    """It may be seen, and the privilege is missing."""
+    HIDDEN = "hidden"
+    """It may not be seen: as if it did not exist."""
+
+
+class CallerAccess:
+    """What one caller may do: the grants to the principal, its groups and their roles, and what they own."""
+
+    def __init__(
+        self, held: Iterable[tuple[Privilege, Securable]], owns: Callable[[_Key], bool], owned: _Leading
+    ) -> None:
+        self._held: dict[_Key, list[_Held]] = {}
+        self._owns = owns
+        self._owned = owned
+        self._leading: set[Namespace] = set()
+        for privilege, securable in held:
+            self._held.setdefault(_key(securable), []).append((privilege, securable.ref))
+            self._leading.update(_levels(securable))
+
+    def may(self, privilege: Privilege, securable: Securable) -> bool:
+        """Whether a grant on it, or on what contains it, has the privilege, or whether it is the caller's own."""
+        return any(
+            self._owns(key)
+            or any(_allows(held, ref, privilege, securable.ref) for held, ref in self._held.get(key, ()))
+            for key in _keys(securable)
+        )
+
+    def sees(self, securable: Securable) -> bool:
+        """Whether its name may be known: it may be listed, or leads to something that may."""
+        if securable.kind is SecurableKind.CATALOG:
+            return True
+        if securable.kind is SecurableKind.NAMESPACE and any(
+            securable.namespace in leading for leading in (self._leading, *self._owned())
+        ):
+            return True
+        return self.may(Privilege.LIST, securable)
+
+    def decide(
+        self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None
+    ) -> AccessDecision:
+        """Whether a privilege on something is there; None asks only to see it.
+
+        `seen` is what must be seen in its place, for something that does not exist yet.
+        """
+        is_seen = self.sees(seen or securable)
+        if is_seen if privilege is None else self.may(privilege, securable):
+            return AccessDecision.ALLOWED
+        return AccessDecision.FORBIDDEN if is_seen else AccessDecision.HIDDEN
+
+
+class UnlimitedAccess(CallerAccess):
+    """What everybody may do while there are no grants."""
+
+    def __init__(self) -> None:
+        super().__init__((), lambda _: True, lambda: ())
+
+
+class AccessRules:
+    """All grants, roles and owners; without a grant everybody may do everything. Only owners change in place."""
+
+    def __init__(
+        self,
+        grants: Iterable[Grant] = (),
+        roles: Iterable[Role] = (),
+        owners: Mapping[Securable, Grantee] | None = None,
+    ) -> None:
+        self.grants = tuple(grants)
+        self.roles = {role.name: role for role in roles}
+        self._owners: dict[_Key, Grantee] = {}
+        self._owned: dict[Grantee, Counter[Namespace]] = {}
+        self.note_owners(owners or {})
+        self._of: dict[Grantee, list[tuple[Privilege, Securable]]] = {}
+        for grant in self.grants:
+            self._of.setdefault(grant.grantee, []).append((grant.privilege, grant.securable))
+        self._roles_of: dict[Grantee, list[Grantee]] = {}
+        for role in self.roles.values():
+            for member in role.members:
+                self._roles_of.setdefault(member, []).append(Grantee(GranteeKind.ROLE, role.name))
+        self._callers: dict[tuple[str, frozenset[str]], CallerAccess] = {}
+
+    def note_owners(self, owners: Mapping[Securable, Grantee | None]) -> None:
+        """Owners that are others now, or none."""
+        for securable, owner in owners.items():
+            before = self._owners.pop(_key(securable), None)
+            if before is not None:
+                self._owned[before].subtract(_levels(securable))
+                self._owned[before] += Counter()  # without those that are none
+            if owner is not None:
+                self._owners[_key(securable)] = owner
+                self._owned.setdefault(owner, Counter()).update(_levels(securable))
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is a grant, so that everything else is denied."""
+        return bool(self.grants)
+
+    def of(self, name: str, groups: frozenset[str] = frozenset()) -> CallerAccess:
+        """What a principal may do who is in these groups."""
+        known = self._callers.get((name, groups))
+        if known is None:
+            own = frozenset(self.identities(name, groups))
+            known = CallerAccess(
+                (held for who in own for held in self._of.get(who, ())),
+                lambda key: self._owners.get(key) in own,
+                lambda: [self._owned[who] for who in own if who in self._owned],
+            )
+            if len(self._callers) >= _MAX_CALLERS:
+                self._callers.clear()
+            self._callers[name, groups] = known
+        return known
+
+    def identities(self, name: str, groups: frozenset[str] = frozenset()) -> tuple[Grantee, ...]:
+        """A principal, its groups, and the roles of either."""
+        own = [principal(name), *(Grantee(GranteeKind.GROUP, group) for group in sorted(groups))]
+        roles = [role for who in own for role in self._roles_of.get(who, ())]
+        return tuple(dict.fromkeys((*own, *roles)))
+
+
+def _key(securable: Securable) -> _Key:
+    return securable.kind, securable.namespace, securable.name
+
+
+def _levels(securable: Securable) -> Iterator[Namespace]:
+    """The namespaces that lead to it, itself among them if it is one."""
+    levels = securable.namespace
+    return (levels[:depth] for depth in range(1, len(levels) + 1))
+
+
+def _keys(securable: Securable) -> Iterable[_Key]:
+    """It and everything that contains it."""
+    yield SecurableKind.CATALOG, (), ""
+    levels = securable.namespace
+    for depth in range(1, len(levels) + 1):
+        yield SecurableKind.NAMESPACE, levels[:depth], ""
+    if securable.name:
+        yield securable.kind, levels, securable.name
+
+
+def _allows(held: Privilege, pattern: str | None, asked: Privilege, ref: str | None) -> bool:
+    if asked not in IMPLIED[held]:
+        return False
+    return pattern is None or ref is None or asked not in ABOUT_REFS or matches(pattern, ref)

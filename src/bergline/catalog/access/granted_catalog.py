@@ -1,0 +1,218 @@
+"""A catalog as one caller may see and use it, for what works on whole catalogs: the pages of a server's console."""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Protocol
+
+from bergline.catalog.access.management import AccessManagement
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import concealed
+from bergline.catalog.access.securable import CATALOG, Securable, namespace_of, table_of, view_of
+from bergline.catalog.catalog import (
+    Catalog,
+    DroppedTable,
+    DroppedView,
+    LoadedTable,
+    LoadedView,
+    Outcome,
+    TableChange,
+    ViewChange,
+)
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.protection.ref_protection import rule_levels
+from bergline.catalog.protection.rule_scope import RuleLevel
+from bergline.catalog.pull_requests import PullRequestCalls
+from bergline.errors import NotFoundError
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.view.view_metadata import ViewMetadata
+
+_READ, _WRITE, _DROP, _CREATE = Privilege.READ, Privilege.WRITE, Privilege.DROP, Privilege.CREATE
+
+
+class CallerChecks(Protocol):
+    """What one caller may do."""
+
+    def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
+        """RefusedError without a privilege, NotFoundError for what may not be seen; None asks only to see it."""
+        ...
+
+    def sees(self, securable: Securable) -> bool:
+        """Whether the caller may know of something."""
+        ...
+
+
+def administered(catalog: Catalog, name: TableName | None = None) -> Catalog:
+    """The catalog itself, for those who administer it, or the table that they ask about."""
+    return catalog.unchecked(name) if isinstance(catalog, GrantedCatalog) else catalog
+
+
+class GrantedCatalog:
+    """Checks privileges before every call, and shows what may be seen; commits are decided by the catalog's guard."""
+
+    def __init__(
+        self, inner: Catalog, by: CallerChecks, management: AccessManagement, pull_requests: PullRequestCalls
+    ) -> None:
+        self._inner = inner
+        self.pull_requests = pull_requests
+        self._by = by
+        self._management = management
+        self.io = inner.io
+        self.atomic_tables = inner.atomic_tables
+        self.metadata_files_stay = inner.metadata_files_stay
+
+    def management(self) -> AccessManagement:
+        """Grants, roles and owners, for administrators."""
+        self._by.check(Privilege.ADMINISTER, CATALOG)
+        return self._management
+
+    def unchecked(self, name: TableName | None) -> Catalog:
+        """The catalog itself, for those who administer it, or the table that they ask about."""
+        self._by.check(Privilege.ADMINISTER, CATALOG if name is None else table_of(name))
+        return self._inner
+
+    def load_table(self, name: TableName) -> LoadedTable:
+        with self._on(_READ, table_of(name), lambda: self._inner.pointer(name)):
+            return self._inner.load_table(name)
+
+    def pointer(self, name: TableName) -> str:
+        with self._on(_READ, table_of(name), lambda: self._inner.pointer(name)):
+            return self._inner.pointer(name)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        with self._creating(table_of(name)):
+            return self._inner.create_table(name, metadata)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        for change in changes:
+            self._by.check(_READ, table_of(change.base.name))
+        return self._inner.commit(changes)
+
+    def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
+        with self._creating(table_of(name)):
+            return self._inner.register_table(name, metadata_location)
+
+    def unregister_table(self, name: TableName) -> str:
+        self.pointer(name)
+        with self._on(_DROP, table_of(name)):
+            return self._inner.unregister_table(name)
+
+    def rename_table(self, name: TableName, new: TableName) -> None:
+        with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)), self._creating(table_of(new)):
+            self._inner.rename_table(name, new)
+
+    def drop_table(self, name: TableName, expected: str | None = None) -> None:
+        with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)):
+            self._inner.drop_table(name, expected)
+
+    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
+        self._inner.check_rules(table, after)
+
+    def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
+        """The rules of the catalog and of namespaces that hold for a table."""
+        return rule_levels(self._inner, table)
+
+    def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
+        found = [dropped for dropped in self._inner.dropped_tables() if self._by.sees(table_of(dropped.name))]
+        return found[:most]
+
+    def dropped_views(self, most: int | None = None) -> list[DroppedView]:
+        found = [dropped for dropped in self._inner.dropped_views() if self._by.sees(view_of(dropped.name))]
+        return found[:most]
+
+    def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
+        dropped = view_of(name)
+        self._by.check(_DROP, dropped, dropped.parent)
+        with self._creating(view_of(to or name)):
+            return self._inner.undrop_view(name, to)
+
+    def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
+        dropped = table_of(name)
+        self._by.check(_DROP, dropped, dropped.parent)
+        with self._creating(table_of(to or name)):
+            return self._inner.undrop_table(name, to)
+
+    def default_location(self, name: TableName) -> str:
+        with self._creating(table_of(name)):
+            return self._inner.default_location(name)
+
+    def check_location(self, name: TableName, location: str) -> None:
+        with self._creating(table_of(name)):
+            self._inner.check_location(name, location)
+
+    def is_own_file(self, location: str) -> bool:
+        return self._inner.is_own_file(location)
+
+    def list_tables(self, namespace: Namespace) -> list[TableName]:
+        with self._on(None, namespace_of(namespace)):
+            return [name for name in self._inner.list_tables(namespace) if self._by.sees(table_of(name))]
+
+    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
+        with self._creating(namespace_of(namespace)):
+            self._inner.create_namespace(namespace, properties)
+
+    def drop_namespace(self, namespace: Namespace) -> None:
+        with self._on(_DROP, namespace_of(namespace)):
+            self._inner.drop_namespace(namespace)
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        return self._by.sees(namespace_of(namespace)) and self._inner.namespace_exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        with self._on(Privilege.LIST, namespace_of(namespace)):
+            return self._inner.namespace_properties(namespace)
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
+        with self._on(_WRITE, namespace_of(namespace)):
+            self._inner.update_namespace(namespace, changes, removals)
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        with self._on(None, namespace_of(below) if below else CATALOG):
+            return [one for one in self._inner.list_namespaces(below) if self._by.sees(namespace_of(one))]
+
+    def load_view(self, name: TableName) -> LoadedView:
+        with self._on(_READ, view_of(name)):
+            return self._inner.load_view(name)
+
+    def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
+        with self._creating(view_of(name)):
+            return self._inner.create_view(name, metadata)
+
+    def commit_view(self, change: ViewChange) -> LoadedView:
+        with self._on(_WRITE, view_of(change.base.name)):
+            return self._inner.commit_view(change)
+
+    def rename_view(self, name: TableName, new: TableName) -> None:
+        with self._on(_DROP, view_of(name)), self._creating(view_of(new)):
+            self._inner.rename_view(name, new)
+
+    def drop_view(self, name: TableName) -> None:
+        with self._on(_DROP, view_of(name)):
+            self._inner.drop_view(name)
+
+    def list_views(self, namespace: Namespace) -> list[TableName]:
+        with self._on(None, namespace_of(namespace)):
+            return [name for name in self._inner.list_views(namespace) if self._by.sees(view_of(name))]
+
+    def close(self) -> None:
+        """Nothing: the catalog is the server's."""
+
+    @contextlib.contextmanager
+    def _on(
+        self, privilege: Privilege | None, securable: Securable, find: Callable[[], object] | None = None
+    ) -> Iterator[None]:
+        """A call that needs a privilege; `find` raises for something that may be seen and does not exist."""
+        try:
+            if find is not None and self._by.sees(securable):
+                find()
+            self._by.check(privilege, securable)
+            yield
+        except NotFoundError as error:
+            raise concealed(error) from error
+
+    @contextlib.contextmanager
+    def _creating(self, securable: Securable) -> Iterator[None]:
+        try:
+            self._by.check(_CREATE, securable, securable.parent)
+            yield
+        except NotFoundError as error:
+            raise concealed(error) from error

@@ -1,0 +1,32 @@
+"""What callers are told who may not do something."""
+
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import Securable, SecurableKind
+from bergline.errors import NotFoundError, RefusedError
+
+CONCEALED = frozenset({"namespace", "table", "view", "dropped table"})
+
+
+def forbidden(caller: str, privilege: Privilege, securable: Securable) -> RefusedError:
+    """The error for what may be seen and not done."""
+    ref = "" if securable.ref in {None, "*"} else f" for ref `{securable.ref}`"
+    who = "an administrator of the catalog"
+    if securable.kind is not SecurableKind.CATALOG:
+        who = f"an owner of {securable.described} or {who}"
+    return RefusedError(
+        f"expected the privilege `{privilege}` on {securable.described}{ref}, found that `{caller}` does not have it",
+        hints=[f"{who} can grant it"],
+    )
+
+
+def hidden(securable: Securable) -> NotFoundError:
+    """The error for what may not be seen, which is that for what does not exist."""
+    kind, path = securable.kind.value, securable.path
+    return NotFoundError(f"no {kind} `{path}`", kind=kind, name=path)
+
+
+def concealed(error: NotFoundError) -> NotFoundError:
+    """The error for a missing name, without the names of others that are near it."""
+    if error.kind not in CONCEALED:
+        return error
+    return NotFoundError(f"no {error.kind} `{error.name}`", kind=error.kind, name=error.name)

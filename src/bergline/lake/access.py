@@ -1,0 +1,104 @@
+"""Who may do what on a server: grants, roles and owners, as a lake offers them."""
+
+from collections.abc import Collection, Iterable
+
+from bergline.catalog.access.grant import Grant, Grantee, Role, make_grants, parse_grantee, parse_member
+from bergline.catalog.access.granted_catalog import GrantedCatalog
+from bergline.catalog.access.management import AccessManagement
+from bergline.catalog.access.securable import Securable, parse_securable
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.client.access import RestAccess
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import UnsupportedError
+
+
+class LakeAccess:
+    """Grants, roles and owners of a catalog that `bergline serve` serves, in its database or through the server.
+
+    Things are named like `catalog`, `namespace db`, `table db.orders` and `view db.recent`; those who hold something
+    like `alice`, `group:analysts` and `role:etl`.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._managed = _management(catalog)
+
+    def grant(
+        self, privileges: str | Collection[str], *, on: str | Securable, to: str | Grantee, ref: str | None = None
+    ) -> None:
+        """Grant privileges; `ref` limits `write`, `publish` and `manage-refs` to refs such as `release/*`."""
+        self._managed.grant(make_grants(privileges, on, to, ref))
+
+    def revoke(
+        self,
+        privileges: str | Collection[str],
+        *,
+        on: str | Securable,
+        from_: str | Grantee,
+        ref: str | None = None,
+    ) -> None:
+        """Take privileges back, as they were granted."""
+        self._managed.revoke(make_grants(privileges, on, from_, ref))
+
+    def grants(self, *, to: str | Grantee | None = None, on: str | Securable | None = None) -> list[Grant]:
+        """The grants that the caller may see: all, or those to somebody, or on something itself."""
+        who = None if to is None else parse_grantee(to)
+        what = None if on is None else parse_securable(on)
+        return [
+            grant
+            for grant in self._managed.grants()
+            if who in {None, grant.grantee} and what in {None, grant.securable.at(None)}
+        ]
+
+    def roles(self) -> list[Role]:
+        """The roles with their members."""
+        return self._managed.roles()
+
+    def create_role(self, name: str, members: Iterable[str | Grantee] = ()) -> None:
+        """Create a role of principals and groups."""
+        added = [parse_member(member) for member in members]
+        self._managed.create_role(name)
+        if added:
+            self._managed.change_members(name, added, ())
+
+    def drop_role(self, name: str) -> None:
+        """Drop a role, with all grants to it."""
+        self._managed.drop_role(name)
+
+    def add_to_role(self, role: str, *members: str | Grantee) -> None:
+        """Add principals and groups to a role."""
+        self._managed.change_members(role, [parse_member(member) for member in members], ())
+
+    def remove_from_role(self, role: str, *members: str | Grantee) -> None:
+        """Remove principals and groups from a role."""
+        self._managed.change_members(role, (), [parse_member(member) for member in members])
+
+    def owner(self, of: str | Securable) -> Grantee | None:
+        """Who owns a namespace, table or view; None if nobody does."""
+        return self._managed.owners().get(parse_securable(of))
+
+    def set_owner(self, of: str | Securable, to: str | Grantee) -> None:
+        """Give a namespace, table or view to another owner."""
+        self._managed.set_owner(parse_securable(of), parse_grantee(to))
+
+    def apply(self, *, grant: Collection[Grant] = (), revoke: Collection[Grant] = ()) -> None:
+        """Add grants, then remove others, as values."""
+        if grant:
+            self._managed.grant(grant)
+        if revoke:
+            self._managed.revoke(revoke)
+
+
+def _management(catalog: Catalog) -> AccessManagement:
+    if isinstance(catalog, GrantedCatalog):
+        return catalog.management()
+    if isinstance(catalog, RestCatalog):
+        return RestAccess(catalog.session)
+    if isinstance(catalog, PointerCatalog) and isinstance(catalog.store, SqlPointerStore):
+        return SqlGrants(catalog.store.database, catalog.store.catalog_name)
+    raise UnsupportedError(
+        "expected a catalog in SQLite or PostgreSQL, or a server, to have grants, found another",
+        hints=["`bergline serve` enforces grants, on a catalog in SQLite or PostgreSQL"],
+    )

@@ -1,0 +1,145 @@
+"""Who may do what, as a server knows it: grants in memory, read again when they are two seconds old.
+
+So what was revoked elsewhere is refused two seconds later at most, and what was granted is allowed at once: before
+anybody is refused, the version in the database is looked at.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import concealed, forbidden, hidden
+from bergline.catalog.access.securable import Securable
+from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.errors import BerglineError, NotFoundError
+
+FRESH_S: Final = 2.0
+_Item = TypeVar("_Item")
+_UNLIMITED: Final = UnlimitedAccess()
+
+
+class Access:
+    """The grants of one catalog, as they were a moment ago."""
+
+    def __init__(self, store: SqlGrants, clock: Callable[[], float] = time.monotonic) -> None:
+        self.store = store
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._version = -1
+        self._rules = AccessRules()
+        self._fresh_until = float("-inf")
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether decisions need no look at the database."""
+        return self._clock() < self._fresh_until
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is a grant, so that everything else is denied."""
+        return self.rules().is_active
+
+    def rules(self) -> AccessRules:
+        """The rules, read again if they are not fresh."""
+        return self._rules if self.is_fresh else self.refresh()
+
+    def refresh(self) -> AccessRules:
+        """The rules as they are now."""
+        with self._lock:
+            asked_at = self._clock()
+            now = self.store.versions()
+            if not now.oldest_complete <= self._version <= now.newest:
+                self._version, self._rules = self.store.rules()
+            elif self._version != now.newest:
+                self._rules.note_owners(self.store.owners_since(self._version))
+                self._version = now.newest
+            self._fresh_until = asked_at + FRESH_S
+            return self._rules
+
+    def may(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> bool:
+        """Whether a caller has a privilege; everybody has all of them while there is no grant."""
+        return self.decide(principal, groups, privilege, securable) is AccessDecision.ALLOWED
+
+    def decide(
+        self,
+        principal: str,
+        groups: frozenset[str],
+        privilege: Privilege | None,
+        securable: Securable,
+        seen: Securable | None = None,
+    ) -> AccessDecision:
+        """A decision on one privilege; nobody is refused by rules that are not the newest."""
+        found = _decided(self.rules(), (principal, groups), privilege, securable, seen)
+        if found is AccessDecision.ALLOWED:
+            return found
+        return _decided(self.refresh(), (principal, groups), privilege, securable, seen)
+
+    def check(
+        self,
+        principal: str,
+        groups: frozenset[str],
+        privilege: Privilege | None,
+        securable: Securable,
+        seen: Securable | None = None,
+    ) -> None:
+        """RefusedError without the privilege, NotFoundError for what may not be seen."""
+        decision = self.decide(principal, groups, privilege, securable, seen)
+        if decision is AccessDecision.HIDDEN:
+            raise hidden(seen or securable)
+        if decision is AccessDecision.FORBIDDEN and privilege is not None:
+            raise forbidden(principal, privilege, seen or securable if privilege is Privilege.CREATE else securable)
+
+    def allows_at_once(
+        self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable
+    ) -> bool:
+        """Whether something is certainly allowed, without a look at the database."""
+        allowed = AccessDecision.ALLOWED
+        return self.is_fresh and _decided(self._rules, (principal, groups), privilege, securable, None) is allowed
+
+    def newest(self, principal: str, groups: frozenset[str] = frozenset()) -> CallerAccess:
+        """What a caller may do by the newest rules, for many decisions at once."""
+        rules = self.refresh()
+        return rules.of(principal, groups) if rules.is_active else _UNLIMITED
+
+    def seen(
+        self, principal: str, groups: frozenset[str], items: Iterable[_Item], securable: Callable[[_Item], Securable]
+    ) -> list[_Item]:
+        """Those of a list that a caller may see."""
+        by = self.newest(principal, groups)
+        return [item for item in items if by.sees(securable(item))]
+
+    def conceal(self, error: BerglineError) -> BerglineError:
+        """An error; that for a missing name is without names that the caller may not know, while there are grants."""
+        return concealed(error) if isinstance(error, NotFoundError) and self.is_active else error
+
+
+class CallerOf:
+    """What one caller may do: shown by the grants of one moment, and checked by those of each."""
+
+    def __init__(self, access: Access, principal: str, groups: frozenset[str] = frozenset()) -> None:
+        self._access = access
+        self._who = principal, groups
+        self._newest = access.newest(*self._who)
+
+    def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
+        """RefusedError without the privilege, NotFoundError for what may not be seen."""
+        self._access.check(*self._who, privilege, securable, seen)
+
+    def sees(self, securable: Securable) -> bool:
+        """Whether the caller may know of something."""
+        return self._newest.sees(securable)
+
+
+def _decided(
+    rules: AccessRules,
+    who: tuple[str, frozenset[str]],
+    privilege: Privilege | None,
+    securable: Securable,
+    seen: Securable | None,
+) -> AccessDecision:
+    if not rules.is_active:
+        return AccessDecision.ALLOWED
+    return rules.of(*who).decide(privilege, securable, seen)

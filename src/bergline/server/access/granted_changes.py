@@ -1,0 +1,123 @@
+"""A guard that asks for the privileges of what a commit does, read from the table before and after it."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import forbidden
+from bergline.catalog.access.securable import ALL_REFS, Securable, table_of
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import requesting_caller
+from bergline.catalog.protection.guard import RefGuard
+from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
+from bergline.catalog.protection.rule_scope import RuleLevel
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata, changed
+from bergline.server.access.access import Access
+from bergline.table.references.published_runs import PUBLISHED_RUNS
+
+_OF_COMMITS = frozenset(
+    {
+        "last_sequence_number",
+        "last_updated_ms",
+        "current_snapshot_id",
+        "refs",
+        "snapshots",
+        "statistics",
+        "partition_statistics",
+        "snapshot_log",
+        "metadata_log",
+        "next_row_id",
+        "properties",
+    }
+)
+"""What changes with commits to branches; everything else is the table's own."""
+
+
+class NeededPrivileges(msgspec.Struct, frozen=True):
+    """Privileges of which one is enough, for one thing that a commit does."""
+
+    any_of: tuple[Privilege, ...]
+    securable: Securable
+
+
+class GrantedChanges:
+    """Refuses what the caller of a request has no privilege for, then asks the guard of the rules about refs.
+
+    What the server does for itself, without a request, needs no privilege.
+    """
+
+    def __init__(self, access: Access, rules: RefGuard) -> None:
+        self._access = access
+        self.rules = rules
+
+    def check_change(
+        self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
+    ) -> None:
+        """RefusedError for what the caller has no privilege for, and what the rules about refs raise."""
+        caller = requesting_caller()
+        if caller is not None and self._access.is_active:
+            for needed in needed_privileges(table, base, None if done else result):
+                of = (caller.name, caller.groups)
+                if not any(self._access.may(*of, privilege, needed.securable) for privilege in needed.any_of):
+                    raise forbidden(caller.name, needed.any_of[0], needed.securable)
+        self.rules.check_change(table, base, result, done)
+
+    def check_new(self, table: TableName, metadata: TableMetadata) -> None:
+        """As the rules say: whether a table may be created is decided by its name, before."""
+        self.rules.check_new(table, metadata)
+
+    def levels(self, table: TableName) -> tuple[RuleLevel, ...]:
+        """The rules of the catalog and of namespaces that hold for a table."""
+        return self.rules.levels(table)
+
+    def changing(self) -> AbstractContextManager[None]:
+        """As the rules are decided again."""
+        return self.rules.changing()
+
+
+def needed_privileges(
+    table: TableName, base: TableMetadata, result: TableMetadata | None
+) -> Iterator[NeededPrivileges]:
+    """What a change of a table needs; without a result the table is gone from its name, or another is in its place."""
+    of = table_of(table)
+    if result is None:
+        yield NeededPrivileges((Privilege.DROP,), of)
+        return
+    if base.table_uuid is None:  # an old table gets one with its first commit
+        base = changed(base, table_uuid=result.table_uuid)
+    if _own_parts(base) != _own_parts(result):
+        yield NeededPrivileges((Privilege.WRITE,), of.at(ALL_REFS))
+    moves = find_ref_moves(base, result)
+    known = base.snapshots_by_id
+    added = {number for number, snapshot in result.snapshots_by_id.items() if known.get(number) != snapshot}
+    for move in moves:
+        gained = set() if move.after is None else {s.snapshot_id for s in result.ancestors(move.after.snapshot_id)}
+        yield from _for_move(of.at(move.ref), move, adds=bool(gained & added))
+        if move.is_branch:
+            added -= gained
+    files = base.statistics, base.partition_statistics
+    is_removed = bool(known.keys() - result.snapshots_by_id.keys())
+    if added or is_removed or files != (result.statistics, result.partition_statistics):
+        yield NeededPrivileges((Privilege.WRITE,), of)
+
+
+def _for_move(at_ref: Securable, move: RefMove, *, adds: bool) -> Iterator[NeededPrivileges]:
+    """What a move needs; `adds` says that the ref has snapshots after it that the table did not have before."""
+    is_commit = move.is_branch and (
+        move.kind is MoveKind.FORWARD or (move.kind is MoveKind.CREATED and move.ref == MAIN)
+    )
+    if not is_commit and move.kind is not MoveKind.EXPIRED:
+        yield NeededPrivileges((Privilege.MANAGE_REFS,), at_ref)
+    if is_commit or adds or move.kind is MoveKind.EXPIRED:
+        enough = (Privilege.WRITE, Privilege.PUBLISH) if move.published and is_commit else (Privilege.WRITE,)
+        yield NeededPrivileges(enough, at_ref)
+
+
+def _own_parts(metadata: TableMetadata) -> tuple[object, ...]:
+    """What belongs to the table as a whole; the list of published runs goes with its branch."""
+    properties = {key: value for key, value in metadata.properties.items() if key != PUBLISHED_RUNS}
+    names = (name for name in TableMetadata.__struct_fields__ if name not in _OF_COMMITS)
+    return (properties, *(getattr(metadata, name) for name in names))

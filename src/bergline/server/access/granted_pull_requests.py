@@ -1,0 +1,122 @@
+"""Pull requests as one caller may see and use them; what publishing does to tables is left to the catalog's guard."""
+
+from collections.abc import Sequence
+
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import CATALOG, table_of
+from bergline.catalog.pull_requests import (
+    CheckOutcome,
+    NewPullRequest,
+    Publication,
+    PullRequestCalls,
+    PullRequestOverview,
+    PullRequestRecord,
+    PullRequestState,
+    TableHead,
+    missing_pull_request,
+)
+from bergline.errors import RefusedError
+from bergline.server.access.access import Access
+
+_MOST_PAGES = 100
+
+
+class GrantedPullRequests:
+    """Who may read all its tables sees a pull request and speaks about it; approvals and checks need `publish`."""
+
+    def __init__(self, calls: PullRequestCalls, access: Access, principal: str, groups: frozenset[str]) -> None:
+        self._calls = calls
+        self._access = access
+        self._who = principal, groups
+
+    def open(self, new: NewPullRequest) -> PullRequestRecord:
+        """Open one, of tables that the caller may read; without a list, the branch must be of such tables only."""
+        for name in new.tables or ():
+            self._access.check(*self._who, Privilege.READ, table_of(name))
+        if new.tables is None and not self._access.may(*self._who, Privilege.READ, CATALOG):
+            raise RefusedError(
+                f"cannot look for branch `{new.branch}` in all tables: `{self._who[0]}` may not read all of them",
+                hints=["name the tables of the pull request"],
+            )
+        return self._calls.open(new)
+
+    def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
+        """So many of those that the caller may see, newest first."""
+        found: list[PullRequestRecord] = []
+        for _ in range(_MOST_PAGES):
+            some = self._calls.page(state, before, most)
+            found += [record for record in some if self._sees(record)]
+            if len(found) >= most or len(some) < most:
+                break
+            before = some[-1].number
+        return found[:most]
+
+    def find(self, number: int) -> PullRequestRecord:
+        """One as it is on record."""
+        return self._seen(number)
+
+    def overview(self, number: int) -> PullRequestOverview:
+        """One with what it would do now."""
+        self._seen(number)
+        return self._calls.overview(number)
+
+    def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
+        """Change what it says about itself: its author, or who may publish it."""
+        self._check_own(number)
+        return self._calls.edit(number, title, description)
+
+    def comment(self, number: int, text: str) -> PullRequestRecord:
+        """Say something about it."""
+        self._seen(number)
+        return self._calls.comment(number, text)
+
+    def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
+        """Approve its heads: who may publish into its target."""
+        self._check_publishes(self._seen(number))
+        return self._calls.approve(number, heads)
+
+    def withdraw(self, number: int) -> PullRequestRecord:
+        """Take back what the caller approved of it."""
+        self._seen(number)
+        return self._calls.withdraw(number)
+
+    def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
+        """Record what a check found out: who may publish into its target."""
+        self._check_publishes(self._seen(number))
+        return self._calls.report_check(number, report)
+
+    def publish(self, number: int, publication: Publication) -> PullRequestRecord:
+        """Publish it: who may publish into its target, or write to it."""
+        self._seen(number)
+        return self._calls.publish(number, publication)
+
+    def close(self, number: int) -> PullRequestRecord:
+        """Give it up: its author, or who may publish it."""
+        self._check_own(number)
+        return self._calls.close(number)
+
+    def reopen(self, number: int) -> PullRequestRecord:
+        """Take it up again: its author, or who may publish it."""
+        self._check_own(number)
+        return self._calls.reopen(number)
+
+    def _seen(self, number: int) -> PullRequestRecord:
+        """One that the caller may see; for all others the error of one that is not there."""
+        record = self._calls.find(number)
+        if not self._sees(record):
+            raise missing_pull_request(number)
+        return record
+
+    def _sees(self, record: PullRequestRecord) -> bool:
+        return all(self._access.may(*self._who, Privilege.READ, table_of(table.name)) for table in record.tables)
+
+    def _check_own(self, number: int) -> None:
+        record = self._seen(number)
+        if record.author != self._who[0]:
+            self._check_publishes(record)
+
+    def _check_publishes(self, record: PullRequestRecord) -> None:
+        for table in record.tables:
+            target = table_of(table.name).at(record.target)
+            if not self._access.may(*self._who, Privilege.WRITE, target):
+                self._access.check(*self._who, Privilege.PUBLISH, target)

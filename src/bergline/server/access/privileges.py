@@ -1,0 +1,352 @@
+"""What each endpoint needs: one row for every endpoint of the protocol.
+
+Commits need what they do to the table, which `granted_changes` finds from the metadata before and after them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+from starlette.datastructures import QueryParams
+
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import (
+    ALL_REFS,
+    CATALOG,
+    Securable,
+    SecurableKind,
+    namespace_of,
+    table_of,
+    view_of,
+)
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.catalog.pointer.named_pointers import check_namespace
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.rest.protocol.bodies import (
+    CommitTableRequest,
+    CommitTransactionRequest,
+    CreateNamespaceRequest,
+    CreateTableRequest,
+    CreateViewRequest,
+    RegisterTableRequest,
+    RegisterViewRequest,
+    RenameRequest,
+    UndropTableRequest,
+)
+from bergline.catalog.rest.protocol.governance_bin import UndropViewRequest
+from bergline.catalog.rest.protocol.names import split_levels
+from bergline.errors import RefusedError
+from bergline.format.metadata.requirements import AssertCreate
+from bergline.format.metadata.updates_json import WireUpdate
+from bergline.server.access.access import Access
+from bergline.server.http.request import Request
+
+_ASSERT_CREATE: Final = b"assert-create"
+
+
+class NeededPrivilege(msgspec.Struct, frozen=True):
+    """A privilege that a request needs; None if it is enough to see the thing."""
+
+    privilege: Privilege | None
+    securable: Securable
+    seen: Securable | None = None
+    """What is there already, for something that is to be made."""
+
+
+class EndpointAccess(msgspec.Struct, frozen=True):
+    """What an endpoint needs, and how that is found in a request."""
+
+    described: str
+    """For people: `read` on the table."""
+    needs: Callable[[Request], Iterable[NeededPrivilege]]
+    at_once: Privilege | None = None
+    """The privilege on the table in the path, where nothing else is needed."""
+
+
+def on_table(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the table in the path."""
+    return EndpointAccess(
+        f"`{privilege}` on the table", lambda r: (NeededPrivilege(privilege, table_of(r.table)),), privilege
+    )
+
+
+def on_view(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the view in the path."""
+    return EndpointAccess(f"`{privilege}` on the view", lambda r: (NeededPrivilege(privilege, view_of(r.table)),))
+
+
+def on_namespace(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the namespace in the path."""
+    return EndpointAccess(
+        f"`{privilege}` on the namespace", lambda r: (NeededPrivilege(privilege, namespace_of(r.namespace)),)
+    )
+
+
+def on_catalog(privilege: Privilege) -> EndpointAccess:
+    """A privilege on the catalog."""
+    return EndpointAccess(f"`{privilege}` on the catalog", lambda _: (NeededPrivilege(privilege, CATALOG),))
+
+
+OPEN: Final = EndpointAccess("nothing", lambda _: ())
+"""For everybody who comes in; the handler shows what the caller may see, or decides itself."""
+
+SEE_NAMESPACE: Final = EndpointAccess(
+    "to see the namespace", lambda r: (NeededPrivilege(None, namespace_of(r.namespace)),)
+)
+
+
+def check_request(access: Access, catalog: PointerCatalog, request: Request) -> None:
+    """RefusedError without a privilege that a request needs; NotFoundError for what may not be seen or is not there."""
+    if not access.is_active:
+        return
+    for need in ENDPOINT_ACCESS[request.endpoint.name].needs(request):
+        try:
+            access.check(request.principal, request.groups, need.privilege, need.securable, need.seen)
+        except RefusedError:
+            _check_there(catalog, need.seen or need.securable)
+            raise
+
+
+def is_allowed_at_once(access: Access, request: Request) -> bool:
+    """Whether a request for a table is certainly allowed, without a look at the database."""
+    privilege = ENDPOINT_ACCESS[request.endpoint.name].at_once
+    return privilege is not None and access.allows_at_once(
+        request.principal, request.groups, privilege, table_of(request.table)
+    )
+
+
+def created_tables(request: Request) -> list[TableName]:
+    """The tables that a commit creates after they were staged; most commits are not read for that."""
+    if _ASSERT_CREATE not in request.body:
+        return []
+    return [name for name, creates in _committed(request) if creates]
+
+
+def _check_there(catalog: PointerCatalog, securable: Securable) -> None:
+    """NotFoundError for something that does not exist."""
+    match securable.kind:
+        case SecurableKind.TABLE:
+            catalog.pointer(securable.table_name)
+        case SecurableKind.VIEW:
+            catalog.view_pointer(securable.table_name)
+        case SecurableKind.NAMESPACE:
+            check_namespace(catalog.store, securable.namespace)
+
+
+def _create(securable: Securable) -> NeededPrivilege:
+    return NeededPrivilege(Privilege.CREATE, securable, securable.parent)
+
+
+def _parent_namespace(request: Request) -> Iterable[NeededPrivilege]:
+    text = request.query.get("parent")
+    levels: Namespace = parse_namespace(split_levels(text, request.separator)) if text else ()
+    return (NeededPrivilege(None, namespace_of(levels)),) if levels else ()
+
+
+def _new_namespace(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateNamespaceRequest = request.read()
+    return (_create(namespace_of(parse_namespace(body.namespace))),)
+
+
+def _new_table(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateTableRequest = request.read()
+    return (_create(table_of(TableName(request.namespace, body.name))),)
+
+
+def _new_view(request: Request) -> Iterable[NeededPrivilege]:
+    body: CreateViewRequest | RegisterViewRequest = request.read()
+    return (_create(view_of(TableName(request.namespace, body.name))),)
+
+
+def _registered_table(request: Request) -> Iterator[NeededPrivilege]:
+    body: RegisterTableRequest = request.read()
+    new = table_of(TableName(request.namespace, body.name))
+    yield _create(new)
+    if body.overwrite:
+        yield NeededPrivilege(Privilege.DROP, new, new.parent)
+
+
+def _renamed(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterator[NeededPrivilege]]:
+    def find(request: Request) -> Iterator[NeededPrivilege]:
+        body: RenameRequest = request.read()
+        yield NeededPrivilege(Privilege.DROP, of(parse_table_name(body.source)))
+        yield _create(of(parse_table_name(body.destination)))
+
+    return find
+
+
+def _undropped(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterator[NeededPrivilege]]:
+    def find(request: Request) -> Iterator[NeededPrivilege]:
+        body: UndropTableRequest | UndropViewRequest = request.read()
+        dropped = of(request.table)
+        yield NeededPrivilege(Privilege.DROP, dropped, dropped.parent)
+        yield _create(dropped if body.destination is None else of(parse_table_name(body.destination)))
+
+    return find
+
+
+def _signed(request: Request) -> Iterable[NeededPrivilege]:
+    """What is signed for a table that was staged is for those who may create it."""
+    of = table_of(request.table)
+    return (_create(of) if "staged" in request.query else NeededPrivilege(Privilege.READ, of),)
+
+
+def _told_events(request: Request) -> Iterator[NeededPrivilege]:
+    """Events of tables are for those who may read them, and all others for administrators."""
+    query = request.query
+    subjects = list(query.getlist("subject")) if isinstance(query, QueryParams) else []
+    names = [_table_of_subject(subject) for subject in subjects]
+    if not names or None in names:
+        yield NeededPrivilege(Privilege.ADMINISTER, CATALOG)
+        return
+    for name in names:
+        if name is not None:
+            yield NeededPrivilege(Privilege.READ, table_of(name))
+
+
+def _table_of_subject(subject: str) -> TableName | None:
+    """The table that a subject names alone; None for all others, and for patterns."""
+    kind, _, rest = subject.partition("/")
+    namespace, slash, name = rest.rpartition("/")
+    if kind != "table" or not slash or "*" in subject:
+        return None
+    return parse_table_name(TableName(tuple(namespace.split(".")), name))
+
+
+def _reviewed(request: Request) -> Iterable[NeededPrivilege]:
+    of = table_of(request.table)
+    return NeededPrivilege(Privilege.READ, of), NeededPrivilege(Privilege.PUBLISH, of.at(ALL_REFS))
+
+
+def _unregistered(request: Request) -> Iterable[NeededPrivilege]:
+    of = table_of(request.table)
+    return NeededPrivilege(Privilege.DROP, of), NeededPrivilege(Privilege.READ, of)
+
+
+def _committed_tables(request: Request) -> Iterator[NeededPrivilege]:
+    for name, creates in _committed(request):
+        yield _create(table_of(name)) if creates else NeededPrivilege(Privilege.READ, table_of(name))
+
+
+def _committed(request: Request) -> Iterator[tuple[TableName, bool]]:
+    """The tables of a commit, each with whether it is created; read as the handler reads them."""
+    if request.endpoint is endpoints.COMMIT_TABLE:
+        body: CommitTableRequest[WireUpdate] = request.read()
+        yield request.table, _creates(body)
+        return
+    changes: CommitTransactionRequest[WireUpdate] = request.read()
+    for change in changes.table_changes:
+        if change.identifier is not None:
+            yield parse_table_name(change.identifier), _creates(change)
+
+
+def _creates(change: CommitTableRequest[WireUpdate]) -> bool:
+    return any(isinstance(requirement, AssertCreate) for requirement in change.requirements)
+
+
+_LIST, _READ, _WRITE, _DROP = Privilege.LIST, Privilege.READ, Privilege.WRITE, Privilege.DROP
+_COMMIT = EndpointAccess(
+    "`read` on the table, and what the commit does to it: `write`, `publish` or `manage-refs` on its refs; "
+    "`create` for a table that was staged",
+    _committed_tables,
+)
+_ADMINISTER = on_catalog(Privilege.ADMINISTER)
+_REVIEW = EndpointAccess("`read` on the table, and `publish` on all its refs", _reviewed)
+
+ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
+    endpoints.GET_CONFIG.name: OPEN,
+    endpoints.GET_TOKEN.name: OPEN,
+    endpoints.LIST_NAMESPACES.name: EndpointAccess("to see the parent", _parent_namespace),
+    endpoints.CREATE_NAMESPACE.name: EndpointAccess("`create` on the parent", _new_namespace),
+    endpoints.LOAD_NAMESPACE.name: SEE_NAMESPACE,
+    endpoints.NAMESPACE_EXISTS.name: SEE_NAMESPACE,
+    endpoints.DROP_NAMESPACE.name: on_namespace(_DROP),
+    endpoints.UPDATE_NAMESPACE.name: on_namespace(_WRITE),
+    endpoints.LIST_TABLES.name: SEE_NAMESPACE,
+    endpoints.CREATE_TABLE.name: EndpointAccess("`create` on the namespace", _new_table),
+    endpoints.LOAD_TABLE.name: on_table(_READ),
+    endpoints.TABLE_EXISTS.name: on_table(_LIST),
+    endpoints.COMMIT_TABLE.name: _COMMIT,
+    endpoints.DROP_TABLE.name: on_table(_DROP),
+    endpoints.REGISTER_TABLE.name: EndpointAccess(
+        "`create` on the namespace; `drop` on the table too to register over it", _registered_table
+    ),
+    endpoints.UNREGISTER_TABLE.name: EndpointAccess("`drop` and `read` on the table", _unregistered),
+    endpoints.RENAME_TABLE.name: EndpointAccess(
+        "`drop` on the table, `create` on the namespace it goes to", _renamed(table_of)
+    ),
+    endpoints.LOAD_CREDENTIALS.name: on_table(_READ),
+    endpoints.REPORT_METRICS.name: on_table(_READ),
+    endpoints.PLAN_TABLE_SCAN.name: on_table(_READ),
+    endpoints.FETCH_SCAN_TASKS.name: on_table(_READ),
+    endpoints.COMMIT_TRANSACTION.name: _COMMIT,
+    endpoints.LIST_VIEWS.name: SEE_NAMESPACE,
+    endpoints.CREATE_VIEW.name: EndpointAccess("`create` on the namespace", _new_view),
+    endpoints.LOAD_VIEW.name: on_view(_READ),
+    endpoints.VIEW_EXISTS.name: on_view(_LIST),
+    endpoints.COMMIT_VIEW.name: on_view(_WRITE),
+    endpoints.DROP_VIEW.name: on_view(_DROP),
+    endpoints.REGISTER_VIEW.name: EndpointAccess("`create` on the namespace", _new_view),
+    endpoints.RENAME_VIEW.name: EndpointAccess(
+        "`drop` on the view, `create` on the namespace it goes to", _renamed(view_of)
+    ),
+    endpoints.LIST_DROPPED_TABLES.name: OPEN,
+    endpoints.UNDROP_TABLE.name: EndpointAccess(
+        "`drop` on the table, `create` on the namespace it comes back to", _undropped(table_of)
+    ),
+    endpoints.LIST_DROPPED_VIEWS.name: OPEN,
+    endpoints.UNDROP_VIEW.name: EndpointAccess(
+        "`drop` on the view, `create` on the namespace it comes back to", _undropped(view_of)
+    ),
+    endpoints.SIGN_REQUEST.name: EndpointAccess(
+        "`read` on the table, and `write` for what changes files; `create` for a table that was staged", _signed
+    ),
+    # events
+    endpoints.LIST_EVENTS.name: EndpointAccess(
+        "`read` on the tables that it names as subjects, else `administer` on the catalog", _told_events
+    ),
+    endpoints.LIST_WEBHOOKS.name: _ADMINISTER,
+    endpoints.CREATE_WEBHOOK.name: _ADMINISTER,
+    endpoints.DELETE_WEBHOOK.name: _ADMINISTER,
+    endpoints.PAUSE_WEBHOOK.name: _ADMINISTER,
+    endpoints.RESUME_WEBHOOK.name: _ADMINISTER,
+    endpoints.REPLAY_WEBHOOK.name: _ADMINISTER,
+    endpoints.TEST_WEBHOOK.name: _ADMINISTER,
+    endpoints.LIST_DELIVERIES.name: _ADMINISTER,
+    # rules and reviews
+    endpoints.LIST_REF_RULES.name: OPEN,
+    endpoints.SET_REF_RULE.name: _ADMINISTER,
+    endpoints.REMOVE_REF_RULE.name: _ADMINISTER,
+    endpoints.LIST_NAMESPACE_REF_RULES.name: SEE_NAMESPACE,
+    endpoints.SET_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
+    endpoints.REMOVE_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
+    endpoints.LIST_SNAPSHOT_CHECKS.name: on_table(_READ),
+    endpoints.REPORT_SNAPSHOT_CHECK.name: _REVIEW,
+    endpoints.LIST_SNAPSHOT_APPROVALS.name: on_table(_READ),
+    endpoints.APPROVE_SNAPSHOT.name: _REVIEW,
+    endpoints.WITHDRAW_APPROVAL.name: on_table(_READ),
+    # pull requests: by their tables, in `granted_pull_requests`
+    endpoints.LIST_PULL_REQUESTS.name: OPEN,
+    endpoints.OPEN_PULL_REQUEST.name: OPEN,
+    endpoints.LOAD_PULL_REQUEST.name: OPEN,
+    endpoints.EDIT_PULL_REQUEST.name: OPEN,
+    endpoints.COMMENT_PULL_REQUEST.name: OPEN,
+    endpoints.APPROVE_PULL_REQUEST.name: OPEN,
+    endpoints.WITHDRAW_PULL_REQUEST.name: OPEN,
+    endpoints.CHECK_PULL_REQUEST.name: OPEN,
+    endpoints.PUBLISH_PULL_REQUEST.name: OPEN,
+    endpoints.CLOSE_PULL_REQUEST.name: OPEN,
+    endpoints.REOPEN_PULL_REQUEST.name: OPEN,
+    # grants
+    endpoints.LIST_GRANTS.name: OPEN,
+    endpoints.CREATE_GRANTS.name: OPEN,
+    endpoints.REVOKE_GRANT.name: OPEN,
+    endpoints.LIST_ROLES.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.CREATE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.CHANGE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.DROP_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    endpoints.LIST_OWNERS.name: OPEN,
+    endpoints.SET_OWNER.name: OPEN,
+}
+"""By name of the endpoint. A new endpoint gets its row here: a test fails for one that has none."""

@@ -1,0 +1,68 @@
+"""The events of changes that move no table by themselves: of pull requests, checks, approvals and rules."""
+
+from typing import Any, Final
+
+import msgspec
+
+from bergline.catalog.event_log import Event, namespace_subject, table_subject
+from bergline.catalog.pull_requests import PullRequestRecord
+from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.rest.protocol.names import decode_name
+from bergline.server.commits.change_events import ChangeMade
+from bergline.server.http.request import Request
+
+_PULL_REQUEST: Final = "_pull_request"
+_OF_SNAPSHOTS: Final = {
+    endpoints.REPORT_SNAPSHOT_CHECK.name: "check.report",
+    endpoints.APPROVE_SNAPSHOT.name: "approval.give",
+    endpoints.WITHDRAW_APPROVAL.name: "approval.withdraw",
+}
+_OF_RULES: Final = {
+    endpoints.SET_REF_RULE.name: "rule.set",
+    endpoints.REMOVE_REF_RULE.name: "rule.remove",
+    endpoints.SET_NAMESPACE_REF_RULE.name: "rule.set",
+    endpoints.REMOVE_NAMESPACE_REF_RULE.name: "rule.remove",
+}
+
+
+def governance_events(made: ChangeMade, request: Request) -> list[Event]:
+    """The events of a request about governance; none of any other."""
+    name = request.endpoint.name
+    if name.endswith(_PULL_REQUEST):
+        response = request.precomputed.response
+        return [] if response is None else [_of_pull_request(made, name, response.body)]
+    if name in _OF_SNAPSHOTS:
+        about = _told(request, ("name", "state"))
+        data = {"table": str(request.table), "snapshot-id": decode_name(request.names["snapshot"])} | about
+        return [made.event(_OF_SNAPSHOTS[name], table_subject(request.table), data)]
+    if name in _OF_RULES:
+        subject = namespace_subject(request.namespace) if "namespace" in request.names else "catalog"
+        pattern = request.query.get("pattern")
+        about = _told(request, ("pattern", "rule")) if pattern is None else {"pattern": pattern}
+        return [made.event(_OF_RULES[name], subject, about)]
+    return []
+
+
+def pull_request_event(made: ChangeMade, verb: str, record: PullRequestRecord) -> Event:
+    """The event of a change to a pull request."""
+    data = {
+        "number": record.number,
+        "title": record.title,
+        "state": record.state.value,
+        "branch": record.branch,
+        "target": record.target,
+        "tables": [str(table.name) for table in record.tables],
+    }
+    return made.event(f"pull-request.{verb}", f"pull-request/{record.number}", data)
+
+
+def _of_pull_request(made: ChangeMade, name: str, body: bytes) -> Event:
+    return pull_request_event(made, name.removesuffix(_PULL_REQUEST), msgspec.json.decode(body, type=PullRequestRecord))
+
+
+def _told(request: Request, names: tuple[str, ...]) -> dict[str, Any]:
+    """What the body of a request says, if it has one."""
+    if request.endpoint.body is None:
+        return {}
+    body = request.read()
+    return {name: getattr(body, name) for name in names if getattr(body, name, None) is not None}

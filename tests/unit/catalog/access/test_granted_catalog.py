@@ -1,0 +1,131 @@
+"""A catalog as a caller may use it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import bergline
+from bergline import Lake
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess
+from bergline.catalog.access.grant import make_grants
+from bergline.catalog.access.granted_catalog import GrantedCatalog
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import forbidden, hidden
+from bergline.catalog.access.securable import Securable
+from bergline.catalog.catalog import Catalog, TableChange, ViewChange
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.errors import NotFoundError, RefusedError
+
+T, NEW, V = TableName(("db",), "orders"), TableName(("db",), "new"), TableName(("db",), "recent")
+
+
+class Checks:
+    """Of grants that do not change."""
+
+    def __init__(self, by: CallerAccess) -> None:
+        self.by = by
+
+    def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
+        decision = self.by.decide(privilege, securable, seen)
+        if decision is AccessDecision.HIDDEN:
+            raise hidden(seen or securable)
+        if decision is AccessDecision.FORBIDDEN and privilege is not None:
+            raise forbidden("ann", privilege, securable)
+
+    def sees(self, securable: Securable) -> bool:
+        return self.by.sees(securable)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as opened:
+        opened.create_namespace("db")
+        opened.create_namespace("empty")
+        opened.create_table("db.orders", pa.schema([("id", pa.int64())]))
+        opened.create_view("db.recent", "SELECT 1 AS id", pa.schema([("id", pa.int64())]))
+        yield opened
+
+
+def granted(lake: Lake, *held: tuple[str, str]) -> GrantedCatalog:
+    grants = [grant for privileges, on in held for grant in make_grants(privileges, on, "ann")]
+    store: Any = lake.catalog
+    management = SqlGrants(store.store.database, store.store.catalog_name)
+    rules = AccessRules([*grants, *make_grants("list", "catalog", "root")])
+    return GrantedCatalog(lake.catalog, Checks(rules.of("ann")), management)
+
+
+def calls(lake: Lake) -> dict[str, Callable[[Catalog], object]]:
+    table, view = lake.catalog.load_table(T), lake.catalog.load_view(V)
+    return {
+        "load_table": lambda c: c.load_table(T),
+        "pointer": lambda c: c.pointer(T),
+        "load_view": lambda c: c.load_view(V),
+        "list_tables": lambda c: c.list_tables(("db",)),
+        "list_views": lambda c: c.list_views(("db",)),
+        "list_namespaces": lambda c: c.list_namespaces(("db",)),
+        "namespace_properties": lambda c: c.namespace_properties(("db",)),
+        "update_namespace": lambda c: c.update_namespace(("db",), {"a": "b"}, ()),
+        "default_location": lambda c: c.default_location(NEW),
+        "check_location": lambda c: c.check_location(NEW, f"{table.metadata.location}-new"),
+        "commit": lambda c: c.commit((TableChange(table, (), ()),)),
+        "commit_view": lambda c: c.commit_view(ViewChange(view, (), ())),
+        "create_namespace": lambda c: c.create_namespace(("db", "more"), {}),
+        "create_view": lambda c: c.create_view(NEW, view.metadata),
+        "rename_view": lambda c: c.rename_view(NEW, TableName(("db",), "newer")),
+        "drop_view": lambda c: c.drop_view(V),
+        "rename_table": lambda c: c.rename_table(T, NEW),
+        "drop_table": lambda c: c.drop_table(NEW),
+        "register_table": lambda c: c.register_table(T, table.metadata_location),
+        "unregister_table": lambda c: c.unregister_table(T),
+        "create_table": lambda c: c.create_table(T, table.metadata),
+        "drop_namespace": lambda c: c.drop_namespace(("empty",)),
+    }
+
+
+def test_administrator_does_everything(lake: Lake) -> None:
+    catalog = granted(lake, ("administer", "catalog"))
+    for call in calls(lake).values():
+        call(catalog)
+    assert catalog.dropped_tables() == []
+    assert catalog.namespace_exists(("db",))
+    assert catalog.unchecked(None) is lake.catalog
+    assert catalog.management().grants() == []
+
+
+def test_stranger_does_nothing_and_learns_nothing(lake: Lake) -> None:
+    catalog = granted(lake)
+    for name, call in calls(lake).items():
+        with pytest.raises(NotFoundError) as hidden_error:
+            call(catalog)
+        assert hidden_error.value.hints == (), name
+    assert catalog.list_namespaces() == []
+    assert not catalog.namespace_exists(("db",))
+    for refused in (lambda: catalog.unchecked(None), catalog.management):
+        with pytest.raises(RefusedError):
+            refused()
+    with pytest.raises(NotFoundError):
+        catalog.unchecked(T)
+
+
+def test_reader_sees_and_changes_nothing(lake: Lake) -> None:
+    catalog = granted(lake, ("read", "namespace db"), ("list", "namespace empty"))
+    reading = {"load_table", "pointer", "load_view", "namespace_properties", "commit", "rename_view", "drop_table"}
+    for name, call in calls(lake).items():
+        if name not in reading and not name.startswith("list"):
+            with pytest.raises(RefusedError, match="expected the privilege"):
+                call(catalog)
+    assert catalog.list_tables(("db",)) == [T]
+    with pytest.raises(NotFoundError, match=r"no table `db\.order`") as missing:
+        catalog.load_table(TableName(("db",), "order"))
+    assert missing.value.hints == ()
+
+
+def test_every_method_of_a_catalog_is_checked(lake: Lake) -> None:
+    methods = {name for name, value in vars(Catalog).items() if callable(value) and not name.startswith("_")}
+    unchecked = {"check_rules", "is_own_file", "close"}  # they tell nothing
+    lists = {"dropped_tables", "undrop_table", "namespace_exists"}
+    assert methods == {*calls(lake), *unchecked, *lists}

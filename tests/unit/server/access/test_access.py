@@ -1,0 +1,145 @@
+"""Grants in a server's memory."""
+
+from pathlib import Path
+
+import pytest
+from asgi_client import SCHEMA
+from granted_server import GrantedServer
+
+from bergline.catalog.access.grant import make_grants, principal
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import parse_securable
+from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.errors import NotFoundError, RefusedError
+from bergline.server.access.access import FRESH_S, Access
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
+
+ORDERS = "/v1/namespaces/db/tables/orders"
+TABLE = parse_securable("table db.orders")
+NONE: frozenset[str] = frozenset()
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def direct(context: ServerContext) -> SqlGrants:
+    return SqlGrants(context.records.database, context.records.catalog_name)
+
+
+def test_everything_is_allowed_until_the_first_grant(context: ServerContext, direct: SqlGrants, clock: Clock) -> None:
+    access = Access(direct, clock)
+    assert access.may("ann", NONE, Privilege.DROP, TABLE)
+    assert not access.is_active
+    direct.grant(make_grants("administer", "catalog", "root"))
+    clock.now += FRESH_S
+    assert not access.may("ann", NONE, Privilege.LIST, TABLE)
+    assert access.is_active
+
+
+def test_what_was_granted_is_allowed_at_once_and_what_was_revoked_refused_soon(direct: SqlGrants, clock: Clock) -> None:
+    access = Access(direct, clock)
+    direct.grant(make_grants("administer", "catalog", "root"))
+    assert not access.may("ann", NONE, Privilege.READ, TABLE)
+    direct.grant(make_grants("read", "table db.orders", "ann"))
+    assert not access.allows_at_once("ann", NONE, Privilege.READ, TABLE)  # from memory alone
+    assert access.may("ann", NONE, Privilege.READ, TABLE)
+    direct.revoke(make_grants("read", "table db.orders", "ann"))
+    assert access.allows_at_once("ann", NONE, Privilege.READ, TABLE)
+    clock.now += FRESH_S
+    assert not access.allows_at_once("ann", NONE, Privilege.READ, TABLE)
+    assert not access.may("ann", NONE, Privilege.READ, TABLE)
+    assert FRESH_S < 5
+
+
+def test_owners_alone_are_read_when_only_they_changed(direct: SqlGrants, clock: Clock) -> None:
+    access = Access(direct, clock)
+    direct.grant(make_grants("administer", "catalog", "root"))
+    before = access.refresh()
+    direct.set_owner(TABLE, principal("ann"))
+    assert access.may("ann", NONE, Privilege.DROP, TABLE)
+    assert access.rules() is before
+    direct.grant(make_grants("list", "catalog", "ann"))
+    assert access.refresh() is not before
+
+
+def test_check_raises_what_a_caller_is_told(direct: SqlGrants) -> None:
+    access = Access(direct)
+    direct.grant([*make_grants("administer", "catalog", "root"), *make_grants("list", "table db.orders", "ann")])
+    with pytest.raises(RefusedError, match="expected the privilege `write` on table") as refused:
+        access.check("ann", NONE, Privilege.WRITE, TABLE)
+    assert refused.value.hints == ("an owner of table `db.orders` or an administrator of the catalog can grant it",)
+    with pytest.raises(NotFoundError, match="no table"):
+        access.check("bob", NONE, Privilege.WRITE, TABLE)
+
+
+def test_cached_load_is_refused_too(granted: GrantedServer) -> None:
+    granted.grant("read", "table db.orders", "ann")
+    for _ in range(3):
+        assert granted("ann", "GET", ORDERS).status == 200
+        assert granted("bob", "GET", ORDERS).error == (404, "NoSuchTableException")
+    tag = granted("ann", "GET", ORDERS).headers["etag"]
+    assert granted("bob", "GET", ORDERS, headers={"if-none-match": tag}).status == 404
+    assert granted("bob", "GET", ORDERS, headers={"if-none-match": "*"}).status == 404
+
+
+def test_names_that_may_not_be_seen_are_not_suggested(granted: GrantedServer) -> None:
+    granted.grant("list", "namespace db", "ann")
+    granted.grant("create", "namespace db.sub", "bob")
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["db", "sub"]})
+    assert granted("ann", "GET", "/v1/namespaces/db/tables/order").message == "Table does not exist: db.order"
+    missing = granted("bob", "GET", "/v1/namespaces/db%1Fsub/tables/orders").message
+    assert missing == "Table does not exist: db.sub.orders"
+
+
+def test_pages_of_a_list_have_only_what_may_be_seen(granted: GrantedServer) -> None:
+    for name in ("a", "b", "c", "d", "e"):
+        granted("root", "POST", "/v1/namespaces/db/tables", {"name": name, "schema": SCHEMA})
+        granted("root", "POST", "/v1/namespaces", {"namespace": [name]})
+    for name in ("b", "d", "e"):
+        granted.grant("list", f"table db.{name}", "ann")
+        granted.grant("list", f"namespace {name}", "ann")
+    tables, token = [], ""
+    while True:
+        query = {"pageSize": "2", "pageToken": token}
+        page = granted("ann", "GET", "/v1/namespaces/db/tables", query=query).json
+        tables.append([one["name"] for one in page["identifiers"]])
+        token = page["next-page-token"]
+        if token is None:
+            break
+    assert tables == [["b", "d"], ["e"]]
+    first = granted("ann", "GET", "/v1/namespaces", query={"pageSize": "3"}).json
+    assert first["namespaces"] == [["b"], ["d"], ["db"]]
+    then = granted("ann", "GET", "/v1/namespaces", query={"pageSize": "3", "pageToken": first["next-page-token"]}).json
+    assert (then["namespaces"], then["next-page-token"]) == ([["e"]], None)
+
+
+def test_repeated_request_is_refused_once_the_privilege_is_gone(granted: GrantedServer) -> None:
+    granted.grant("write", "table db.orders", "ann")
+    body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
+    key = {"idempotency-key": "01930000-0000-7000-8000-000000000000"}
+    assert granted("ann", "POST", ORDERS, body, headers=key).status == 200
+    assert granted("ann", "POST", ORDERS, body, headers=key).status == 200
+    granted.revoke("write", "table db.orders", "ann")
+    granted.context.access.refresh()
+    assert granted("ann", "POST", ORDERS, body, headers=key).status == 404
+
+
+def test_another_server_of_the_catalog_knows_the_same(granted: GrantedServer, tmp_path: Path) -> None:
+    other = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
+    try:
+        assert not other.access.may("ann", NONE, Privilege.READ, TABLE)
+        granted.grant("read", "table db.orders", "ann")
+        assert other.access.may("ann", NONE, Privilege.READ, TABLE)
+    finally:
+        other.catalog.close()

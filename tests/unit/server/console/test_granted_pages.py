@@ -1,0 +1,95 @@
+"""The console of a server with grants: pages show what the caller may see, actions do what the caller may do."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pyarrow as pa
+import pytest
+from asgi_client import AsgiResponse
+from granted_server import GrantedServer
+
+from bergline.console.pages.registry import PAGES
+from bergline.lake.lake import Lake
+from bergline.server.handlers.context import ServerContext
+
+LOCAL = {"host": "localhost:8181"}
+
+
+@pytest.fixture
+def granted(context: ServerContext) -> Iterator[GrantedServer]:
+    lake = Lake(context.catalog, "lake")
+    for name in ("db.orders", "db.salaries", "other.secret"):
+        lake.create_namespace(name.partition(".")[0], if_not_exists=True)
+        lake.create_table(name, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    server = GrantedServer(context, "ann", "bob")
+    server.grant("read", "table db.orders", "ann")
+    yield server
+    server.client.application.close()
+
+
+def page(server: GrantedServer, who: str, path: str, **query: str) -> AsgiResponse:
+    return server(who, "GET", f"/{path}", query=query, headers=LOCAL)
+
+
+def test_lake_shows_what_may_be_seen(granted: GrantedServer) -> None:
+    seen = page(granted, "ann", "lake.json").json
+    assert [table["name"] for table in seen["tables"]] == ["db.orders"]
+    assert [one["name"] for one in seen["namespaces"]] == ["db"]
+    assert (seen["problems"], seen["matching"]) == ([], 1)
+    assert page(granted, "bob", "lake.json").json["tables"] == []
+    assert len(page(granted, "root", "lake.json").json["tables"]) == 3
+    for who in ("ann", "bob"):
+        body = page(granted, who, "").body
+        assert b"salaries" not in body
+        assert b"secret" not in body
+
+
+def test_pages_of_a_hidden_table_are_those_of_a_missing_one(granted: GrantedServer) -> None:
+    for path in (path for path in PAGES if path.startswith("table")):
+        query = {"id": "1"} if path == "table/snapshot" else {}
+        hidden = page(granted, "ann", f"{path}.json", name="db.salaries", **query)
+        missing = page(granted, "ann", f"{path}.json", name="db.salariez", **query)
+        assert hidden.status == missing.status == (200 if path == "table/actions" else 404), path
+        assert hidden.body.replace(b"salaries", b"salariez") == missing.body
+        if not query:
+            assert page(granted, "ann", f"{path}.json", name="db.orders").status == 200, path
+
+
+def test_pages_of_the_whole_are_for_administrators(granted: GrantedServer) -> None:
+    for path in ("audit.json", "access.json"):
+        assert "expected the privilege `administer`" in page(granted, "ann", path).json["problem"]["message"]
+        assert page(granted, "root", path).json["problem"] is None
+    grants = page(granted, "root", "access.json", to="ann").json["grants"]
+    assert grants == [{"to": "ann", "privilege": "read", "on": "table db.orders", "ref": None}]
+    assert b"table db.orders" in page(granted, "root", "access").body
+    granted.grant("administer", "table db.orders", "bob")
+    assert page(granted, "bob", "audit.json", name="db.orders").json["problem"] is None
+    assert page(granted, "bob", "audit.json", name="db.salaries").json["problem"]["message"] == "no table `db.salaries`"
+
+
+def test_action_needs_the_privilege_for_what_it_does(granted: GrantedServer) -> None:
+    path = "/table/actions/create-tag"
+
+    def act(who: str) -> int:
+        form = granted(who, "GET", path, query={"name": "db.orders"}, headers=LOCAL)
+        headers = LOCAL | {"cookie": form.headers["set-cookie"].partition(";")[0]}
+        answers = {"csrf": hidden(form, "csrf"), "name": "db.orders", "new": f"v-{who}"}
+        review = granted(who, "POST", path, urlencode(answers).encode(), headers=headers)
+        if review.status != 200:
+            assert b"manage-refs" in review.body
+            return review.status
+        answers |= {"confirm": hidden(review, "confirm"), "moment": hidden(review, "moment")}
+        return granted(who, "POST", path, urlencode(answers).encode(), headers=headers).status
+
+    assert act("ann") == 403
+    granted.grant("manage-refs", "table db.orders", "ann", "v-*")
+    assert act("ann") == 200
+    assert act("root") == 200
+    assert granted("bob", "GET", path, query={"name": "db.orders"}, headers=LOCAL).status == 404
+
+
+def hidden(response: AsgiResponse, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"'.encode(), response.body)
+    assert found, response
+    return found[1].decode()

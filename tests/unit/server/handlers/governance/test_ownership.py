@@ -1,0 +1,115 @@
+"""Owners follow their tables."""
+
+import pytest
+from asgi_client import SCHEMA
+from granted_server import GrantedServer
+
+from bergline.catalog.access.grant import principal
+from bergline.catalog.access.securable import parse_securable
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.settings import ServerSettings
+
+TABLES = "/v1/namespaces/db/tables"
+VIEW = {
+    "name": "v",
+    "schema": SCHEMA,
+    "properties": {},
+    "view-version": {
+        "version-id": 1,
+        "timestamp-ms": 1,
+        "schema-id": 0,
+        "summary": {},
+        "default-namespace": ["db"],
+        "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
+    },
+}
+
+
+def owners(granted: GrantedServer) -> dict[str, str]:
+    return {str(of): str(owner) for of, owner in granted.direct.owners().items()}
+
+
+def named(name: str) -> dict[str, object]:
+    return {"namespace": ["db"], "name": name}
+
+
+def test_whoever_makes_something_owns_it_and_may_do_everything_with_it(granted: GrantedServer) -> None:
+    granted.grant("create", "namespace db", "ann")
+    assert granted("ann", "POST", TABLES, {"name": "t", "schema": SCHEMA}).status == 200
+    assert granted("ann", "POST", "/v1/namespaces/db/views", VIEW).status == 200
+    assert granted("ann", "POST", "/v1/namespaces", {"namespace": ["db", "own"]}).status == 200
+    mine = {"table db.t": "ann", "view db.v": "ann", "namespace db.own": "ann"}
+    assert owners(granted) == {"namespace db": "root", "table db.orders": "root", **mine}
+    assert granted("ann", "GET", f"{TABLES}/t").status == 200
+    assert granted("ann", "GET", f"{TABLES}/orders").status == 403
+    assert granted("ann", "DELETE", "/v1/namespaces/db/views/v").status == 204
+    assert granted("ann", "DELETE", "/v1/namespaces/db%1Fown").status == 204
+    assert granted("ann", "POST", f"{TABLES}/t/unregister").status == 200
+    assert owners(granted) == {"namespace db": "root", "table db.orders": "root"}
+
+
+def test_table_that_was_staged_belongs_to_who_commits_it(granted: GrantedServer) -> None:
+    granted.grant("create", "namespace db", "ann")
+    staged = granted("ann", "POST", TABLES, {"name": "t", "schema": SCHEMA, "stage-create": True}).json["metadata"]
+    assert "table db.t" not in owners(granted)
+    updates = [
+        {"action": "assign-uuid", "uuid": staged["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "add-schema", "schema": SCHEMA, "last-column-id": 2},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": staged["location"]},
+    ]
+    body = {"requirements": [{"type": "assert-create"}], "updates": updates}
+    assert granted("bob", "POST", f"{TABLES}/t", body).error == (404, "NoSuchTableException")
+    assert granted("ann", "POST", f"{TABLES}/t", body).status == 200
+    assert owners(granted)["table db.t"] == "ann"
+
+
+def test_owner_and_grants_go_with_a_new_name(granted: GrantedServer) -> None:
+    granted.grant("read", "table db.orders", "bob")
+    body = {"source": named("orders"), "destination": named("sales")}
+    assert granted("root", "POST", "/v1/tables/rename", body).status == 204
+    assert owners(granted) == {"namespace db": "root", "table db.sales": "root"}
+    assert granted("bob", "GET", f"{TABLES}/sales").status == 200
+    assert granted("bob", "GET", f"{TABLES}/orders").status == 404
+    assert granted("root", "POST", TABLES, {"name": "orders", "schema": SCHEMA}).status == 200
+    assert granted("bob", "GET", f"{TABLES}/orders").status == 404
+
+
+def test_owner_cannot_take_a_name_from_another(granted: GrantedServer) -> None:
+    granted.direct.set_owner(parse_securable("table db.orders"), principal("ann"))
+    body = {"source": named("orders"), "destination": named("sales")}
+    assert granted("ann", "POST", "/v1/tables/rename", body).status == 403
+    granted.grant("create", "namespace db", "ann")
+    assert granted("ann", "POST", "/v1/tables/rename", body).status == 204
+    assert granted("ann", "GET", f"{TABLES}/sales").status == 200
+
+
+@pytest.fixture
+def context(context: ServerContext) -> ServerContext:
+    """With a bin."""
+    context.settings = ServerSettings(
+        name=context.settings.name, warehouse=context.settings.warehouse, drop_retention_s=3600
+    )
+    return context
+
+
+def test_bin_shows_what_may_be_seen_and_gives_back_to_the_owner(granted: GrantedServer) -> None:
+    granted.direct.set_owner(parse_securable("table db.orders"), principal("ann"))
+    assert granted("ann", "DELETE", f"{TABLES}/orders").status == 204
+    (mine,) = granted("ann", "GET", "/bergline/v1/dropped-tables").json["tables"]
+    assert mine["metadata-location"]
+    assert granted("bob", "GET", "/bergline/v1/dropped-tables").json["tables"] == []
+    granted.grant("drop", "namespace db", "bob")
+    (seen,) = granted("bob", "GET", "/bergline/v1/dropped-tables").json["tables"]
+    assert seen["metadata-location"] == ""
+    undrop = "/bergline/v1/namespaces/db/tables/orders/undrop"
+    assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 403
+    granted.grant("create", "namespace db", "bob")
+    assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 200
+    assert owners(granted)["table db.mine"] == "ann"
+    assert granted("bob", "GET", f"{TABLES}/mine").status == 403
