@@ -13,6 +13,7 @@ from bergline.cli.line_numbers import line_of_error, line_of_open_quote
         ("CSV parse error: Expected 2 columns, got 3: …", 4),
         ("In CSV column #1: CSV conversion error to int64: invalid value 'x'", 5),
         ("In CSV column #9: CSV conversion error to int64: invalid value 'x'", None),
+        ("In CSV column #0: CSV conversion error to string: invalid UTF8 data", None),
         ("something else", None),
         ("JSON parse error in row 1", 2),
         ("JSON parse error in row 99", None),
@@ -32,3 +33,9 @@ def test_open_quote_is_found(tmp_path: Path, text: str, line: int | None) -> Non
     file = tmp_path / "a"
     file.write_text(text)
     assert line_of_open_quote(file) == line
+
+
+def test_line_that_is_not_utf8_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"a\n1\n\xff\n")
+    assert line_of_error(file, "In CSV column #0: CSV conversion error to string: invalid UTF8 data", 0) == 3

@@ -17,6 +17,7 @@ def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: st
     assert done.stderr == (
         "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\n"
         "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n"
+        "hint: `bergline quickstart` creates one to play with, `bergline serve` an empty one\n"
     )
     assert list(tmp_path.iterdir()) == []
 

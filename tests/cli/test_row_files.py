@@ -1,5 +1,6 @@
 """Rows in Parquet, CSV and JSON-lines files."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,3 +64,11 @@ def test_quotes_in_values_and_values_over_lines_are_read_wherever_a_block_ends(t
     assert len(batches) > 1
     assert sum(batch.num_rows for batch in batches) == 800_001
     assert batches[0]["size"].to_pylist()[:2] == ['5"', 'a\n"b"']
+
+
+def test_directory_and_pipe_are_no_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InvalidInputError, match="expected a file, found a pipe or device"):
+        schema_of_files([tmp_path / "pipe.csv"], None)
+    with pytest.raises(InvalidInputError, match="expected a file, found a directory"):
+        schema_of_files([tmp_path], FileFormat.CSV)

@@ -16,6 +16,9 @@ def line_of_error(file: Path, reason: str, rows_before: int) -> int | None:
     """The line on which the row begins that a message of Arrow's is about; None if that is not clear."""
     if row := _ROW.search(reason):
         return _line_of_row(file, rows_before + int(row[1]))
+    if "invalid UTF8" in reason:
+        with file.open("rb") as stream:
+            return next((number for number, line in enumerate(stream, 1) if not _is_utf8(line)), None)
     if columns := _COLUMNS.search(reason):
         return next((line for line, row in _csv_rows(file) if row is not None and len(row) == int(columns[1])), None)
     if value := _VALUE.search(reason):
@@ -33,6 +36,14 @@ def line_of_open_quote(file: Path) -> int | None:
     if quotes % 2 == 0:
         return None
     return next((line for line, row in _csv_rows(file) if row is None), None)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _csv_rows(file: Path) -> Iterator[tuple[int, list[str] | None]]:

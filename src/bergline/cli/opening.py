@@ -53,6 +53,7 @@ PropertyOption: TypeAlias = Annotated[
 ANY_CATALOG = frozenset({CATALOG, CATALOG_NAME})
 Opened = TypeVar("Opened")
 _OPTIONS = {CATALOG: "--catalog, BERGLINE_CATALOG or in bergline.toml", CATALOG_NAME: "--name"}
+_NEW_LAKE = "`bergline quickstart` creates one to play with, `bergline serve` an empty one"
 _SQLITE = "sqlite:///"
 _PARAMETERS = {
     "catalog": CatalogOption,
@@ -123,6 +124,8 @@ def open_or_create(
             if error.kind == CATALOG and (found := near()):
                 hints.append(f"did you mean {', '.join(f'`{uri}`' for uri in found)}?")
             hints.append(f"name one with {_OPTIONS[error.kind]}")
+            if error.kind == CATALOG:
+                hints.append(_NEW_LAKE)
             raise NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints) from error
         said = "".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in hints)])
         sys.stderr.write(visible(said, keep="\n"))

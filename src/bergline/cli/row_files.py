@@ -73,6 +73,9 @@ def rows_of_files(files: Sequence[Path], given: FileFormat | None, schema: pa.Sc
 
 
 def _open(file: Path, form: FileFormat, schema: pa.Schema | None) -> Any:
+    if file.exists() and not file.is_file():
+        kind = "a directory" if file.is_dir() else "a pipe or device, which cannot be read twice"
+        raise InvalidInputError(f"expected a file, found {kind} at `{file}`")
     if not file.is_file():
         near = [str(other) for other in file.parent.glob("*")] if file.parent.is_dir() else []
         raise NotFoundError(f"no file `{file}`", kind="file", name=str(file), known=near)

@@ -98,6 +98,7 @@ def test_what_is_wrong_is_said_before_spark_starts(tmp_path: Path) -> None:
             (
                 "error: no catalog at `sqlite:///no.db`: no such file\n"
                 "hint: name one with --catalog, BERGLINE_CATALOG or in bergline.toml\n"
+                "hint: `bergline quickstart` creates one to play with, `bergline serve` an empty one\n"
             ),
         ),
     ):

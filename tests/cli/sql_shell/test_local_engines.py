@@ -1,10 +1,12 @@
 """Local engines: a query in Spark's dialect on Arrow tables."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from bergline.cli.sql_shell.local_engines import LOCAL_ENGINES, is_installed, transpiled
-from bergline.errors import SqlSyntaxError
+from bergline.errors import SqlSyntaxError, UnsupportedError
 
 
 @pytest.mark.parametrize("engine", LOCAL_ENGINES)
@@ -23,3 +25,17 @@ def test_dialect_is_translated_or_the_place_named() -> None:
 
 def test_installed_packages() -> None:
     assert (is_installed("polars"), is_installed("no_such_package")) == (True, False)
+
+
+@pytest.mark.parametrize("engine", LOCAL_ENGINES)
+@pytest.mark.parametrize("function", ["read_csv", "read_parquet"])
+def test_files_are_not_read(engine: str, function: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(UnsupportedError, match="cannot run this"):
+        LOCAL_ENGINES[engine](f"SELECT * FROM {function}('{tmp_path}/a.csv')", {})
+
+
+@pytest.mark.parametrize("engine", LOCAL_ENGINES)
+def test_query_that_is_nested_too_deeply_is_refused(engine: str) -> None:
+    with pytest.raises(UnsupportedError, match="nested too deeply"):
+        LOCAL_ENGINES[engine](f"SELECT {'(' * 3000}1{')' * 3000}", {})

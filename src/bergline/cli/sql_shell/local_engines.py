@@ -35,13 +35,15 @@ def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
 
 
 def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchReader:
-    """Run a query on polars, whose SQL knows less."""
+    """Run a query on polars, whose SQL knows less; it sees these tables, and no files."""
     import polars as pl  # noqa: PLC0415  (only when it runs)
 
+    text = transpiled(query, "postgres")
+    _check_no_functions(query)
     frames: dict[str, Any] = {name: pl.from_arrow(table) for name, table in tables.items()}
     try:
         with pl.SQLContext(frames=frames, eager=True) as context:
-            rows = context.execute(transpiled(query, "postgres")).to_arrow()
+            rows = context.execute(text).to_arrow()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         message = f"polars cannot run this: {_first_line(error)}"
         raise UnsupportedError(message, hints=["pip install duckdb", _SPARK_HINT]) from error
@@ -64,6 +66,17 @@ def transpiled(query: str, dialect: str) -> str:
             line=place.get("line") or 1,
             column=place.get("col") or 1,
         ) from error
+    except RecursionError:
+        raise UnsupportedError("cannot read the query: it is nested too deeply", hints=[_SPARK_HINT]) from None
+
+
+def _check_no_functions(query: str) -> None:
+    """Refuse functions in place of tables: those that polars has read files."""
+    for table in sqlglot.parse_one(query, read="spark").find_all(sqlglot.exp.Table):
+        if isinstance(table.this, sqlglot.exp.Func):
+            found = table.this.name if isinstance(table.this, sqlglot.exp.Anonymous) else table.this.sql_name()
+            message = f"polars cannot run this: expected a table, found the function `{found.lower()}`"
+            raise UnsupportedError(message, hints=["pip install duckdb", _SPARK_HINT])
 
 
 def _first_line(error: BaseException) -> str:

@@ -10,7 +10,7 @@ import msgspec
 import sqlglot
 from sqlglot import exp
 
-from bergline.errors import SqlSyntaxError
+from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.quoting import without_back_quotes
 from bergline.sql.queries.query import AsOf, OtherStatement, Query, TableUse
 from bergline.sql.queries.time_travel import time_travel_clauses
@@ -40,6 +40,9 @@ def read_query(sql: SqlText) -> Query | OtherStatement:
             tree = sqlglot.parse_one(sql.blanked([(start, end) for start, end, _ in clauses]).text, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         return OtherStatement(keyword, dotted_names(sql), _syntax_error(error, sql))
+    except RecursionError:
+        deep = UnsupportedError(f"expected a query with less nesting, found {len(sql.text)} characters of it")
+        return OtherStatement(keyword, dotted_names(sql), deep)
     match tree:
         case exp.Query() | exp.Values():
             return _query(sql, tree, clauses)

@@ -2,7 +2,7 @@
 
 from sql_statements import meaning
 
-from bergline.sql.queries.query import Query
+from bergline.sql.queries.query import OtherStatement, Query
 
 
 def names_read(text: str) -> list[tuple[str, ...]]:
@@ -18,3 +18,10 @@ def test_names_of_one_part_are_tables_unless_with_named_them() -> None:
     assert names_read("WITH b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM a") == [("a",)]
     assert names_read("SELECT * FROM (WITH q AS (SELECT 1) SELECT * FROM q) JOIN q") == [("q",)]
     assert names_read("SELECT * FROM range(5)") == []
+
+
+def test_query_that_is_nested_too_deeply_could_not_be_read() -> None:
+    found = meaning(f"SELECT {'(' * 3000}1{')' * 3000} FROM db.orders")
+    assert isinstance(found, OtherStatement)
+    assert "expected a query with less nesting" in str(found.error)
+    assert ("db", "orders") in found.tables
