@@ -160,6 +160,7 @@ class DirectPullRequests:
         name = _checked(report.name, "the name of a check", MAX_NAME_LENGTH)
         detail = None if report.detail is None else _checked(report.detail, "what a check says", _LONGEST_TEXT, least=0)
         record = self._requests.find(number)
+        check_open(record)
         heads = self._heads(record) if report.heads is None else report.heads
         for head in heads:
             _check_of(record, head.name)
