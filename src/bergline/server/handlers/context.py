@@ -97,7 +97,15 @@ class ServerContext:
     def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
         if self.vending is not None and self.vending.is_for_one_table:
-            self._directories.check_apart(name, directories)
+            try:
+                self._directories.check_apart(name, directories)
+            except RefusedError as error:
+                if not self.access.is_active:
+                    raise
+                raise RefusedError(  # the other table may be hidden from the caller
+                    f"expected a directory of its own for table `{name}`, found one with files of another table",
+                    hints=error.hints,
+                ) from error
 
     def note_missing_credentials(self, name: TableName) -> bool:
         """Whether this is the first time that there are no credentials for a table."""
