@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import TOKEN, AsgiClient
+from asgi_client import SCHEMA, TOKEN, AsgiClient
 from glue_server import GlueServer
+from granted_server import GrantedServer
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
@@ -42,3 +43,13 @@ def guarded(context: ServerContext) -> ServerContext:
 def sts(glue_server: GlueServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS STS, by moto."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{glue_server.port}")
+
+
+@pytest.fixture
+def granted(context: ServerContext) -> Iterator[GrantedServer]:
+    """A server with grants: `db.orders` of `root`, who administers the catalog, and callers without a grant."""
+    server = GrantedServer(context, "ann", "bob")
+    server("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
+    server("root", "POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
+    yield server
+    server.client.application.close()

@@ -5,8 +5,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from asgi_client import AsgiClient, set_branch, set_property, snapshot
+from asgi_client import SCHEMA, AsgiClient, bearer, set_branch, set_property, snapshot
 from concurrency import run_for_each
+from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.table_directories import TableDirectories
@@ -52,6 +53,30 @@ def test_catalog_that_had_a_token_stays_closed_for_all(replicas: tuple[ServerCon
     assert replicas[0].records.tokens() == []
     for context in replicas:
         assert Authenticator(context.records).has_tokens
+
+
+def test_grant_made_through_one_holds_at_the_other_and_tables_have_owners(
+    replicas: tuple[ServerContext, ServerContext],
+) -> None:
+    here = GrantedServer(replicas[0], "ann")
+    here("root", "POST", "/v1/namespaces", {"namespace": ["granted"]})
+    grants = {"privilege": "create", "on": {"kind": "namespace", "namespace": ["granted"]}, "to": "ann"}
+    assert here("root", "POST", "/bergline/v1/grants", {"grants": [grants]}).status == 204
+    replicas[1].authenticator = Authenticator(replicas[1].records)
+    with AsgiClient(replicas[1]) as there:
+        run_for_each(
+            lambda n: there(
+                "POST",
+                "/v1/namespaces/granted/tables",
+                {"name": f"t{n}", "schema": SCHEMA},
+                headers=bearer("bl_ann"),
+            ),
+            range(4),
+        )
+        for number in range(4):
+            assert here("ann", "GET", f"/v1/namespaces/granted/tables/t{number}").status == 200
+        assert here("root", "GET", "/bergline/v1/owners").json["owners"][-1]["owner"] == "ann"
+    here.client.application.close()
 
 
 def test_directories_of_tables_are_known_to_every_server(replicas: tuple[ServerContext, ServerContext]) -> None:

@@ -1,6 +1,6 @@
 """Pointers of tables or of views in the shared SQL layout."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -106,6 +106,16 @@ class SqlPointers:
         with self.database.reading() as connection:
             found = connection.execute(query.order_by(TABLES.c.table_name).limit(most)).scalars()
             return [TableName(namespace, name) for name in found]
+
+    def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
+        """The names of this kind whose metadata file is below one of the directories, spelt the same."""
+        location = TABLES.c.metadata_location
+        below = [sa.func.substr(location, 1, len(text) + 1) == f"{text}/" for text in directories]
+        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(
+            TABLES.c.catalog_name == self._catalog, of_kind(self._kind), sa.or_(*below)
+        )
+        with self.database.reading() as connection:
+            return [TableName(tuple(namespace.split(".")), name) for namespace, name in connection.execute(query)]
 
     def names_around(self, table: TableName, most: int) -> list[TableName]:
         """The names of this kind among the rows next to a name, so many on each side."""

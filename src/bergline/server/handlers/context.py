@@ -126,6 +126,17 @@ class ServerContext:
         """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
         if self.signer is None and (self.vending is None or not self.vending.is_for_one_table):
             return
+        try:
+            self._check_apart(name, directories)
+        except RefusedError as error:
+            if not self.access.is_active:
+                raise
+            raise RefusedError(  # the other table may be hidden from the caller
+                f"expected a directory of its own for table `{name}`, found one with files of another table",
+                hints=error.hints,
+            ) from error
+
+    def _check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         self._directories.check_apart(name, directories)
         places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
         for dropped in self.catalog.dropped_tables() if places else ():

@@ -29,6 +29,7 @@ from bergline.server.handlers.credentials import (
     wants_credentials,
     with_credentials,
 )
+from bergline.server.handlers.governance.registered_files import check_registered_file
 from bergline.server.handlers.new_tables import new_name, new_table
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
@@ -110,7 +111,9 @@ def register_table(context: ServerContext, request: Request) -> Response:
     body: RegisterTableRequest = request.read()
     name = new_name(request.namespace, body.name)
     context.check_metadata(body.metadata_location)
-    context.check_table(name, context.catalog.metadata_at(body.metadata_location))
+    metadata = context.catalog.metadata_at(body.metadata_location)
+    check_registered_file(context, request, body.metadata_location, metadata.location)
+    context.check_table(name, metadata)
     register = context.catalog.register_over if body.overwrite else context.catalog.register_table
     made = register(name, body.metadata_location)
     return with_credentials(context, request, name, table_response(context, made), made.metadata)

@@ -24,6 +24,7 @@ from bergline.server.cache.response_cache import CachedResponse
 from bergline.server.commits.requested_commits import commit_requested_view
 from bergline.server.handlers.content_encoding import load_response
 from bergline.server.handlers.context import ServerContext
+from bergline.server.handlers.governance.registered_files import check_registered_file
 from bergline.server.handlers.new_tables import new_name
 from bergline.server.handlers.tables import names_response
 from bergline.server.http.request import Request
@@ -93,6 +94,8 @@ def register_view(context: ServerContext, request: Request) -> Response:
     body: RegisterViewRequest = request.read()
     name = new_name(request.namespace, body.name)
     context.check_metadata(body.metadata_location)
+    home = context.catalog.view_at(body.metadata_location).location
+    check_registered_file(context, request, body.metadata_location, home)
     return view_response(context, context.catalog.register_view(name, body.metadata_location))
 
 

@@ -9,9 +9,11 @@ from granted_server import GrantedServer
 from bergline.catalog.access.grant import make_grants, principal
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import parse_securable
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
 from bergline.server.access.access import FRESH_S, Access
+from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 
@@ -143,3 +145,13 @@ def test_another_server_of_the_catalog_knows_the_same(granted: GrantedServer, tm
         assert other.access.may("ann", NONE, Privilege.READ, TABLE)
     finally:
         other.catalog.close()
+
+
+def test_table_in_the_way_is_not_named(granted: GrantedServer) -> None:
+    context = granted.context
+    context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    context.vending.is_for_one_table = True  # as those that assume a role are
+    context.store.create(TableName(("db",), "secret"), "s3://bucket/a/metadata/1.metadata.json")
+    with pytest.raises(RefusedError, match="found one with files of another table") as refused:
+        context.check_apart(TableName(("db",), "mine"), ["s3://bucket/a"])
+    assert "secret" not in f"{refused.value} {refused.value.hints}"
