@@ -2,7 +2,7 @@
 
 import contextlib
 import getpass
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 
 import msgspec
@@ -51,6 +51,21 @@ def acting_as(name: str, groups: Collection[str] = ()) -> Iterator[Caller]:
 def current_caller() -> Caller:
     """The principal of the request that is served; else whoever runs this process."""
     return _CALLER.get() or Caller(_user())
+
+
+@contextlib.contextmanager
+def standing_for(heads: Mapping[TableName, int]) -> Iterator[None]:
+    """In the block, reviews of these heads count for the snapshots that a merge makes of them."""
+    caller = _CALLER.get()
+    if caller is None:
+        with acting_as(_user()), standing_for(heads):
+            yield
+        return
+    before, caller.stands_for = caller.stands_for, {t: StandIn(head, same_content=False) for t, head in heads.items()}
+    try:
+        yield
+    finally:
+        caller.stands_for = before
 
 
 def _user() -> str:

@@ -3,7 +3,8 @@
 import getpass
 import threading
 
-from bergline.catalog.protection.caller import acting_as, current_caller
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import StandIn, acting_as, current_caller, standing_for
 
 
 def test_caller_is_who_runs_the_process() -> None:
@@ -22,3 +23,15 @@ def test_served_principal_is_the_caller_in_its_own_thread() -> None:
         assert current_caller().name == "etl"
     assert elsewhere == [getpass.getuser()]
     assert current_caller().name == getpass.getuser()
+
+
+def test_heads_stand_for_merges_only_in_their_block() -> None:
+    table = TableName(("db",), "orders")
+    with acting_as("ann", {"team"}) as caller:
+        with standing_for({table: 7}):
+            assert current_caller() is caller
+            assert caller.stands_for == {table: StandIn(7, same_content=False)}
+        assert caller.stands_for == {}
+    with standing_for({table: 7}):
+        assert set(current_caller().stands_for) == {table}
+    assert current_caller().stands_for == {}
