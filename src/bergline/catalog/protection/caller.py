@@ -2,7 +2,7 @@
 
 import contextlib
 import getpass
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Final
 
@@ -88,6 +88,21 @@ def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bo
 def requesting_caller() -> Caller | None:
     """The principal of the request that is served; None where this process acts for itself."""
     return _CALLER.get()
+
+
+@contextlib.contextmanager
+def standing_for(heads: Mapping[TableName, int], author: str) -> Iterator[None]:
+    """In the block, reviews of these heads count for the snapshots that a merge makes of them for an author."""
+    caller = _CALLER.get()
+    if caller is None:
+        with acting_as(_user()), standing_for(heads, author):
+            yield
+        return
+    before, caller.stands_for = caller.stands_for, {table: StandIn(head, author) for table, head in heads.items()}
+    try:
+        yield
+    finally:
+        caller.stands_for = before
 
 
 def _user() -> str:

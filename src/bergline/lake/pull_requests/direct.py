@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
-from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
+from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.pull_requests import (
     CheckOutcome,
     CheckVerdict,
@@ -114,6 +114,9 @@ class DirectPullRequests:
             changes["title"] = _checked(title, "the title of a pull request", MAX_NAME_LENGTH)
         if description is not None:
             changes["description"] = _checked(description, "its description", _LONGEST_TEXT, least=0)
+
+        if not changes:
+            raise InvalidInputError("expected a new title or description, found neither")
 
         def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
             return msgspec.structs.replace(record, **changes)
@@ -222,14 +225,12 @@ class DirectPullRequests:
     def _commit(self, record: PullRequestRecord, publication: Publication, publishing: Publishing) -> None:
         seen = {head.name: head.snapshot_id for head in publication.heads}
         heads: dict[str | TableName, int] = {table.name: seen[table.name] for table in record.tables}
-        caller = current_caller()
         method = publication.method
 
         def note(connection: sa.Connection, _changed: object) -> None:
             publishing.note(connection, self._now_ms())
 
-        with acting_as(caller.name, caller.groups) as acting, self._database.noting(note):
-            acting.stands_for = {head.name: StandIn(head.snapshot_id, record.author) for head in publication.heads}
+        with standing_for(seen, record.author), self._database.noting(note):
             LakeRefs(self._lake).publish(
                 record.branch,
                 into=record.target,

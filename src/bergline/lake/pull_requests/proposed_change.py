@@ -4,7 +4,7 @@ import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import StandIn, acting_as, current_caller
+from bergline.catalog.protection.caller import standing_for
 from bergline.catalog.pull_requests import ProposedChange, ProposedTable, PullRequestRecord, Standing
 from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.format.metadata.apply import apply_updates
@@ -65,7 +65,7 @@ def _with_trial(
 ) -> ProposedChange:
     """Publish with new files in memory, and ask the rules what they say to it."""
     request = PublishRequest(record.branch, record.target, merge=True, keep_branch=True)
-    base, caller = loaded.metadata, current_caller()
+    base = loaded.metadata
     try:
         change = Publish(ScratchFileIO(catalog.io), request).attempt(base, CommitStamp(1, now_ms))
         after = apply_updates(base, change.updates, base_location=None, now_ms=now_ms) if change.updates else base
@@ -74,9 +74,7 @@ def _with_trial(
     except BerglineError as error:
         return msgspec.structs.replace(found, problem=str(error))
     try:
-        with acting_as(caller.name, caller.groups) as trying:
-            if found.head is not None:
-                trying.stands_for[loaded.name] = StandIn(found.head, record.author)
+        with standing_for({} if found.head is None else {loaded.name: found.head}, record.author):
             catalog.check_rules(loaded, after)
     except RefusedError as error:
         return msgspec.structs.replace(found, demand="; ".join((str(error), *error.hints)))

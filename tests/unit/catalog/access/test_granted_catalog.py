@@ -19,6 +19,9 @@ from bergline.catalog.catalog import Catalog, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
+from bergline.lake.handle import LakeHandle
+from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.table.commits.retry import Timing
 
 T, NEW, V = TableName(("db",), "orders"), TableName(("db",), "new"), TableName(("db",), "recent")
 
@@ -55,7 +58,8 @@ def granted(lake: Lake, *held: tuple[str, str]) -> GrantedCatalog:
     store: Any = lake.catalog
     management = SqlGrants(store.store.database, store.store.catalog_name)
     rules = AccessRules([*grants, *make_grants("list", "catalog", "root")])
-    return GrantedCatalog(lake.catalog, Checks(rules.of("ann")), management)
+    requests = DirectPullRequests(LakeHandle(lake.catalog, Timing()), store.store)
+    return GrantedCatalog(lake.catalog, Checks(rules.of("ann")), management, requests)
 
 
 def calls(lake: Lake) -> dict[str, Callable[[Catalog], object]]:
@@ -127,5 +131,5 @@ def test_reader_sees_and_changes_nothing(lake: Lake) -> None:
 def test_every_method_of_a_catalog_is_checked(lake: Lake) -> None:
     methods = {name for name, value in vars(Catalog).items() if callable(value) and not name.startswith("_")}
     unchecked = {"check_rules", "is_own_file", "close"}  # they tell nothing
-    lists = {"dropped_tables", "undrop_table", "namespace_exists"}
+    lists = {"dropped_tables", "undrop_table", "dropped_views", "undrop_view", "namespace_exists"}
     assert methods == {*calls(lake), *unchecked, *lists}

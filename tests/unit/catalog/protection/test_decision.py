@@ -156,13 +156,18 @@ def test_dropped_table_is_what_was_found() -> None:
 def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
     records = {7: HeadReview(frozenset({"dq"}), frozenset({"bob"}))}
     for same_content in (True, False):
-        by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, same_content))
+        by = DecidedBy(
+            "ann",
+            lambda head: records.get(head, HeadReview()),
+            stand_in=StandIn(7),
+            is_up_to_date=lambda _, same=same_content: same,
+        )
         assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Allowed)
         decided = decide([parse_rule("main", "checks=dq")], [PUBLISHED], by)
         assert isinstance(decided, Allowed) is same_content
         if isinstance(decided, Refused):
             assert decided.instead == "have `dq` pass on snapshot 7"
-    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, True, author="bob"))
+    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, author="bob"))
     assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Refused)
 
 

@@ -264,6 +264,7 @@ def test_bad_input_is_refused_and_nothing_changed(lake: Lake) -> None:
     request = by("bob", lake)
     for call in (
         lambda: request.comment(" "),
+        request.edit,
         lambda: request.report_check("nulls", "green"),
         lambda: request.publish(method="rebase"),
         lambda: request.report_check("nulls", "passed", heads={}),

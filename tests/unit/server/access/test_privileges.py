@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
@@ -14,8 +15,10 @@ from bergline.catalog.access.privilege import IMPLIED, Privilege
 from bergline.catalog.access.securable import namespace_of
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pull_requests import ProposedTable, PullRequestRecord
 from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, Endpoint
 from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.catalog.sql.governance_layout import PULL_REQUESTS
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.privileges import ENDPOINT_ACCESS
@@ -49,6 +52,8 @@ class World(NamedTuple):
     other_metadata: str
     view_metadata: str
     grant: int
+    pull_request: int
+    """Of a branch of the table that has two."""
 
     @property
     def at(self) -> str:
@@ -122,7 +127,13 @@ def set_tag(name: str, snapshot_id: int) -> dict[str, Any]:
 
 WRITE, MANAGE, PUBLISH = ({P.WRITE},), ({P.MANAGE_REFS, P.READ},), ({P.WRITE}, {P.PUBLISH, P.READ})
 READ, DROP, CREATE = ({P.READ},), ({P.DROP},), ({P.CREATE},)
-BOTH = ({P.DROP, P.CREATE},)
+BOTH, REVIEW = ({P.DROP, P.CREATE},), ({P.PUBLISH, P.READ},)
+
+
+def of_pull_request(path: str, enough: tuple[set[Privilege], ...], body: Any = None) -> Ask:
+    return Ask(enough, lambda w: f"/bergline/v1/pull-requests/{w.pull_request}{path}", lambda _: body)
+
+
 ASKS: dict[str, tuple[Ask, ...]] = {
     "get_config": (Ask(ANY, lambda _: "/v1/config", hidden=False),),
     "list_namespaces": (
@@ -216,6 +227,38 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     ),
     "list_dropped_tables": (Ask(ANY, lambda _: "/bergline/v1/dropped-tables", hidden=False),),
     "undrop_table": (Ask(BOTH, lambda w: f"/bergline{w.at}/tables/gone/undrop", lambda _: {}),),
+    "list_dropped_views": (Ask(ANY, lambda _: "/bergline/v1/dropped-views", hidden=False),),
+    "undrop_view": (Ask(BOTH, lambda w: f"/bergline{w.at}/views/gone/undrop", lambda _: {}),),
+    "sign_request": (
+        Ask(READ, lambda w: f"{w.table}/sign", lambda _: {}),
+        Ask(CREATE, lambda w: f"{w.at}/tables/new/sign?staged=0", lambda _: {}),
+    ),
+    "list_events": (
+        Ask(ADMINISTRATORS, lambda _: "/bergline/v1/events", hidden=False),
+        Ask(ADMINISTRATORS, lambda _: "/bergline/v1/events?subject=table/*", hidden=False),
+        Ask(READ, lambda w: f"/bergline/v1/events?subject=table/top.{w.ns}/t"),
+    ),
+    "list_ref_rules": (Ask(ANY, lambda _: "/bergline/v1/rules", hidden=False),),
+    "list_namespace_ref_rules": (Ask(ANY, lambda w: f"/bergline{w.at}/rules"),),
+    "report_snapshot_check": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/checks", lambda _: {}),),
+    "approve_snapshot": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/approvals", lambda _: {}),),
+    "list_pull_requests": (Ask(ANY, lambda _: "/bergline/v1/pull-requests", hidden=False),),
+    "open_pull_request": (
+        Ask(
+            READ,
+            lambda _: "/bergline/v1/pull-requests",
+            lambda w: {"title": "more", "branch": "dev", "tables": [w.name("t")]},
+        ),
+    ),
+    "load_pull_request": (of_pull_request("", READ),),
+    "edit_pull_request": (of_pull_request("", PUBLISH, {"title": "all"}),),
+    "comment_pull_request": (of_pull_request("/comments", READ, {"text": "good"}),),
+    "approve_pull_request": (of_pull_request("/approvals", PUBLISH, {"heads": []}),),
+    "withdraw_pull_request": (of_pull_request("/approvals", READ),),
+    "check_pull_request": (of_pull_request("/checks", PUBLISH, {"name": "nulls", "state": "passed"}),),
+    "publish_pull_request": (of_pull_request("/publish", READ, {"heads": []}),),
+    "close_pull_request": (of_pull_request("/close", PUBLISH),),
+    "reopen_pull_request": (of_pull_request("/reopen", PUBLISH),),
     "list_grants": (Ask(ANY, lambda _: "/bergline/v1/grants", hidden=False),),
     "create_grants": (
         Ask(
@@ -300,8 +343,13 @@ class Server:
             )
             gone = TableName(("top", ns), "gone")
             store.bin.add(connection, DroppedTable(gone, self.templates["bare"], 1, 2**60, "ann", purges_files=False))
+            record = PullRequestRecord(
+                number + 1, "more", "ann", f"dev-{ns}", "main", (ProposedTable(TableName(("top", ns), "t"), "u"),), 1, 1
+            )
+            texts = {"tables": msgspec.json.encode(record.tables).decode(), "published": "[]"}
+            connection.execute(sa.insert(PULL_REQUESTS), of | msgspec.structs.asdict(record) | texts)
         loose = (self.templates[name] for name in ("loose", "over", "loose-view"))
-        return World(ns, *loose, self.spare[number % len(self.spare)])
+        return World(ns, *loose, self.spare[number % len(self.spare)], number + 1)
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +405,7 @@ def test_endpoint_is_for_those_with_the_privilege_and_refused_to_others(
         return server(who, endpoint.method, ask.path(where), ask.body(where), query=ask.query)
 
     may = [caller_of(held) for held in COMBINATIONS if any(one <= expand(held) for one in ask.enough)]
+    readers = [caller_of(held) for held in COMBINATIONS if P.READ in expand(held)]
     if ask.enough:
         may.append("owner")
     for who in server.callers:
@@ -364,6 +413,7 @@ def test_endpoint_is_for_those_with_the_privilege_and_refused_to_others(
             continue
         response = asked(who, world)
         is_hidden = (who in OUTSIDE and ask.hidden) or endpoint.name == "revoke_grant"
+        is_hidden |= "{number}" in endpoint.path and who not in readers
         assert response.status == (404 if is_hidden else 403), (who, response)
         if endpoint.method != "HEAD" and not is_hidden:
             assert "expected the privilege" in response.message, (who, response)

@@ -13,7 +13,8 @@ from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import parse_securable
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.migrations import GOVERNANCE_VERSION, LAYOUT
+from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
+from bergline.catalog.sql.migrations import LAYOUT
 from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
