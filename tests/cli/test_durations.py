@@ -25,7 +25,7 @@ def test_times_and_ages_are_read(text: str, milliseconds: int) -> None:
     assert parse_time_ms(text, 1_800_000_000_000) == milliseconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "7days", "7", "99999-01-01", "2026-02-30"])
+@pytest.mark.parametrize("text", ["", "soon", "7days", "7", "99999-01-01", "2026-02-30", "0001-01-01T00:00+12:00"])
 def test_other_times_are_refused_with_what_is_right(text: str) -> None:
     with pytest.raises(InvalidInputError, match="expected a time like 2026-01-31T12:00Z or an age like 7d, 12h or"):
         parse_time_ms(text, 1_800_000_000_000)

@@ -29,11 +29,13 @@ def parse_time_ms(text: str, now_ms: int) -> int:
     try:
         if _DURATION.fullmatch(text):
             return max(now_ms - 1000 * parse_duration(text), 0)
-        return moment_ms(parse_moment(text), "UTC")
-    except (InvalidInputError, OverflowError):
+        found = moment_ms(parse_moment(text), "UTC")
+        dt.datetime.fromtimestamp(found / 1000, dt.UTC)  # raises beyond the years 1 to 9999
+    except (OverflowError, ValueError):
         raise InvalidInputError(
             f"expected a time like 2026-01-31T12:00Z or an age like 7d, 12h or 30m, found `{text}`"
         ) from None
+    return found
 
 
 def parse_time(text: str | None) -> dt.datetime | None:

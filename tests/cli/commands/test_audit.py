@@ -47,6 +47,7 @@ def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:
         run("prune", "--older-than", "90d")
     assert run("prune", "--older-than", "90d", "--yes") == "1\n"
     assert json.loads(run("prune", "--older-than", "90d", "--yes", "--json")) == {"deleted": 0}
+    assert run("prune", "--older-than", "999999d", "--yes") == "0\n"
     assert len(listed()) == 3
     for wrong in (["list", "--since", "yesterday"], ["prune", "--older-than", "never"]):
         with pytest.raises(InvalidInputError):

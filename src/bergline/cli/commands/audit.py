@@ -32,7 +32,7 @@ def list_changes(
     since: Annotated[
         str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 100,
+    limit: Annotated[int, typer.Option(help="How many rows at most.", min=1, max=1_000_000)] = 100,
     as_json: AsJson = False,
 ) -> None:
     """List changes, newest first: time, principal, operation, resource, client and metadata location."""
@@ -53,7 +53,7 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Delete old rows for good, and print how many."""
-    before_ms = _now_ms() - 1000 * parse_duration(older_than)
+    before_ms = max(_now_ms() - 1000 * parse_duration(older_than), 0)
     with open_records(options) as records:
         confirm(f"delete the changes from before {render_time(before_ms)} from the audit log for good", yes)
         removed = records.prune_audit(before_ms)

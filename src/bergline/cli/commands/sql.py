@@ -54,7 +54,8 @@ def sql(
     ] = OutputFormat.TABLE,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="The most rows of a statement. \\[default: 100 in tables, else all]")
+        int | None,
+        typer.Option(min=0, max=2**31 - 1, help="The most rows of a statement. \\[default: 100 in tables, else all]"),
     ] = None,
     engine: Annotated[
         SqlEngine,
