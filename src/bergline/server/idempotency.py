@@ -27,7 +27,13 @@ from bergline.errors import (
     StorageError,
 )
 from bergline.server.cache.load_responses import entity_tag
-from bergline.server.commits.change_events import NAMESPACE_EVENTS, ChangeMade, change_events, namespace_event
+from bergline.server.commits.change_events import (
+    NAMESPACE_EVENTS,
+    ChangeMade,
+    MovedTables,
+    change_events,
+    namespace_event,
+)
 from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
@@ -46,9 +52,6 @@ _MAX_AGENT_CHARACTERS = 255
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
-
-
-MovedTables = tuple[tuple[TableName, str | None], ...]
 
 
 class IdempotentChanges:

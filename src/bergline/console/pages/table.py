@@ -64,8 +64,7 @@ def _ref(line: RefLine) -> dict[str, object]:
         "ahead": line.ahead,
         "behind": line.behind,
         "rules": [
-            {"pattern": r.rule.pattern, "of": str(r.scope.kind), "called": r.called.replace("`", ""), "rule": r.text}
-            for r in line.rules
+            {"pattern": r.rule.pattern, "of": str(r.scope.kind), "called": r.called, "rule": r.text} for r in line.rules
         ],
         "retention": {
             key: value

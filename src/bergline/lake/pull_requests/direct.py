@@ -29,7 +29,7 @@ from bergline.catalog.pull_requests import (
     TableHead,
 )
 from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
-from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import (
     CommitUnknownError,
@@ -313,7 +313,7 @@ class DirectPullRequests:
     def _record(self, connection: sa.Connection, seen: Sequence[tuple[str, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
         for uuid, snapshot_id in seen:
-            review = Review(uuid, snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
+            review = RecordedReview(uuid, snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
             self._reviews.record(review, connection)
 
     def _review(

@@ -7,10 +7,10 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.pull_requests import EntryKind, Publication, PullRequestEntry, PullRequestRecord, PullRequestState
 from bergline.catalog.sql.governance.pull_requests import SqlPullRequests, Then
-from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
 
-HeadReviews = dict[TableName, tuple[str, int, tuple[Review, ...]]]
+HeadReviews = dict[TableName, tuple[str, int, tuple[RecordedReview, ...]]]
 """The uuid of each table, its head, and the reviews of that head."""
 
 

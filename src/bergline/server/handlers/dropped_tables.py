@@ -26,7 +26,7 @@ from bergline.table.orphans.purge import check_purge, purge_table
 
 _TRIES = 100
 _NUMBER = re.compile(r"[0-9]{1,18}")
-Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
+_Dropped = TypeVar("_Dropped", DroppedTable, DroppedView)
 
 
 def drop_table(context: ServerContext, request: Request) -> Response:
@@ -63,8 +63,8 @@ def undrop_table(context: ServerContext, request: Request) -> Response:
 
 
 def bin_page(
-    read: Callable[[int | None, BinMark | None], list[Dropped]], request: Request
-) -> tuple[list[Dropped], str | None]:
+    read: Callable[[int | None, BinMark | None], list[_Dropped]], request: Request
+) -> tuple[list[_Dropped], str | None]:
     """A page of what is in the bin, or all, and the token of the next one."""
     page = requested_page(request.query, 2)
     if page is None:

@@ -253,8 +253,8 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     "load_pull_request": (of_pull_request("", READ),),
     "edit_pull_request": (of_pull_request("", PUBLISH, {"title": "all"}),),
     "comment_pull_request": (of_pull_request("/comments", READ, {"text": "good"}),),
-    "approve_pull_request": (of_pull_request("/approvals", PUBLISH, {"heads": []}),),
-    "withdraw_pull_request": (of_pull_request("/approvals", READ),),
+    "approve_pull_request": (of_pull_request("/approve", PUBLISH, {"heads": []}),),
+    "withdraw_pull_request": (of_pull_request("/withdraw", READ),),
     "check_pull_request": (of_pull_request("/checks", PUBLISH, {"name": "nulls", "state": "passed"}),),
     "publish_pull_request": (of_pull_request("/publish", READ, {"heads": []}),),
     "close_pull_request": (of_pull_request("/close", PUBLISH),),
@@ -311,6 +311,7 @@ class Server:
         heads = [snapshot(1, 1), snapshot(2, 2, 1), snapshot(3, 3, 2), snapshot(4, 4, 2)]
         body = {"requirements": [], "updates": [*heads, set_branch("main", 2), set_branch("dev", 3)]}
         assert self("root", "POST", "/v1/namespaces/top/tables/t", body).status == 200
+        self.uuid = self("root", "GET", "/v1/namespaces/top/tables/t").json["metadata"]["table-uuid"]
         store = self.context.store
         assert store.views is not None
         found = {name: store.read(TableName(("top",), name)) for name in ("t", "bare", "loose", "over")}
@@ -344,12 +345,19 @@ class Server:
             gone = TableName(("top", ns), "gone")
             store.bin.add(connection, DroppedTable(gone, self.templates["bare"], 1, 2**60, "ann", purges_files=False))
             record = PullRequestRecord(
-                number + 1, "more", "ann", f"dev-{ns}", "main", (ProposedTable(TableName(("top", ns), "t"), "u"),), 1, 1
+                10_000 - number,
+                "more",
+                "ann",
+                f"dev-{ns}",
+                "main",
+                (ProposedTable(TableName(("top", ns), "t"), self.uuid),),
+                1,
+                1,
             )
             texts = {"tables": msgspec.json.encode(record.tables).decode(), "published": "[]"}
             connection.execute(sa.insert(PULL_REQUESTS), of | msgspec.structs.asdict(record) | texts)
         loose = (self.templates[name] for name in ("loose", "over", "loose-view"))
-        return World(ns, *loose, self.spare[number % len(self.spare)], number + 1)
+        return World(ns, *loose, self.spare[number % len(self.spare)], 10_000 - number)
 
 
 @pytest.fixture(scope="module")
@@ -421,15 +429,16 @@ def test_endpoint_is_for_those_with_the_privilege_and_refused_to_others(
     exact = [caller_of(frozenset(one)) for one in ask.enough if frozenset(one) in COMBINATIONS]
     for who in (*dict.fromkeys((*exact, "has-administer", "owner") if ask.enough else ()), "root"):
         response = asked(who, server.world() if changes else world)
-        assert not is_refused(response), (who, response)
+        assert not is_refused(endpoint, response), (who, response)
     for who in OUTSIDE if not ask.hidden and ask.enough else ():
         assert asked(who, world).status == endpoint.status
 
 
-def is_refused(response: AsgiResponse) -> bool:
+def is_refused(endpoint: Endpoint, response: AsgiResponse) -> bool:
     if response.status == 403:
         return True
-    return response.status == 404 and b"does not exist" in response.body
+    missing = b"no pull request" if "{number}" in endpoint.path else b"does not exist"
+    return response.status == 404 and missing in response.body
 
 
 def test_answer_for_what_is_hidden_is_that_for_what_does_not_exist(server: Server) -> None:

@@ -27,7 +27,7 @@ VERSION = 1
 _LEVEL = 4
 _LONGEST_LINE = 64 * 1024 * 1024
 _ENCODER = msgspec.json.Encoder()
-Row = Sequence[Any]
+BackupRow = Sequence[Any]
 _Line = TypeVar("_Line")
 
 
@@ -99,7 +99,7 @@ class BackupWriter:
         self._rows[table.name] = 0
         self._write(_ENCODER.encode(_TableLine(table.name, table.columns)) + b"\n")
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[BackupRow]) -> None:
         """Add rows to the table that was begun last."""
         self._rows[self._table] += len(rows)
         self._write(_ENCODER.encode_lines(rows))

@@ -28,7 +28,7 @@ class ReviewState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class Review(msgspec.Struct, frozen=True):
+class RecordedReview(msgspec.Struct, frozen=True):
     """What one check, or one person, says about a snapshot."""
 
     table_uuid: str
@@ -43,7 +43,7 @@ class Review(msgspec.Struct, frozen=True):
     detail: str | None = None
 
 
-_COLUMNS = [REVIEWS.c[name] for name in Review.__struct_fields__]
+_COLUMNS = [REVIEWS.c[name] for name in RecordedReview.__struct_fields__]
 
 
 class SqlReviews:
@@ -53,7 +53,7 @@ class SqlReviews:
         self._database = database
         self._catalog = catalog_name
 
-    def record(self, review: Review, connection: sa.Connection | None = None) -> None:
+    def record(self, review: RecordedReview, connection: sa.Connection | None = None) -> None:
         """Record what a check or a person says now, in place of what it said before."""
         if connection is None:
             with self._database.changing() as own:
@@ -64,7 +64,9 @@ class SqlReviews:
         insert = self._database.insert(REVIEWS).values(row)
         connection.execute(insert.on_conflict_do_update(index_elements=list(REVIEWS.primary_key), set_=changed))
 
-    def of(self, table_uuid: str, snapshot_id: int, connection: sa.Connection | None = None) -> tuple[Review, ...]:
+    def of(
+        self, table_uuid: str, snapshot_id: int, connection: sa.Connection | None = None
+    ) -> tuple[RecordedReview, ...]:
         """All reviews of a snapshot; in a transaction they stay as they are until its end."""
         query = (
             sa.select(*_COLUMNS)
@@ -89,6 +91,8 @@ class SqlReviews:
         )
 
 
-def _read(connection: sa.Connection, query: sa.Select[Any]) -> tuple[Review, ...]:
-    names = Review.__struct_fields__
-    return tuple(msgspec.convert(dict(zip(names, row, strict=True)), Review) for row in connection.execute(query))
+def _read(connection: sa.Connection, query: sa.Select[Any]) -> tuple[RecordedReview, ...]:
+    names = RecordedReview.__struct_fields__
+    return tuple(
+        msgspec.convert(dict(zip(names, row, strict=True)), RecordedReview) for row in connection.execute(query)
+    )

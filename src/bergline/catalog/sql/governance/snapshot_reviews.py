@@ -10,7 +10,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.protection.kept_rules import CheckState, SnapshotApproval, SnapshotCheck
 from bergline.catalog.protection.ref_rule import check_names
-from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.governance_layout import REVIEWS
 from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
@@ -58,7 +58,7 @@ class SqlSnapshotReviews:
             )
         self._record(table, snapshot_id, who, kind=ReviewKind.APPROVAL, state=ReviewState.WITHDRAWN, detail=None)
 
-    def _found(self, table: TableName, snapshot_id: int, kind: ReviewKind) -> tuple[Review, ...]:
+    def _found(self, table: TableName, snapshot_id: int, kind: ReviewKind) -> tuple[RecordedReview, ...]:
         uuid = self._uuid(table, snapshot_id)
         with self._database.reading() as connection:
             if not sa.inspect(connection).has_table(REVIEWS.name):
@@ -77,7 +77,7 @@ class SqlSnapshotReviews:
                     f"expected a detail of up to {_MAX_DETAIL_CHARACTERS} characters, found {len(detail)}"
                 )
         now_ms, who = time.time_ns() // 1_000_000, current_caller().name
-        review = Review(self._uuid(table, snapshot_id), snapshot_id, kind, name, state, who, now_ms, detail)
+        review = RecordedReview(self._uuid(table, snapshot_id), snapshot_id, kind, name, state, who, now_ms, detail)
         with self._database.changing() as connection:
             self._reviews.record(review, connection)
             self._database.note(connection)

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from bergline.catalog.protection.decision import HeadReview
-from bergline.catalog.sql.governance.reviews import Review, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
 from bergline.lake.opening import CatalogConfig, open_catalog
 
-CHECK = Review("u-1", 7, ReviewKind.CHECK, "nulls", ReviewState.PASSED, "ci", 1, "0 of 10")
-APPROVAL = Review("u-1", 7, ReviewKind.APPROVAL, "ann", ReviewState.APPROVED, "ann", 2)
+CHECK = RecordedReview("u-1", 7, ReviewKind.CHECK, "nulls", ReviewState.PASSED, "ci", 1, "0 of 10")
+APPROVAL = RecordedReview("u-1", 7, ReviewKind.APPROVAL, "ann", ReviewState.APPROVED, "ann", 2)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
