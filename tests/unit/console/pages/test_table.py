@@ -42,7 +42,7 @@ def test_rules_of_all_scopes_are_shown_with_the_refs_that_they_protect(lake: Lak
         ("ma*", "namespace", "no-rollback"),
     ]
     assert dev["rules"] == []
-    assert "main : only-publish; ma* of namespace db : no-rollback" in shown.text
+    assert "`main` : only-publish; `ma*` of namespace `db` : no-rollback" in shown.text
 
 
 def test_the_history_has_pages(lake: Lake, orders: Table) -> None:
