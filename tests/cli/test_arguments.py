@@ -28,7 +28,7 @@ def test_a_state_is_a_ref_an_id_or_a_time(orders: Table) -> None:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("bergline re", ["read", "refs", "restore"]),
+        ("bergline re", ["read", "refs", "restore", "revoke"]),
         ("bergline table sh", ["show"]),
         ("bergline refs db.o", ["db.orders"]),
         ("bergline branch drop db.orders st", ["staging"]),
