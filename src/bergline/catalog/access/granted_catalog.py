@@ -98,6 +98,7 @@ class GrantedCatalog:
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)), self._creating(table_of(new)):
+            self._by.check(_READ, table_of(name))
             self._inner.rename_table(name, new)
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
@@ -121,13 +122,15 @@ class GrantedCatalog:
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
         dropped = view_of(name)
-        self._by.check(_DROP, dropped, dropped.parent)
+        for privilege in (_DROP, _READ):
+            self._by.check(privilege, dropped, dropped.parent)
         with self._creating(view_of(to or name)):
             return self._inner.undrop_view(name, to)
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         dropped = table_of(name)
-        self._by.check(_DROP, dropped, dropped.parent)
+        for privilege in (_DROP, _READ):
+            self._by.check(privilege, dropped, dropped.parent)
         with self._creating(table_of(to or name)):
             return self._inner.undrop_table(name, to)
 
@@ -182,7 +185,7 @@ class GrantedCatalog:
             return self._inner.commit_view(change)
 
     def rename_view(self, name: TableName, new: TableName) -> None:
-        with self._on(_DROP, view_of(name)), self._creating(view_of(new)):
+        with self._on(_DROP, view_of(name)), self._on(_READ, view_of(name)), self._creating(view_of(new)):
             self._inner.rename_view(name, new)
 
     def drop_view(self, name: TableName) -> None:
