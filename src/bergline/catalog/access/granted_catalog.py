@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from bergline.catalog.access.management import AccessManagement
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import concealed
@@ -38,6 +40,10 @@ class CallerChecks(Protocol):
 
     def sees(self, securable: Securable) -> bool:
         """Whether the caller may know of something."""
+        ...
+
+    def may(self, privilege: Privilege, securable: Securable) -> bool:
+        """Whether the caller has a privilege."""
         ...
 
 
@@ -114,11 +120,11 @@ class GrantedCatalog:
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         found = [dropped for dropped in self._inner.dropped_tables() if self._by.sees(table_of(dropped.name))]
-        return found[:most]
+        return [d if self._by.may(_READ, table_of(d.name)) else replace(d, metadata_location="") for d in found[:most]]
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
         found = [dropped for dropped in self._inner.dropped_views() if self._by.sees(view_of(dropped.name))]
-        return found[:most]
+        return [d if self._by.may(_READ, view_of(d.name)) else replace(d, metadata_location="") for d in found[:most]]
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
         dropped = view_of(name)
