@@ -14,6 +14,7 @@ import pytest
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from botocore import UNSIGNED
 from botocore.config import Config
+from granted_server import GrantedServer
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import SignError
 from pyiceberg.io.fsspec import S3V4RestSigner
@@ -269,6 +270,21 @@ def test_files_of_a_staged_table_are_signed_for_before_it_exists(
     assert sign(client, "PUT", uri, f"{ORDERS}/sign", query={"staged": query}).status == 404
     client.table("new")  # somebody else was first, elsewhere
     assert sign(client, "PUT", uri, f"/{path}", query={"staged": query}).status == 403
+
+
+def test_who_may_create_tables_gets_no_signatures_for_those_of_others(
+    served: ServerContext, s3_server: S3Server
+) -> None:
+    granted = GrantedServer(served, "ann")
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
+    made = granted("root", "POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
+    uri = f"{s3_server.endpoint}/{made.json['metadata-location'].removeprefix('s3://')}"
+    body = {"region": REGION, "uri": uri, "method": "GET", "headers": {}}
+    granted.grant("create", "namespace db", "ann")
+    assert granted("ann", "POST", f"{ORDERS}/sign", body, query={"staged": "0"}).status == 403
+    granted.grant("read", "table db.orders", "ann")
+    assert granted("ann", "POST", f"{ORDERS}/sign", body, query={"staged": "0"}).status == 200
+    granted.client.application.close()
 
 
 def test_keys_of_staged_tables_are_not_recorded(tmp_path: Path, bucket: str, s3_server: S3Server) -> None:

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from bergline.catalog.access.management import AccessManagement
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import concealed
@@ -38,6 +40,10 @@ class CallerChecks(Protocol):
 
     def sees(self, securable: Securable) -> bool:
         """Whether the caller may know of something."""
+        ...
+
+    def may(self, privilege: Privilege, securable: Securable) -> bool:
+        """Whether the caller has a privilege."""
         ...
 
 
@@ -98,6 +104,7 @@ class GrantedCatalog:
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)), self._creating(table_of(new)):
+            self._by.check(_READ, table_of(name))
             self._inner.rename_table(name, new)
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
@@ -113,21 +120,23 @@ class GrantedCatalog:
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         found = [dropped for dropped in self._inner.dropped_tables() if self._by.sees(table_of(dropped.name))]
-        return found[:most]
+        return [d if self._by.may(_READ, table_of(d.name)) else replace(d, metadata_location="") for d in found[:most]]
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
         found = [dropped for dropped in self._inner.dropped_views() if self._by.sees(view_of(dropped.name))]
-        return found[:most]
+        return [d if self._by.may(_READ, view_of(d.name)) else replace(d, metadata_location="") for d in found[:most]]
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
         dropped = view_of(name)
-        self._by.check(_DROP, dropped, dropped.parent)
+        for privilege in (_DROP, _READ):
+            self._by.check(privilege, dropped, dropped.parent)
         with self._creating(view_of(to or name)):
             return self._inner.undrop_view(name, to)
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         dropped = table_of(name)
-        self._by.check(_DROP, dropped, dropped.parent)
+        for privilege in (_DROP, _READ):
+            self._by.check(privilege, dropped, dropped.parent)
         with self._creating(table_of(to or name)):
             return self._inner.undrop_table(name, to)
 
@@ -182,7 +191,7 @@ class GrantedCatalog:
             return self._inner.commit_view(change)
 
     def rename_view(self, name: TableName, new: TableName) -> None:
-        with self._on(_DROP, view_of(name)), self._creating(view_of(new)):
+        with self._on(_DROP, view_of(name)), self._on(_READ, view_of(name)), self._creating(view_of(new)):
             self._inner.rename_view(name, new)
 
     def drop_view(self, name: TableName) -> None:

@@ -4,7 +4,7 @@ from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import Securable, SecurableKind
 from bergline.errors import NotFoundError, RefusedError
 
-CONCEALED = frozenset({"namespace", "table", "view", "dropped table"})
+CONCEALED = frozenset({"namespace", "table", "view", "dropped table", "role"})
 
 
 def forbidden(caller: str, privilege: Privilege, securable: Securable) -> RefusedError:

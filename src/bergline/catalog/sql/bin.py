@@ -11,7 +11,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.catalog import DroppedTable
-from bergline.catalog.identifiers import TableName
+from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import join_namespace
@@ -75,6 +75,10 @@ class SqlBin:
             rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
             return [_table(tuple(row)) for row in rows]
 
+    def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
+        """The names of dropped tables: that one, or all in a namespace and below it."""
+        return names_in_bin(connection, BIN, self._mine, namespace, name)
+
     def restore(self, pointers: SqlPointers, dropped: DroppedTable, name: TableName) -> bool:
         """Make the pointer again, under the same name or another; False if the name is taken.
 
@@ -137,6 +141,21 @@ def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after
     if after is not None:
         query = query.where(sa.or_(at < after[0], sa.and_(at == after[0], number < after[1])))
     return query.order_by(at.desc(), number.desc()).limit(most)
+
+
+def names_in_bin(
+    connection: sa.Connection, table: sa.Table, mine: sa.ColumnElement[bool], namespace: Namespace, name: str | None
+) -> list[TableName]:
+    """The names in a bin: one, or all in a namespace and below it."""
+    text = join_namespace(namespace)
+    within = table.c.namespace == text
+    if name is None:
+        below = f"{text}."
+        within = sa.or_(within, sa.func.substr(table.c.namespace, 1, len(below)) == below)
+    else:
+        within = sa.and_(within, table.c.name == name)
+    query = sa.select(table.c.namespace, table.c.name).where(mine, within).distinct()
+    return [TableName(tuple(levels.split(".")), found) for levels, found in connection.execute(query)]
 
 
 def _table(row: Sequence[Any]) -> DroppedTable:

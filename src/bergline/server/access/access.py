@@ -132,6 +132,10 @@ class CallerOf:
         """Whether the caller may know of something."""
         return self._newest.sees(securable)
 
+    def may(self, privilege: Privilege, securable: Securable) -> bool:
+        """Whether the caller has a privilege."""
+        return self._newest.may(privilege, securable)
+
 
 def _decided(
     rules: AccessRules,

@@ -34,6 +34,7 @@ _OF_COMMITS = frozenset(
     }
 )
 """What changes with commits to branches; everything else is the table's own."""
+_CHANGING = (Privilege.WRITE, Privilege.PUBLISH, Privilege.MANAGE_REFS)
 
 
 class NeededPrivileges(msgspec.Struct, frozen=True):
@@ -86,6 +87,8 @@ def needed_privileges(
     if result is None:
         yield NeededPrivileges((Privilege.DROP,), of)
         return
+    if base.properties.get(PUBLISHED_RUNS) != result.properties.get(PUBLISHED_RUNS):
+        yield NeededPrivileges((Privilege.WRITE, Privilege.PUBLISH), of)
     if base.table_uuid is None:  # an old table gets one with its first commit
         base = changed(base, table_uuid=result.table_uuid)
     if _own_parts(base) != _own_parts(result):
@@ -102,6 +105,7 @@ def needed_privileges(
     is_removed = bool(known.keys() - result.snapshots_by_id.keys())
     if added or is_removed or files != (result.statistics, result.partition_statistics):
         yield NeededPrivileges((Privilege.WRITE,), of)
+    yield NeededPrivileges(_CHANGING, of)  # whatever it does: who may only read commits nothing
 
 
 def _for_move(at_ref: Securable, move: RefMove, *, adds: bool) -> Iterator[NeededPrivileges]:

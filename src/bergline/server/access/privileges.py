@@ -170,7 +170,9 @@ def _registered_table(request: Request) -> Iterator[NeededPrivilege]:
 def _renamed(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterator[NeededPrivilege]]:
     def find(request: Request) -> Iterator[NeededPrivilege]:
         body: RenameRequest = request.read()
-        yield NeededPrivilege(Privilege.DROP, of(parse_table_name(body.source)))
+        source = of(parse_table_name(body.source))
+        yield NeededPrivilege(Privilege.DROP, source)
+        yield NeededPrivilege(Privilege.READ, source)  # which the caller may have wherever it goes
         yield _create(of(parse_table_name(body.destination)))
 
     return find
@@ -181,6 +183,7 @@ def _undropped(of: Callable[[TableName], Securable]) -> Callable[[Request], Iter
         body: UndropTableRequest | UndropViewRequest = request.read()
         dropped = of(request.table)
         yield NeededPrivilege(Privilege.DROP, dropped, dropped.parent)
+        yield NeededPrivilege(Privilege.READ, dropped, dropped.parent)
         yield _create(dropped if body.destination is None else of(parse_table_name(body.destination)))
 
     return find
@@ -274,7 +277,7 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     ),
     endpoints.UNREGISTER_TABLE.name: EndpointAccess("`drop` and `read` on the table", _unregistered),
     endpoints.RENAME_TABLE.name: EndpointAccess(
-        "`drop` on the table, `create` on the namespace it goes to", _renamed(table_of)
+        "`drop` and `read` on the table, `create` on the namespace it goes to", _renamed(table_of)
     ),
     endpoints.LOAD_CREDENTIALS.name: on_table(_READ),
     endpoints.REPORT_METRICS.name: on_table(_READ),
@@ -289,15 +292,15 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.DROP_VIEW.name: on_view(_DROP),
     endpoints.REGISTER_VIEW.name: EndpointAccess("`create` on the namespace", _new_view),
     endpoints.RENAME_VIEW.name: EndpointAccess(
-        "`drop` on the view, `create` on the namespace it goes to", _renamed(view_of)
+        "`drop` and `read` on the view, `create` on the namespace it goes to", _renamed(view_of)
     ),
     endpoints.LIST_DROPPED_TABLES.name: OPEN,
     endpoints.UNDROP_TABLE.name: EndpointAccess(
-        "`drop` on the table, `create` on the namespace it comes back to", _undropped(table_of)
+        "`drop` and `read` on the table, `create` on the namespace it comes back to", _undropped(table_of)
     ),
     endpoints.LIST_DROPPED_VIEWS.name: OPEN,
     endpoints.UNDROP_VIEW.name: EndpointAccess(
-        "`drop` on the view, `create` on the namespace it comes back to", _undropped(view_of)
+        "`drop` and `read` on the view, `create` on the namespace it comes back to", _undropped(view_of)
     ),
     endpoints.SIGN_REQUEST.name: EndpointAccess(
         "`read` on the table, and `write` for what changes files; `create` for a table that was staged", _signed

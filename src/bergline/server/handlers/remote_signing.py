@@ -2,6 +2,8 @@
 
 import time
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
 from bergline.errors import NotFoundError, UnsupportedError
@@ -38,4 +40,5 @@ def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[
         if staged is None:
             raise
         return staged, True
+    context.access.check(request.principal, request.groups, Privilege.READ, table_of(name))  # also of one once staged
     return directories_at(context, pointer), context.may_write(request, name)

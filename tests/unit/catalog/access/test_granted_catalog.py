@@ -42,6 +42,9 @@ class Checks:
     def sees(self, securable: Securable) -> bool:
         return self.by.sees(securable)
 
+    def may(self, privilege: Privilege, securable: Securable) -> bool:
+        return self.by.may(privilege, securable)
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:

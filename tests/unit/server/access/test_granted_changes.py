@@ -44,6 +44,14 @@ def test_publisher_publishes_and_writes_nothing(granted: GrantedServer) -> None:
     assert granted.commit("ann", set_branch("main", 3), PUBLISHED).status == 200
 
 
+def test_who_may_only_read_commits_nothing(granted: GrantedServer) -> None:
+    granted.grant("read", "table db.orders", "ann")
+    for update in (PUBLISHED, {"action": "remove-properties", "removals": ["none"]}):
+        assert granted.commit("ann", update).error == (403, "ForbiddenException")
+    granted.grant("manage-refs", "table db.orders", "ann")
+    assert granted.commit("ann", PUBLISHED).status == 403
+
+
 def test_snapshot_that_comes_back_as_another_is_a_write(granted: GrantedServer) -> None:
     prepared(granted).grant("read,manage-refs", "table db.orders", "ann")
     forged = snapshot(2, 9, 1)

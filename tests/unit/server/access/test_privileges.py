@@ -31,6 +31,7 @@ COMBINATIONS = (
     *(frozenset({p}) for p in P),
     *(frozenset({p, P.READ}) for p in P if P.READ not in IMPLIED[p]),
     frozenset({P.DROP, P.CREATE}),
+    frozenset({P.DROP, P.READ, P.CREATE}),
 )
 """What callers hold on the namespace, and nothing else."""
 ANY = ({P.LIST},)
@@ -127,7 +128,7 @@ def set_tag(name: str, snapshot_id: int) -> dict[str, Any]:
 
 WRITE, MANAGE, PUBLISH = ({P.WRITE},), ({P.MANAGE_REFS, P.READ},), ({P.WRITE}, {P.PUBLISH, P.READ})
 READ, DROP, CREATE = ({P.READ},), ({P.DROP},), ({P.CREATE},)
-BOTH, REVIEW = ({P.DROP, P.CREATE},), ({P.PUBLISH, P.READ},)
+BOTH, MOVE, REVIEW = ({P.DROP, P.CREATE},), ({P.DROP, P.READ, P.CREATE},), ({P.PUBLISH, P.READ},)
 
 
 def of_pull_request(path: str, enough: tuple[set[Privilege], ...], body: Any = None) -> Ask:
@@ -191,7 +192,7 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     ),
     "unregister_table": (Ask(({P.DROP, P.READ},), lambda w: f"{w.table}/unregister"),),
     "rename_table": (
-        Ask(BOTH, lambda _: "/v1/tables/rename", lambda w: {"source": w.name("t"), "destination": w.name("n")}),
+        Ask(MOVE, lambda _: "/v1/tables/rename", lambda w: {"source": w.name("t"), "destination": w.name("n")}),
     ),
     "load_credentials": (Ask(READ, lambda w: f"{w.table}/credentials"),),
     "report_metrics": (Ask(READ, lambda w: f"{w.table}/metrics", lambda _: {"report-type": "scan-report"}),),
@@ -223,12 +224,12 @@ ASKS: dict[str, tuple[Ask, ...]] = {
         ),
     ),
     "rename_view": (
-        Ask(BOTH, lambda _: "/v1/views/rename", lambda w: {"source": w.name("v"), "destination": w.name("n")}),
+        Ask(MOVE, lambda _: "/v1/views/rename", lambda w: {"source": w.name("v"), "destination": w.name("n")}),
     ),
     "list_dropped_tables": (Ask(ANY, lambda _: "/bergline/v1/dropped-tables", hidden=False),),
-    "undrop_table": (Ask(BOTH, lambda w: f"/bergline{w.at}/tables/gone/undrop", lambda _: {}),),
+    "undrop_table": (Ask(MOVE, lambda w: f"/bergline{w.at}/tables/gone/undrop", lambda _: {}),),
     "list_dropped_views": (Ask(ANY, lambda _: "/bergline/v1/dropped-views", hidden=False),),
-    "undrop_view": (Ask(BOTH, lambda w: f"/bergline{w.at}/views/gone/undrop", lambda _: {}),),
+    "undrop_view": (Ask(MOVE, lambda w: f"/bergline{w.at}/views/gone/undrop", lambda _: {}),),
     "sign_request": (
         Ask(READ, lambda w: f"{w.table}/sign", lambda _: {}),
         Ask(CREATE, lambda w: f"{w.at}/tables/new/sign?staged=0", lambda _: {}),

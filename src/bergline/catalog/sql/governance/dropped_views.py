@@ -3,9 +3,9 @@
 import sqlalchemy as sa
 
 from bergline.catalog.catalog import DroppedView
-from bergline.catalog.identifiers import TableName
+from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
-from bergline.catalog.sql.bin import BinMark, newest_first
+from bergline.catalog.sql.bin import BinMark, names_in_bin, newest_first
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import join_namespace
@@ -44,6 +44,10 @@ class SqlDroppedViews:
                 return []
             rows = connection.execute(newest_first(query, DROPPED_VIEWS, most, after))
             return [DroppedView(TableName(tuple(row[0].split(".")), row[1]), *row[2:]) for row in rows]
+
+    def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
+        """The names of dropped views: that one, or all in a namespace and below it."""
+        return names_in_bin(connection, DROPPED_VIEWS, self._mine, namespace, name)
 
     def restore(self, pointers: SqlPointers, dropped: DroppedView, name: TableName) -> bool:
         """Make the pointer again, under the same name or another; False if the name is taken.

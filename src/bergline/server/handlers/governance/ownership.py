@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from bergline.catalog.access.grant import Grantee, principal
-from bergline.catalog.access.securable import namespace_of, table_of, view_of
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.rest.protocol import endpoints
+from bergline.errors import RefusedError
 from bergline.server.access.privileges import created_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import ANONYMOUS, Request
@@ -17,35 +19,64 @@ _CREATING = {
 }
 _RENAMING = {endpoints.RENAME_TABLE.name, endpoints.RENAME_VIEW.name}
 _COMMITTING = {endpoints.COMMIT_TABLE.name, endpoints.COMMIT_TRANSACTION.name}
+_UNDROPPING = {endpoints.UNDROP_TABLE.name, endpoints.UNDROP_VIEW.name}
 _DROPPING = {endpoints.DROP_TABLE.name, endpoints.DROP_VIEW.name, endpoints.UNREGISTER_TABLE.name}
 
 
 def follow_owners(
     context: ServerContext, request: Request, connection: sa.Connection, changed: Sequence[tuple[TableName, str | None]]
 ) -> None:
-    """Whoever makes something owns it; owner and grants go with a new name; in the bin a table keeps its owner."""
+    """Whoever makes something owns it; owner and grants go with a new name; in the bin a table keeps its owner.
+
+    RefusedError for a name under which something is in the bin that the caller may not bring back.
+    """
     store, endpoint = context.access.store, request.endpoint
     of = view_of if request.kind == "view" else table_of
     names = [name for name, _ in changed]
     owner = _owner(request)
     if endpoint.name in _CREATING:
         for name in names:
+            _check_bin(context, request, connection, of(name))
             store.note_owner(connection, of(name), owner)
     elif endpoint.name in _RENAMING:
+        _check_bin(context, request, connection, of(names[1]))
         store.note_rename(connection, of(names[0]), of(names[1]))
     elif endpoint.name in _COMMITTING:
         for name in set(created_tables(request)) & set(names):
+            _check_bin(context, request, connection, table_of(name))
             store.note_owner(connection, table_of(name), owner)
     elif endpoint.name in _DROPPING:
-        is_kept = endpoint is endpoints.DROP_TABLE and context.settings.drop_retention_s
+        is_kept = endpoint is not endpoints.UNREGISTER_TABLE and context.settings.drop_retention_s
         for name in names if not is_kept else ():
             store.note_owner(connection, of(name), None)
-    elif endpoint is endpoints.UNDROP_TABLE and names != [request.table]:
-        store.note_owner(connection, table_of(names[0]), store.owner_in(connection, table_of(request.table)))
+    elif endpoint.name in _UNDROPPING and names != [request.table]:
+        _check_bin(context, request, connection, of(names[0]))
+        store.note_owner(connection, of(names[0]), store.owner_in(connection, of(request.table)))
     elif endpoint is endpoints.CREATE_NAMESPACE:
-        store.note_owner(connection, namespace_of(parse_namespace(request.read().namespace)), owner)
+        made = namespace_of(parse_namespace(request.read().namespace))
+        _check_bin(context, request, connection, made)
+        store.note_owner(connection, made, owner)
     elif endpoint is endpoints.DROP_NAMESPACE:
         store.note_owner(connection, namespace_of(request.namespace), None)
+
+
+def _check_bin(context: ServerContext, request: Request, connection: sa.Connection, made: Securable) -> None:
+    """Who owns a name owns what the bin has under it: so names of what others dropped are not to be had."""
+    access, place = context.access, (connection, made.namespace, made.name or None)
+    if not access.is_active:
+        return
+    found: list[Securable] = []
+    if made.kind is not SecurableKind.VIEW:
+        found += map(table_of, context.store.bin.names_in(*place))
+    if made.kind is not SecurableKind.TABLE:
+        found += map(view_of, context.store.view_bin.names_in(*place))
+    who = request.principal, request.groups
+    if not all(access.may(*who, privilege, one) for one in found for privilege in (Privilege.DROP, Privilege.READ)):
+        raise RefusedError(
+            f"cannot make {made.described}: the bin has something under that name that `{request.principal}` may not "
+            "bring back",
+            hints=["take another name, or let an administrator of the catalog make it"],
+        )
 
 
 def _owner(request: Request) -> Grantee | None:

@@ -1,5 +1,6 @@
 """Rules about refs of the catalog and its namespaces."""
 
+from bergline.catalog.access.securable import CATALOG, Securable, namespace_of
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.protection.kept_rules import KeptRule
 from bergline.catalog.protection.ref_rule import RefRule, parse_rule, render_rule
@@ -12,9 +13,8 @@ from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 
 def list_ref_rules(context: ServerContext, request: Request) -> Response:
-    """All rules of the catalog and its namespaces."""
-    del request
-    return _list(context, None)
+    """All rules of the catalog, and of the namespaces that the caller may see."""
+    return _list(context, request, None)
 
 
 def set_ref_rule(context: ServerContext, request: Request) -> Response:
@@ -29,7 +29,7 @@ def remove_ref_rule(context: ServerContext, request: Request) -> Response:
 
 def list_namespace_ref_rules(context: ServerContext, request: Request) -> Response:
     """The rules that hold in a namespace: its own, those above it and those of the catalog."""
-    return _list(context, request.namespace)
+    return _list(context, request, request.namespace)
 
 
 def set_namespace_ref_rule(context: ServerContext, request: Request) -> Response:
@@ -42,9 +42,14 @@ def remove_namespace_ref_rule(context: ServerContext, request: Request) -> Respo
     return _remove(context, request, request.namespace)
 
 
-def _list(context: ServerContext, namespace: Namespace | None) -> Response:
+def _list(context: ServerContext, request: Request, namespace: Namespace | None) -> Response:
     found = SqlRefRules(context.store).rules(namespace)
-    return json_response(ListRefRulesResponse(tuple(map(_body, found))))
+    seen = context.access.seen(request.principal, request.groups, found, _place)
+    return json_response(ListRefRulesResponse(tuple(map(_body, seen))))
+
+
+def _place(kept: KeptRule) -> Securable:
+    return namespace_of(kept.namespace) if kept.namespace else CATALOG
 
 
 def _body(kept: KeptRule) -> RefRuleBody:

@@ -71,3 +71,12 @@ def test_owner_gives_a_table_away(granted: GrantedServer) -> None:
     assert granted("bob", "GET", OWNERS).json["owners"] == []
     assert granted("ann", "POST", OWNERS, {"on": ORDERS, "owner": "bob"}).status == 204
     assert granted("ann", "GET", "/v1/namespaces/db/tables/orders").status == 404
+
+
+def test_names_of_roles_are_not_suggested(granted: GrantedServer) -> None:
+    granted.direct.create_role("auditors")
+    granted.grant("administer", "table db.orders", "bob")
+    on = {"kind": "table", "namespace": ["db"], "name": "orders"}
+    body = {"grants": [{"privilege": "read", "on": on, "to": "role:auditor"}]}
+    refused = granted("bob", "POST", "/bergline/v1/grants", body)
+    assert (refused.status, refused.message) == (404, "no role `auditor`")

@@ -45,7 +45,8 @@ def test_whoever_makes_something_owns_it_and_may_do_everything_with_it(granted: 
     assert granted("ann", "DELETE", "/v1/namespaces/db/views/v").status == 204
     assert granted("ann", "DELETE", "/v1/namespaces/db%1Fown").status == 204
     assert granted("ann", "POST", f"{TABLES}/t/unregister").status == 200
-    assert owners(granted) == {"namespace db": "root", "table db.orders": "root"}
+    in_bin = {"view db.v": "ann"}
+    assert owners(granted) == {"namespace db": "root", "table db.orders": "root", **in_bin}
 
 
 def test_table_that_was_staged_belongs_to_who_commits_it(granted: GrantedServer) -> None:
@@ -107,9 +108,47 @@ def test_bin_shows_what_may_be_seen_and_gives_back_to_the_owner(granted: Granted
     granted.grant("drop", "namespace db", "bob")
     (seen,) = granted("bob", "GET", "/bergline/v1/dropped-tables").json["tables"]
     assert seen["metadata-location"] == ""
+    (shown,) = granted("bob", "GET", "/bin.json", headers={"host": "localhost:1"}).json["entries"]
+    assert (shown["name"], shown["metadata_location"]) == ("db.orders", "")
     undrop = "/bergline/v1/namespaces/db/tables/orders/undrop"
     assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 403
     granted.grant("create", "namespace db", "bob")
+    assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 403  # it could be read there
+    granted.grant("read", "table db.orders", "bob")
     assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 200
     assert owners(granted)["table db.mine"] == "ann"
     assert granted("bob", "GET", f"{TABLES}/mine").status == 403
+
+
+def test_table_that_may_not_be_read_does_not_go_where_it_may(granted: GrantedServer) -> None:
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["own"]})
+    granted.grant("administer", "namespace own", "bob")
+    granted.grant("drop", "table db.orders", "bob")
+    body = {"source": named("orders"), "destination": {"namespace": ["own"], "name": "orders"}}
+    assert "the privilege `read`" in granted("bob", "POST", "/v1/tables/rename", body).message
+    granted.grant("read", "table db.orders", "bob")
+    assert granted("bob", "POST", "/v1/tables/rename", body).status == 204
+
+
+def test_name_of_what_others_dropped_is_not_to_be_had(granted: GrantedServer) -> None:
+    for who in ("ann", "bob"):
+        granted.grant("create", "catalog", who)
+    tables, views, undrop = "/v1/namespaces/a/tables", "/v1/namespaces/a/views", "/bergline/v1/namespaces/a/tables"
+    assert granted("ann", "POST", "/v1/namespaces", {"namespace": ["a"]}).status == 200
+    assert granted("ann", "POST", tables, {"name": "t", "schema": SCHEMA}).status == 200
+    assert granted("ann", "POST", views, VIEW).status == 200
+    assert granted("ann", "DELETE", f"{tables}/t").status == granted("ann", "DELETE", f"{views}/v").status == 204
+    refused = granted("bob", "POST", tables, {"name": "t", "schema": SCHEMA})
+    assert (refused.status, "the bin has something under that name" in refused.message) == (403, True)
+    assert granted("bob", "POST", views, VIEW).status == 403
+    assert granted("bob", "POST", tables, {"name": "u", "schema": SCHEMA}).status == 200
+    to_t = {"namespace": ["a"], "name": "t"}
+    renamed = {"source": {"namespace": ["a"], "name": "u"}, "destination": to_t}
+    assert granted("bob", "POST", "/v1/tables/rename", renamed).status == 403
+    assert granted("bob", "DELETE", f"{tables}/u").status == 204
+    assert granted("bob", "POST", f"{undrop}/u/undrop", {"destination": to_t}).status == 403
+    assert granted("ann", "DELETE", "/v1/namespaces/a").status == 204
+    assert granted("bob", "POST", "/v1/namespaces", {"namespace": ["a"]}).status == 403
+    assert granted("root", "POST", "/v1/namespaces", {"namespace": ["a"]}).status == 200
+    assert granted("bob", "POST", f"{undrop}/t/undrop", {}).status == 403
+    assert granted("ann", "POST", tables, {"name": "t", "schema": SCHEMA}).status == 200

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from asgi_client import AsgiClient, bearer
+from granted_server import GrantedServer
 from server_on_socket import on_socket
 
 import bergline
@@ -45,6 +46,18 @@ def test_rules_are_set_listed_and_removed(client: AsgiClient, context: ServerCon
         ("remove_ref_rule", "catalog"),
         ("change_ref_rule:v*", "catalog"),
     ]
+
+
+def test_rules_of_hidden_namespaces_are_not_listed(granted: GrantedServer) -> None:
+    for path in (RULES, OF_DB):
+        assert granted("root", "POST", path, {"pattern": "main", "rule": "only-publish"}).status == 204
+
+    def listed(who: str) -> list[list[str]]:
+        return [rule.get("namespace", []) for rule in granted(who, "GET", RULES).json["rules"]]
+
+    assert (listed("root"), listed("bob")) == ([[], ["db"]], [[]])
+    granted.grant("list", "namespace db", "bob")
+    assert listed("bob") == [[], ["db"]]
 
 
 @pytest.mark.parametrize(
