@@ -3,7 +3,7 @@
 What is reviewed is always a set of heads, one of each table: whoever approves or publishes names those that they saw.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -271,3 +271,8 @@ class PullRequestCalls(Protocol):
 def missing_pull_request(number: int) -> NotFoundError:
     """The error for a number that no pull request has, or none that may be seen."""
     return NotFoundError(f"no pull request {number}", kind=PULL_REQUEST, name=str(number))
+
+
+def missing_branch(branch: str, known: Collection[str]) -> NotFoundError:
+    """The error for a branch that no table has, or none that may be read; `known` are refs that such tables have."""
+    return NotFoundError(f"no table with a branch `{branch}`", kind="ref", name=branch, known=known)

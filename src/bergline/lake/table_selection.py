@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from bergline.arguments import shown
@@ -63,9 +63,16 @@ def named_tables(tables: TableNames) -> tuple[TableName, ...]:
 
 
 def find_tables(
-    catalog: Catalog, ref: str, namespace: str | Namespace | None = None, known_refs: set[str] | None = None
+    catalog: Catalog,
+    ref: str,
+    namespace: str | Namespace | None = None,
+    known_refs: set[str] | None = None,
+    is_meant: Callable[[TableName], bool] = lambda _: True,
 ) -> Iterator[TableName]:
-    """The tables that have a branch or tag, in a namespace and below it or in all; `known_refs` gets all refs."""
+    """The tables that have a branch or tag, in a namespace and below it or in all; `known_refs` gets all refs.
+
+    Those that are not meant are not loaded.
+    """
 
     def has_ref(name: TableName) -> bool:
         loaded = load_listed(catalog, name)
@@ -73,7 +80,7 @@ def find_tables(
             known_refs.update(loaded.metadata.refs)
         return loaded is not None and ref in loaded.metadata.refs
 
-    names = every_table(catalog, () if namespace is None else parse_namespace(namespace))
+    names = filter(is_meant, every_table(catalog, () if namespace is None else parse_namespace(namespace)))
     with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-refs") as threads:
         while some := list(itertools.islice(names, _AT_ONCE)):
             yield from itertools.compress(some, threads.map(has_ref, some))

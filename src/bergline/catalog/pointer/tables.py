@@ -96,7 +96,7 @@ class PointerTables(PointerNamespaces):
         self._drop_table(name, expected, "the table dropped", proven=expected is not None)
 
     def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
-        self.guard.check_change(table.name, table.metadata, after)
+        self.guard.check_trial(table.name, table.metadata, after)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.store.dropped_tables(most) if isinstance(self.store, DroppedPointers) else []

@@ -185,19 +185,27 @@ def _by_review(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
     head = move.after.snapshot_id if by.stand_in is None else by.stand_in.head
     nowhere = "; this catalog keeps no record of it, `bergline serve` does" if found is None else ""
     found = found or HeadReview()
+    demands, steps = [], []
     missing = [check for check in rule.checks if check not in found.checks]
     if missing:
         names = ", ".join(f"`{check}`" for check in missing)
-        instead = f"have {names} pass on snapshot {head}{nowhere}"
-        return f"moves only to a snapshot on which {names} passed", instead
-    if not rule.approvals:
-        return None
+        demands.append(f"to a snapshot on which {names} passed")
+        steps.append(_way_to_pass(names, head, move, by))
     own = {by.caller, None if by.stand_in is None else by.stand_in.author}
-    others = len(found.approved_by - own - by.authors(move))
+    others = len(found.approved_by - own - by.authors(move)) if rule.approvals else 0
     if others < rule.approvals:
-        instead = f"have others approve snapshot {head}, who neither wrote nor publish it{nowhere}"
-        return f"moves only with {counted(rule.approvals, 'approval')} of others, and has {others}", instead
-    return None
+        demands.append(f"with {counted(rule.approvals, 'approval')} of others, and has {others}")
+        steps.append(f"have others approve snapshot {head}, who neither wrote nor publish it")
+    return (f"moves only {', and only '.join(demands)}", f"{'; '.join(steps)}{nowhere}") if demands else None
+
+
+def _way_to_pass(names: str, head: int, move: RefMove, by: DecidedBy) -> str:
+    if by.stand_in is None or by.is_up_to_date(move):
+        return f"have {names} pass on snapshot {head}"
+    return (
+        f"rebase the branch onto `{move.ref}` and have {names} pass on its new head: "
+        f"`{move.ref}` has moved on, and no check has seen what a merge makes of both"
+    )
 
 
 def _reviewed(move: RefMove, head: int, by: DecidedBy) -> HeadReview | None:

@@ -25,6 +25,10 @@ class RefGuard(Protocol):
         """
         ...
 
+    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
+        """As `check_change`, of a change that is only tried out: its new files are nowhere but in memory."""
+        ...
+
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         """InvalidInputError for a new table whose rules are wrong."""
         ...

@@ -25,6 +25,9 @@ class TableRulesGuard:
     ) -> None:
         RefChange(table, base, result, done).check(self._records, server_decides=self._server_decides)
 
+    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
+        RefChange(table, base, result).check(self._records, server_decides=self._server_decides)
+
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         texts = rule_texts(metadata.properties)
         if texts:

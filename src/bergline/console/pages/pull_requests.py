@@ -33,7 +33,7 @@ def pull_requests_page(source: Source, query: PageQuery) -> Page:
 
 def pull_request_page(source: Source, number: int, refusal: BerglineError | None = None) -> Page:
     """One as it is now; `refusal` is why what was asked for was not done."""
-    with acting_as(source.caller):
+    with acting_as(source.caller, source.groups):
         overview = source.lake.pull_requests.get(number).overview
     changes = [{"key": name_text(change.name), "summary": describe_change(change)} for change in overview.tables]
     values = overview_values(overview)

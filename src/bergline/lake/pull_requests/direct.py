@@ -13,6 +13,7 @@ from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.pull_requests import (
+    PULL_REQUEST,
     CheckOutcome,
     CheckVerdict,
     EntryKind,
@@ -27,6 +28,7 @@ from bergline.catalog.pull_requests import (
     PullRequestState,
     ReportedCheck,
     TableHead,
+    missing_branch,
 )
 from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
 from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
@@ -257,7 +259,7 @@ class DirectPullRequests:
             else named_tables(new.tables)
         )
         if not names:
-            raise NotFoundError(f"no table with a branch `{new.branch}`", kind="ref", name=new.branch, known=known)
+            raise missing_branch(new.branch, known)
         return tuple(self._proposed(name) for name in sorted(names))
 
     def _proposed(self, name: TableName) -> ProposedTable:
@@ -357,7 +359,7 @@ def _check_of(record: PullRequestRecord, name: TableName) -> None:
     if all(table.name != name for table in record.tables):
         known = [str(table.name) for table in record.tables]
         raise NotFoundError(
-            f"pull request {record.number} has no table `{name}`", kind="table", name=str(name), known=known
+            f"pull request {record.number} has no table `{name}`", kind=PULL_REQUEST, name=str(name), known=known
         )
 
 

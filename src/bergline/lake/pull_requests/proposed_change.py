@@ -3,9 +3,8 @@
 import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
-from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import standing_for
-from bergline.catalog.pull_requests import ProposedChange, ProposedTable, PullRequestRecord, Standing
+from bergline.catalog.pull_requests import PULL_REQUEST, ProposedChange, ProposedTable, PullRequestRecord, Standing
 from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN
@@ -21,12 +20,12 @@ def load_proposed(catalog: Catalog, record: PullRequestRecord, table: ProposedTa
     try:
         loaded = catalog.load_table(table.name)
     except NotFoundError as error:
-        raise _gone(table.name, f"table `{table.name}` is gone: it was dropped or renamed") from error
+        raise _gone(record, f"table `{table.name}` is gone: it was dropped or renamed") from error
     if loaded.metadata.table_uuid != table.uuid:
-        raise _gone(table.name, f"another table has the name `{table.name}` now")
+        raise _gone(record, f"another table has the name `{table.name}` now")
     for ref in (record.branch, record.target):
         if ref not in loaded.metadata.refs and ref != MAIN:
-            raise _gone(table.name, f"branch `{ref}` of table `{table.name}` is gone")
+            raise _gone(record, f"branch `{ref}` of table `{table.name}` is gone")
     return loaded
 
 
@@ -50,8 +49,10 @@ def propose(catalog: Catalog, record: PullRequestRecord, table: ProposedTable, n
     return found if target is None else _with_diff(catalog, record, base, found)
 
 
-def _gone(table: TableName, why: str) -> NotFoundError:
-    return NotFoundError(why, kind="table", name=str(table), hints=["close the pull request, or bring it back"])
+def _gone(record: PullRequestRecord, why: str) -> NotFoundError:
+    """Of the pull request, not of a table: servers tell of those in the words of the protocol alone."""
+    hints = ["close the pull request, or bring it back"]
+    return NotFoundError(why, kind=PULL_REQUEST, name=str(record.number), hints=hints)
 
 
 def _standing(base: TableMetadata, head: int, target: int | None) -> Standing:

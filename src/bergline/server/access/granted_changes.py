@@ -38,7 +38,7 @@ _CHANGING = (Privilege.WRITE, Privilege.PUBLISH, Privilege.MANAGE_REFS)
 
 
 class NeededPrivileges(msgspec.Struct, frozen=True):
-    """Privileges of which one is enough, for one thing that a commit does."""
+    """Privileges of which one is enough, for one thing that a commit does; the last allows the least."""
 
     any_of: tuple[Privilege, ...]
     securable: Securable
@@ -58,13 +58,13 @@ class GrantedChanges:
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
     ) -> None:
         """RefusedError for what the caller has no privilege for, and what the rules about refs raise."""
-        caller = requesting_caller()
-        if caller is not None and self._access.is_active:
-            for needed in needed_privileges(table, base, None if done else result):
-                of = (caller.name, caller.groups)
-                if not any(self._access.may(*of, privilege, needed.securable) for privilege in needed.any_of):
-                    raise forbidden(caller.name, needed.any_of[0], needed.securable)
+        self._check_privileges(table, base, None if done else result)
         self.rules.check_change(table, base, result, done)
+
+    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
+        """The rules first: who looks at what somebody else is to do has to know them too."""
+        self.rules.check_trial(table, base, result)
+        self._check_privileges(table, base, result)
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         """As the rules say: whether a table may be created is decided by its name, before."""
@@ -77,6 +77,15 @@ class GrantedChanges:
     def changing(self) -> AbstractContextManager[None]:
         """As the rules are decided again."""
         return self.rules.changing()
+
+    def _check_privileges(self, table: TableName, base: TableMetadata, result: TableMetadata | None) -> None:
+        caller = requesting_caller()
+        if caller is None or not self._access.is_active:
+            return
+        for needed in needed_privileges(table, base, result):
+            of = (caller.name, caller.groups)
+            if not any(self._access.may(*of, privilege, needed.securable) for privilege in needed.any_of):
+                raise forbidden(caller.name, needed.any_of[-1], needed.securable)
 
 
 def needed_privileges(

@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG, table_of
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pull_requests import (
     CheckOutcome,
     NewPullRequest,
@@ -13,9 +17,10 @@ from bergline.catalog.pull_requests import (
     PullRequestRecord,
     PullRequestState,
     TableHead,
+    missing_branch,
     missing_pull_request,
 )
-from bergline.errors import RefusedError
+from bergline.lake.table_selection import find_tables
 from bergline.server.access.access import Access
 
 _MOST_PAGES = 100
@@ -24,20 +29,20 @@ _MOST_PAGES = 100
 class GrantedPullRequests:
     """Who may read all its tables sees a pull request and speaks about it; approvals and checks need `publish`."""
 
-    def __init__(self, calls: PullRequestCalls, access: Access, principal: str, groups: frozenset[str]) -> None:
+    def __init__(
+        self, calls: PullRequestCalls, catalog: Catalog, access: Access, principal: str, groups: frozenset[str]
+    ) -> None:
         self._calls = calls
+        self._catalog = catalog
         self._access = access
         self._who = principal, groups
 
     def open(self, new: NewPullRequest) -> PullRequestRecord:
-        """Open one, of tables that the caller may read; without a list, the branch must be of such tables only."""
+        """Open one, of tables that the caller may read; without a list, of all such tables that have the branch."""
         for name in new.tables or ():
             self._access.check(*self._who, Privilege.READ, table_of(name))
         if new.tables is None and not self._access.may(*self._who, Privilege.READ, CATALOG):
-            raise RefusedError(
-                f"cannot look for branch `{new.branch}` in all tables: `{self._who[0]}` may not read all of them",
-                hints=["name the tables of the pull request"],
-            )
+            new = msgspec.structs.replace(new, tables=self._readable_with(new.branch))
         return self._calls.open(new)
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
@@ -100,6 +105,18 @@ class GrantedPullRequests:
         self._check_own(number)
         return self._calls.reopen(number)
 
+    def _readable_with(self, branch: str) -> tuple[TableName, ...]:
+        """The tables with a branch among those that the caller may read; no others are loaded."""
+        known: set[str] = set()
+        found = find_tables(self._catalog, branch, None, known, self._reads)
+        tables = tuple(found)
+        if not tables:
+            raise missing_branch(branch, known)
+        return tables
+
+    def _reads(self, name: TableName) -> bool:
+        return self._access.may(*self._who, Privilege.READ, table_of(name))
+
     def _seen(self, number: int) -> PullRequestRecord:
         """One that the caller may see; for all others the error of one that is not there."""
         record = self._calls.find(number)
@@ -108,7 +125,7 @@ class GrantedPullRequests:
         return record
 
     def _sees(self, record: PullRequestRecord) -> bool:
-        return all(self._access.may(*self._who, Privilege.READ, table_of(table.name)) for table in record.tables)
+        return all(self._reads(table.name) for table in record.tables)
 
     def _check_own(self, number: int) -> None:
         record = self._seen(number)

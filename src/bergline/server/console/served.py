@@ -53,7 +53,7 @@ class ServedLake:
         if not access.is_active:
             return self._lake
         calls = DirectPullRequests(LakeHandle(self._context.catalog, Timing()), self._context.store)
-        requests = GrantedPullRequests(calls, access, caller.name, caller.groups)
+        requests = GrantedPullRequests(calls, self._context.catalog, access, caller.name, caller.groups)
         by = CallerOf(access, caller.name, caller.groups)
         return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests), self._lake.name)
 

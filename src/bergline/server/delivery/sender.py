@@ -72,6 +72,8 @@ class WebhookSender:
             error = f"the receiver's certificate is not valid: {problem.verify_message}"
         except TimeoutError:
             error = f"the receiver did not answer within {self._timeout_s:g} s"
+        except (ConnectionResetError, BrokenPipeError):
+            error = "the receiver closed the connection without an answer"
         except (OSError, http.client.HTTPException) as problem:
             error = f"cannot reach the receiver: {getattr(problem, 'strerror', None) or type(problem).__name__}"
         return SendResult(round((time.monotonic() - started) * 1000), status, error)

@@ -136,6 +136,7 @@ def test_rule_that_cannot_be_read_keeps_its_refs_as_they_are() -> None:
         ),
         ("checks=dq,pii", "forward", "it moves only to a snapshot on which `dq`, `pii` passed"),
         ("approvals=2", "forward", "it moves only with 2 approvals of others, and has 0"),
+        ("checks=dq; approvals=1", "forward", "a snapshot on which `dq` passed, and only with 1 approval of others"),
     ],
 )
 def test_refusal_is_one_sentence(text: str, move: str, sentence: str) -> None:
@@ -166,7 +167,7 @@ def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
         decided = decide([parse_rule("main", "checks=dq")], [PUBLISHED], by)
         assert isinstance(decided, Allowed) is same_content
         if isinstance(decided, Refused):
-            assert decided.instead == "have `dq` pass on snapshot 7"
+            assert decided.instead.startswith("rebase the branch onto `main` and have `dq` pass on its new head")
     by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, author="bob"))
     assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Refused)
 

@@ -3,6 +3,7 @@
 import html
 from typing import Any
 
+import msgspec
 import pytest
 
 import bergline
@@ -87,6 +88,13 @@ def test_what_is_wrong_is_said_and_nothing_done(browser: Any, opened: Table) -> 
     assert act(browser, "publish", method="rebase").status == 400
     assert act(browser, "withdraw").status == 404
     assert browser.get("/pull-requests.json", **ONE).json["version"] == 1
+
+
+def test_groups_of_who_looks_count(source: Source, opened: Table) -> None:
+    opened.refs.protect("main", writers=["group:dev"])
+    for groups, obstacles in ({"dev"}, 0), (set[str](), 1):
+        of_group = msgspec.structs.replace(source, groups=frozenset(groups))
+        assert len(pull_requests_page(of_group, ONE).values["obstacles"]) == obstacles
 
 
 def test_branch_that_is_gone_is_said(browser: Any, opened: Table) -> None:

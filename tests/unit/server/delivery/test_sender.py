@@ -122,17 +122,20 @@ def test_receiver_that_is_not_there_or_talks_nonsense() -> None:
         port = listening.getsockname()[1]
 
         def nonsense() -> None:
-            connected, _ = listening.accept()
-            with connected:
-                connected.recv(65536)
-                connected.sendall(b"220 mail ready secret-banner\r\n")
+            for said in (b"220 mail ready secret-banner\r\n", b""):
+                connected, _ = listening.accept()
+                with connected:
+                    connected.recv(65536)
+                    connected.sendall(said)
 
         thread = threading.Thread(target=nonsense)
         thread.start()
-        talked = WebhookSender(LOCAL).send(f"http://127.0.0.1:{port}/", SECRET, "m", b"[]")
+        talked, silent = (WebhookSender(LOCAL).send(f"http://127.0.0.1:{port}/", SECRET, "m", b"[]") for _ in range(2))
         thread.join()
     gone = WebhookSender(LOCAL).send(f"http://127.0.0.1:{port}/", SECRET, "m", b"[]")
     assert talked.error == "cannot reach the receiver: BadStatusLine"
+    assert silent.error is not None
+    assert silent.error.startswith("the receiver closed the connection")
     assert gone.error == "cannot reach the receiver: Connection refused"
 
 

@@ -218,7 +218,7 @@ class RestTables(RestNamespaces):
 
     def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
         """What does not depend on the caller's name: the server decides on the rest."""
-        self._guard.check_change(table.name, table.metadata, after)
+        self._guard.check_trial(table.name, table.metadata, after)
 
     @property
     def keeps_dropped_tables(self) -> bool:

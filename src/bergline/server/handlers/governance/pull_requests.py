@@ -102,7 +102,7 @@ def _calls(context: ServerContext, request: Request) -> GrantedPullRequests:
         request.precompute(json_response(record))
 
     calls = DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store, then)
-    return GrantedPullRequests(calls, context.access, request.principal, request.groups)
+    return GrantedPullRequests(calls, context.catalog, context.access, request.principal, request.groups)
 
 
 def _number(request: Request) -> int:

@@ -153,3 +153,40 @@ def test_without_a_token_nothing_is_told(client: AsgiClient) -> None:
 def test_unknown_state_is_refused_before_it_is_sent(port: int) -> None:
     with connected(port, "ann") as ann, pytest.raises(InvalidInputError, match="one of open, closed, published"):
         ann.pull_requests.list("merged")
+
+
+def test_branch_that_is_gone_is_told(port: int, served: Lake) -> None:
+    with connected(port, "ann") as ann, connected(port, "bob") as bob:
+        ann.pull_requests.open("work")
+        seen = bob.pull_requests.get(1)
+        served.load_table("db.items").refs.drop_branch("work")
+        with pytest.raises(NotFoundError, match=r"branch `work` of table `db\.items` is gone"):
+            seen.approve()
+
+
+def test_merge_that_is_tried_out_is_a_publish(port: int, served: Lake) -> None:
+    served.rules.protect("main", only_publish=True)
+    served.branch("other", ["db.orders"])
+    served.load_table("db.orders").append(pa.table({"id": [3]}), branch="other")
+    with connected(port, "ann") as ann:
+        request = ann.pull_requests.open("work")
+        served.publish("other")
+        assert [str(table.standing) for table in request.look().tables] == ["fast-forward", "diverged"]
+        assert request.overview.obstacles == ()
+        assert request.publish(method="merge").state is PullRequestState.PUBLISHED
+
+
+def test_with_grants_tables_are_those_that_the_author_may_read_and_everybody_is_told_the_rules(
+    port: int, served: Lake
+) -> None:
+    served.rules.protect("main", only_publish=True, checks=["nulls"])
+    served.access.grant("administer", on="catalog", to="root")
+    served.access.grant("read", on="table db.orders", to="ann")
+    with connected(port, "ann") as ann:
+        with pytest.raises(NotFoundError, match="no table with a branch `wor`"):
+            ann.pull_requests.open("wor")
+        request = ann.pull_requests.open("work")
+        assert [str(table.name) for table in request.record.tables] == ["db.orders"]
+        assert "`nulls` passed" in request.look().obstacles[0]
+        served.rules.unprotect("main")
+        assert "privilege `publish` on table `db.orders` for ref `main`" in request.look().obstacles[0]
