@@ -36,7 +36,7 @@ class RuleRecords(Protocol):
         """The rules of the catalog and of namespaces that hold for a table."""
         ...
 
-    def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         """The checks that passed on a snapshot and who approves it; None if no record of that is kept."""
         ...
 
@@ -52,8 +52,8 @@ class NoRecords:
         del table
         return ()
 
-    def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        del table_uuid, snapshot_id
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
+        del table, table_uuid, snapshot_id
         return None
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
@@ -98,12 +98,14 @@ class RefChange:
 
     @property
     def lost_snapshots(self) -> frozenset[int]:
-        """The snapshots that the change removes, or puts others under their ids."""
-        if self._result is None:
-            return frozenset()
+        """The snapshots that the change removes, or puts others under their ids: all of a table that goes."""
+        if self._result is None or self._result.table_uuid != self._base.table_uuid:
+            return frozenset(self._base.snapshots_by_id)
         after = self._result.snapshots_by_id
         return frozenset(
-            number for number, snapshot in self._base.snapshots_by_id.items() if after.get(number) != snapshot
+            number
+            for number, snapshot in self._base.snapshots_by_id.items()
+            if (now := after.get(number)) is not snapshot and now != snapshot
         )
 
     def check(self, records: RuleRecords, *, server_decides: bool = False) -> tuple[RuleLevel, ...]:
@@ -159,7 +161,7 @@ class RefChange:
 
     def _review(self, records: RuleRecords, snapshot_id: int) -> HeadReview | None:
         """What is on record about a snapshot, which was there before: nobody has seen one of this change."""
-        found = records.review(self.table_uuid, snapshot_id)
+        found = records.review(self.table, self.table_uuid, snapshot_id)
         is_seen = snapshot_id in self._base.snapshots_by_id and snapshot_id not in self.lost_snapshots
         return found if is_seen or found is None else HeadReview()
 

@@ -1,5 +1,6 @@
 """Rules in table properties: `bergline.ref-rules.<pattern>`, each with the text of a rule."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
@@ -10,6 +11,7 @@ from bergline.catalog.protection.rule_agreement import NamedRule, check_agreemen
 from bergline.errors import InvalidInputError
 
 PREFIX: Final = "bergline.ref-rules."
+_MOST_REMEMBERED: Final = 10_000
 
 
 class UnreadableRule(msgspec.Struct, frozen=True):
@@ -58,8 +60,9 @@ def read_rules(properties: Mapping[str, str]) -> tuple[RefRule | UnreadableRule,
     return tuple(read_rule(pattern, text) for pattern, text in sorted(rule_texts(properties).items()))
 
 
+@functools.lru_cache(maxsize=_MOST_REMEMBERED)
 def read_rule(pattern: str, text: str) -> RefRule | UnreadableRule:
-    """A rule from its text, as far as it can be read."""
+    """A rule from its text, as far as it can be read; remembered, since every commit reads all that hold for it."""
     try:
         return parse_rule(pattern, text)
     except InvalidInputError as error:

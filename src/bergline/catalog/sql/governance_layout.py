@@ -8,6 +8,8 @@ REVIEWS = sa.Table(
     "bergline_reviews",
     GOVERNANCE,
     sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("table_namespace", sa.String(255), primary_key=True),
+    sa.Column("table_name", sa.String(255), primary_key=True),
     sa.Column("table_uuid", sa.String(36), primary_key=True),
     sa.Column("snapshot_id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(16), primary_key=True),
@@ -17,7 +19,10 @@ REVIEWS = sa.Table(
     sa.Column("at_ms", sa.BigInteger, nullable=False),
     sa.Column("detail", sa.Text),
 )
-"""Checks and approvals of a table's snapshots; a row is changed and never deleted, so that a reader can lock it."""
+"""Checks and approvals of a table's snapshots; a row is changed and never deleted, so that a reader can lock it.
+
+By name and UUID: a client that creates a table chooses its UUID, and may choose that of another.
+"""
 
 STAGED_TABLES = sa.Table(
     "bergline_staged_tables",
@@ -156,9 +161,9 @@ SNAPSHOT_AUTHORS = sa.Table(
     sa.Column("catalog_name", sa.String(255), primary_key=True),
     sa.Column("table_uuid", sa.String(36), primary_key=True),
     sa.Column("snapshot_id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("principal", sa.String(255), primary_key=True),
 )
-"""Who wrote the snapshots of tables with a rule that demands approvals."""
+"""Who wrote the snapshots of tables with a rule that demands approvals; an id that comes again has several authors."""
 PULL_REQUESTS = sa.Table(
     "bergline_pull_requests",
     GOVERNANCE,

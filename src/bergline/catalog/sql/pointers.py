@@ -68,6 +68,11 @@ class SqlPointers:
             return False
         return True
 
+    def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
+        """Whether a pointer is as expected; if so, it stays until the end of the transaction."""
+        query = sa.select(TABLES.c.metadata_location).where(self._row(table)).with_for_update()
+        return connection.execute(query).scalar_one_or_none() == expected
+
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         statement = sa.delete(TABLES).where(self._row(table))
         if expected is not None:

@@ -4,12 +4,13 @@ The transaction that moves the tables marks the pull request as published, and o
 looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul, check_text, shown
+from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.pull_requests import (
@@ -31,7 +32,13 @@ from bergline.catalog.pull_requests import (
     missing_branch,
 )
 from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import (
+    RecordedReview,
+    ReviewedTable,
+    ReviewKind,
+    ReviewState,
+    SqlReviews,
+)
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import (
     CommitUnknownError,
@@ -49,6 +56,7 @@ from bergline.lake.references import LakeRefs
 from bergline.lake.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
+_TRIES = 100
 
 
 class DirectPullRequests:
@@ -57,6 +65,7 @@ class DirectPullRequests:
     def __init__(self, lake: LakeHandle, store: SqlPointerStore, then: Then = lambda _: None) -> None:
         self._lake = lake
         self._catalog = lake.catalog
+        self._store = store
         self._database = store.database
         self._requests = SqlPullRequests(store.database, store.catalog_name)
         self._reviews = SqlReviews(store.database, store.catalog_name)
@@ -139,10 +148,9 @@ class DirectPullRequests:
             raise RefusedError(
                 f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else look at it"]
             )
-        seen = self._check_heads(record, heads)
-
         said = _Said(ReviewKind.APPROVAL, ReviewState.APPROVED, who)
-        return self._review(number, PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads), seen, said)
+        entry = PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads)
+        return self._review_there(record, entry, heads, said, lambda found: _check_seen(record, heads, found))
 
     def withdraw(self, number: int) -> PullRequestRecord:
         """Take back all approvals of its heads, also of those that have moved since."""
@@ -158,7 +166,7 @@ class DirectPullRequests:
             raise NotFoundError(f"pull request {number} has no approval of `{who}`", kind="approval", name=who)
         said = _Said(ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who)
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.WITHDREW)
-        return self._review(number, entry, _by_uuid(record, approved), said)
+        return self._review(number, entry, _in_order(record, approved), said)
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check says about heads, whether or not they have moved since."""
@@ -174,7 +182,7 @@ class DirectPullRequests:
         said = _Said(ReviewKind.CHECK, ReviewState(report.state.value), name, detail)
         text, who = f"{name}: {report.state}", current_caller().name
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.CHECKED, text, heads)
-        return self._review(number, entry, _by_uuid(record, heads), said)
+        return self._review_there(record, entry, heads, said, lambda found: _check_there(heads, found))
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
         """Publish in one commit; the outcome of one that is unknown is looked up in the pull request."""
@@ -182,7 +190,7 @@ class DirectPullRequests:
         check_open(record)
         if publication.version not in {None, record.version}:
             raise changed(record, f"expected version {publication.version}, found {record.version}")
-        self._check_heads(record, publication.heads)
+        _check_seen(record, publication.heads, self._load(record))
         reviews = self._head_reviews(record, publication.heads)
         check_passed(record, reviews)
         seen = LookedAt(record, reviews, publication)
@@ -277,33 +285,21 @@ class DirectPullRequests:
             found.append(TableHead(table.name, metadata.ref(record.branch).snapshot_id))
         return tuple(found)
 
-    def _check_heads(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> list[tuple[str, int]]:
-        """The heads that somebody saw, which must be those of all tables now; each with its table's uuid."""
-        seen = {head.name: head.snapshot_id for head in heads}
-        for name in seen:
-            _check_of(record, name)
-        for head in self._heads(record):
-            if head.name not in seen:
-                raise InvalidInputError(f"expected a head of each table, found none of `{head.name}`")
-            if seen[head.name] != head.snapshot_id:
-                raise ConflictError(
-                    f"the head of `{record.branch}` of table `{head.name}` moved: "
-                    f"expected snapshot {seen[head.name]}, found {head.snapshot_id}",
-                    hints=["look at the pull request again"],
-                )
-        return _by_uuid(record, heads)
+    def _load(self, record: PullRequestRecord) -> list[LoadedTable]:
+        return [load_proposed(self._catalog, record, table) for table in record.tables]
 
     def _head_reviews(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> HeadReviews:
         seen = {head.name: head.snapshot_id for head in heads}
         return {
-            table.name: (table.uuid, seen[table.name], self._reviews.of(table.uuid, seen[table.name]))
+            table.name: (reviewed, seen[table.name], self._reviews.of(reviewed, seen[table.name]))
             for table in record.tables
+            for reviewed in (ReviewedTable(table.name, table.uuid),)
         }
 
     def _reviewed(self, table: ProposedTable, change: ProposedChange) -> ProposedChange:
         if change.head is None:
             return change
-        found = self._reviews.of(table.uuid, change.head)
+        found = self._reviews.of(ReviewedTable(table.name, table.uuid), change.head)
         checks = tuple(
             ReportedCheck(r.name, CheckVerdict(r.state.value), r.principal, r.at_ms, r.detail)
             for r in found
@@ -312,24 +308,54 @@ class DirectPullRequests:
         approved = tuple(r.name for r in found if r.state is ReviewState.APPROVED)
         return msgspec.structs.replace(change, checks=checks, approved_by=approved)
 
-    def _record(self, connection: sa.Connection, seen: Sequence[tuple[str, int]], said: "_Said") -> None:
+    def _record(self, connection: sa.Connection, seen: Sequence[tuple[ReviewedTable, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
-        for uuid, snapshot_id in seen:
-            review = RecordedReview(uuid, snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
-            self._reviews.record(review, connection)
+        for table, snapshot_id in seen:
+            review = RecordedReview(snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
+            self._reviews.record(table, review, connection)
+
+    def _review_there(
+        self,
+        record: PullRequestRecord,
+        entry: PullRequestEntry,
+        heads: tuple[TableHead, ...],
+        said: "_Said",
+        check: Callable[[Sequence[LoadedTable]], None],
+    ) -> PullRequestRecord:
+        """Record what is said about heads that the tables have, as `check` says, until it is recorded."""
+        for _ in range(_TRIES):
+            tables = self._load(record)
+            check(tables)
+            try:
+                return self._review(record.number, entry, _in_order(record, heads), said, tables)
+            except _MovedError:
+                continue
+        raise ConflictError(f"the tables of pull request {record.number} move all the time", hints=["try again"])
+
+    def _hold(self, connection: sa.Connection, tables: Sequence[LoadedTable]) -> None:
+        for table in sorted(tables, key=lambda t: t.name):  # before their reviews, and in order, as commits do
+            if not self._store.holds(connection, table.name, table.metadata_location):
+                raise _MovedError
 
     def _review(
-        self, number: int, entry: PullRequestEntry, seen: Sequence[tuple[str, int]], said: "_Said"
+        self,
+        number: int,
+        entry: PullRequestEntry,
+        seen: Sequence[tuple[ReviewedTable, int]],
+        said: "_Said",
+        tables: Sequence[LoadedTable] = (),
     ) -> PullRequestRecord:
         """Record what is said about heads; ConflictError, and nothing is recorded, unless the pull request is open."""
+
+        def first(connection: sa.Connection) -> None:
+            self._hold(connection, tables)
+            self._record(connection, seen, said)
 
         def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
             check_open(record)
             return record
 
-        return self._requests.change(
-            number, entry, act, self._then, first=lambda connection: self._record(connection, seen, said)
-        )
+        return self._requests.change(number, entry, act, self._then, first)
 
     def _change(self, number: int, what: EntryKind, act: Act, *, text: str | None = None) -> PullRequestRecord:
         entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text)
@@ -363,12 +389,44 @@ def _check_of(record: PullRequestRecord, name: TableName) -> None:
         )
 
 
-def _by_uuid(record: PullRequestRecord, heads: Iterable[TableHead]) -> list[tuple[str, int]]:
-    """Heads with the uuids of their tables; in the order of the tables, in which everybody locks them."""
+class _MovedError(Exception):
+    """A table is no longer as it was looked at."""
+
+
+def _check_seen(record: PullRequestRecord, heads: tuple[TableHead, ...], found: Sequence[LoadedTable]) -> None:
+    """The heads that somebody saw must be those of all tables now."""
+    seen = {head.name: head.snapshot_id for head in heads}
+    for name in seen:
+        _check_of(record, name)
+    for table in found:
+        head = table.metadata.ref(record.branch).snapshot_id
+        if table.name not in seen:
+            raise InvalidInputError(f"expected a head of each table, found none of `{table.name}`")
+        if seen[table.name] != head:
+            raise ConflictError(
+                f"the head of `{record.branch}` of table `{table.name}` moved: "
+                f"expected snapshot {seen[table.name]}, found {head}",
+                hints=["look at the pull request again"],
+            )
+
+
+def _check_there(heads: tuple[TableHead, ...], found: Sequence[LoadedTable]) -> None:
+    """NotFoundError for a snapshot that its table has not: nobody has checked it."""
+    tables = {table.name: table.metadata for table in found}
+    for head in heads:
+        tables[head.name].snapshot(head.snapshot_id)
+
+
+def _in_order(record: PullRequestRecord, heads: Iterable[TableHead]) -> list[tuple[ReviewedTable, int]]:
+    """Heads with their tables; in the order of the tables, in which everybody locks them."""
     snapshots: dict[TableName, list[int]] = {}
     for head in heads:
         snapshots.setdefault(head.name, []).append(head.snapshot_id)
-    return [(t.uuid, snapshot_id) for t in record.tables for snapshot_id in sorted(snapshots.get(t.name, ()))]
+    return [
+        (ReviewedTable(t.name, t.uuid), snapshot_id)
+        for t in record.tables
+        for snapshot_id in sorted(snapshots.get(t.name, ()))
+    ]
 
 
 def _said_by_tables(error: TablesRefusedError) -> TablesRefusedError | ConflictError:

@@ -7,11 +7,11 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.pull_requests import EntryKind, Publication, PullRequestEntry, PullRequestRecord, PullRequestState
 from bergline.catalog.sql.governance.pull_requests import SqlPullRequests, Then
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
 
-HeadReviews = dict[TableName, tuple[str, int, tuple[RecordedReview, ...]]]
-"""The uuid of each table, its head, and the reviews of that head."""
+HeadReviews = dict[TableName, tuple[ReviewedTable, int, tuple[RecordedReview, ...]]]
+"""Each table, its head, and the reviews of that head."""
 
 
 class LookedAt(msgspec.Struct, frozen=True):
@@ -50,8 +50,8 @@ class Publishing:
 
     def _outdated_reviews(self, connection: sa.Connection) -> TableName | None:
         """A table whose reviews have changed; they stay as they are until the end of the transaction."""
-        for name, (uuid, snapshot_id, reviews) in self._seen.reviews.items():
-            if self._reviews.of(uuid, snapshot_id, connection) != reviews:
+        for name, (table, snapshot_id, reviews) in self._seen.reviews.items():
+            if self._reviews.of(table, snapshot_id, connection) != reviews:
                 return name
         return None
 

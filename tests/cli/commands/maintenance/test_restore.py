@@ -70,8 +70,14 @@ def test_catalog_that_has_rows_is_replaced_after_a_plan(bl: Command, file: Path,
     assert not lake.namespace_exists("later")
 
 
-def test_tokens_that_are_valid_again_are_told(bl: Command, file: Path, tmp_path: Path, other: str) -> None:
-    assert bl("token", "create", "ann").returncode == 0
+@pytest.mark.parametrize("what", ["token", "approval"])
+def test_access_that_is_valid_again_is_told(
+    bl: Command, file: Path, lake: Lake, orders: Table, tmp_path: Path, other: str, what: str
+) -> None:
+    if what == "token":
+        assert bl("token", "create", "ann").returncode == 0
+    else:
+        lake.reviews.approve("db.orders", orders.refs["main"].snapshot_id)
     later = tmp_path / "later.backup"
     assert bl("backup", str(later)).returncode == 0
     assert "valid again" in bl("restore", str(later), "--catalog", other).stderr

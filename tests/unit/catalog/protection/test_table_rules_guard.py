@@ -11,7 +11,7 @@ from concurrency import run_at_once
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.decision import HeadReview
@@ -191,8 +191,8 @@ class OneReview(NoRecords):
     def __init__(self, head: int) -> None:
         self._head = head
 
-    def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        del table_uuid
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
+        del table, table_uuid
         return HeadReview(frozenset({"dq"}), frozenset({"bob"})) if snapshot_id == self._head else None
 
 

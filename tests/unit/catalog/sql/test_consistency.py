@@ -14,9 +14,11 @@ from bergline.catalog.sql.consistency import (
     reviewed_tables,
     shared_pointers,
 )
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.lake.opening import CatalogConfig, open_catalog
+
+TABLE = ReviewedTable(TableName(("db",), "a"), "u-1")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
@@ -35,7 +37,7 @@ def test_what_does_not_fit_is_found(store: SqlPointerStore) -> None:
     store.create(TableName(("implicit", "eu"), "d"), "three")
     reviews = SqlReviews(store.database, store.catalog_name)
     for snapshot_id in (1, 2):
-        reviews.record(RecordedReview("u-1", snapshot_id, ReviewKind.CHECK, "dq", ReviewState.PASSED, "ann", 1))
+        reviews.record(TABLE, RecordedReview(snapshot_id, ReviewKind.CHECK, "dq", ReviewState.PASSED, "ann", 1))
     where = store.database, store.catalog_name
     assert implicit_namespaces(*where) == ["implicit.eu"]
     assert shared_pointers(*where) == [SharedPointer("one", ("db.a", "db.b"))]

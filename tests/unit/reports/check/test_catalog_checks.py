@@ -6,7 +6,7 @@ from rows import ORDERS, order_rows
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.records import sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.reports.check.catalog_checks import check_others
@@ -87,6 +87,9 @@ def test_purge_that_has_begun_or_failed_is_told(lake: Lake, orders: Table) -> No
 def test_rows_that_do_not_fit_are_told(lake: Lake, orders: Table, store: SqlPointerStore) -> None:
     reviews = SqlReviews(store.database, store.catalog_name)
     for uuid in (str(orders.metadata.table_uuid), "gone"):
-        reviews.record(RecordedReview(uuid, 1, ReviewKind.CHECK, "dq", ReviewState.PASSED, "ann", 1))
+        reviews.record(
+            ReviewedTable(TableName(("db",), "t"), uuid),
+            RecordedReview(1, ReviewKind.CHECK, "dq", ReviewState.PASSED, "ann", 1),
+        )
     store.create(TableName(("implicit",), "copy"), orders.metadata_location)
     assert found(lake)["catalog"] == ["warning pointer-shared", "note namespace-implicit", "note review-of-nothing"]

@@ -47,7 +47,7 @@ class SqlRefGuard(TableRulesGuard):
         checked: dict[TableName, RefChange] = {}
 
         def decide_again(connection: sa.Connection, moved: tuple[tuple[TableName, str | None], ...]) -> None:
-            for table, _ in moved:
+            for table in sorted(table for table, _ in moved):  # reviews are locked in the same order by everybody
                 if table in checked:
                     self._decide(checked[table], self._kept.within(connection))
 
@@ -61,7 +61,7 @@ class SqlRefGuard(TableRulesGuard):
     def _decide(self, change: RefChange, records: SqlRuleRecords) -> None:
         if _demand_approvals(change.check(records)):
             records.add_authors(change.table_uuid, change.added_snapshots, current_caller().name)
-        records.void_reviews(change.table_uuid, change.lost_snapshots)
+        records.void_reviews(change.table, change.table_uuid, change.lost_snapshots)
 
 
 def _demand_approvals(levels: Iterable[RuleLevel]) -> bool:

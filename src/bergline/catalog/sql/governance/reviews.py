@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.decision import HeadReview
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import REVIEWS
+from bergline.catalog.sql.layout import join_namespace
 
 
 class ReviewKind(StrEnum):
@@ -28,10 +30,25 @@ class ReviewState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class RecordedReview(msgspec.Struct, frozen=True):
-    """What one check, or one person, says about a snapshot."""
+class ReviewedTable(msgspec.Struct, frozen=True):
+    """A table by name and UUID: neither alone is a table's own, a client may choose the UUID of a new one."""
 
-    table_uuid: str
+    name: TableName
+    uuid: str
+
+    def columns(self) -> dict[str, str]:
+        """The values that its rows have."""
+        namespace = join_namespace(self.name.namespace)
+        return {"table_namespace": namespace, "table_name": self.name.name, "table_uuid": self.uuid}
+
+    def rows(self) -> sa.ColumnElement[bool]:
+        """A condition for its reviews."""
+        return sa.and_(*(REVIEWS.c[name] == value for name, value in self.columns().items()))
+
+
+class RecordedReview(msgspec.Struct, frozen=True):
+    """What one check, or one person, says about a snapshot of a table."""
+
     snapshot_id: int
     kind: ReviewKind
     name: str
@@ -53,26 +70,26 @@ class SqlReviews:
         self._database = database
         self._catalog = catalog_name
 
-    def record(self, review: RecordedReview, connection: sa.Connection | None = None) -> None:
+    def record(self, table: ReviewedTable, review: RecordedReview, connection: sa.Connection | None = None) -> None:
         """Record what a check or a person says now, in place of what it said before."""
         if connection is None:
             with self._database.changing() as own:
-                self.record(review, own)
+                self.record(table, review, own)
             return
-        row = {"catalog_name": self._catalog} | msgspec.structs.asdict(review)
+        row = {"catalog_name": self._catalog} | table.columns() | msgspec.structs.asdict(review)
         changed = {key: row[key] for key in ("state", "principal", "at_ms", "detail")}
         insert = self._database.insert(REVIEWS).values(row)
         connection.execute(insert.on_conflict_do_update(index_elements=list(REVIEWS.primary_key), set_=changed))
 
     def of(
-        self, table_uuid: str, snapshot_id: int, connection: sa.Connection | None = None
+        self, table: ReviewedTable, snapshot_id: int, connection: sa.Connection | None = None
     ) -> tuple[RecordedReview, ...]:
         """All reviews of a snapshot; in a transaction they stay as they are until its end."""
         query = (
             sa.select(*_COLUMNS)
             .where(
                 REVIEWS.c.catalog_name == self._catalog,
-                REVIEWS.c.table_uuid == table_uuid,
+                table.rows(),
                 REVIEWS.c.snapshot_id == snapshot_id,
             )
             .order_by(REVIEWS.c.kind, REVIEWS.c.name)
@@ -82,9 +99,11 @@ class SqlReviews:
         with self._database.reading() as own:
             return _read(own, query)
 
-    def head_review(self, table_uuid: str, snapshot_id: int, connection: sa.Connection | None = None) -> HeadReview:
+    def head_review(
+        self, table: ReviewedTable, snapshot_id: int, connection: sa.Connection | None = None
+    ) -> HeadReview:
         """The checks that passed on a snapshot, and who approves it."""
-        found = self.of(table_uuid, snapshot_id, connection)
+        found = self.of(table, snapshot_id, connection)
         return HeadReview(
             frozenset(r.name for r in found if (r.kind, r.state) == (ReviewKind.CHECK, ReviewState.PASSED)),
             frozenset(r.name for r in found if (r.kind, r.state) == (ReviewKind.APPROVAL, ReviewState.APPROVED)),

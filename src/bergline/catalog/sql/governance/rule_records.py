@@ -16,7 +16,7 @@ from bergline.catalog.protection.kept_rules import KeptRule, levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel, scopes_above
 from bergline.catalog.protection.table_rules import read_rule
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.reviews import ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.governance_layout import REF_RULES, REVIEWS, SNAPSHOT_AUTHORS
 from bergline.catalog.sql.layout import join_namespace
 
@@ -76,12 +76,13 @@ class SqlRuleRecords:
         """The rules of the catalog and of the table's namespaces."""
         return levels_of(self.rules(table.namespace)) if self._has_rules() else ()
 
-    def review(self, table_uuid: str, snapshot_id: int) -> HeadReview | None:
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
         """What is on record about a snapshot; in a transaction its rows are locked."""
         with self._reading() as connection:
             if not self._are_there(connection):
                 return None
-        return SqlReviews(self._database, self._catalog).head_review(table_uuid, snapshot_id, self._connection)
+        reviewed = ReviewedTable(table, table_uuid)
+        return SqlReviews(self._database, self._catalog).head_review(reviewed, snapshot_id, self._connection)
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
         """Who wrote these snapshots, as far as that was recorded."""
@@ -106,17 +107,17 @@ class SqlRuleRecords:
         insert = self._database.insert(SNAPSHOT_AUTHORS).on_conflict_do_nothing()
         self._connection.execute(insert, rows)
 
-    def void_reviews(self, table_uuid: str, snapshot_ids: Collection[int]) -> None:
+    def void_reviews(self, table: TableName, table_uuid: str, snapshot_ids: Collection[int]) -> None:
         """Void the reviews of snapshots that are removed, in that transaction: another may come under the same id."""
         if self._connection is None or not snapshot_ids or not self._are_there(self._connection):
             return
-        numbers = sorted(snapshot_ids)
+        numbers, mine = sorted(snapshot_ids), ReviewedTable(table, table_uuid).rows()
         for start in range(0, len(numbers), _AT_ONCE):
             some = REVIEWS.c.snapshot_id.in_(numbers[start : start + _AT_ONCE])
             for kind, state in _VOID.items():
                 statement = sa.update(REVIEWS).where(
                     REVIEWS.c.catalog_name == self._catalog,
-                    REVIEWS.c.table_uuid == table_uuid,
+                    mine,
                     some,
                     REVIEWS.c.kind == kind,
                 )

@@ -10,12 +10,19 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.protection.kept_rules import CheckState, SnapshotApproval, SnapshotCheck
 from bergline.catalog.protection.ref_rule import check_names
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.governance.reviews import (
+    RecordedReview,
+    ReviewedTable,
+    ReviewKind,
+    ReviewState,
+    SqlReviews,
+)
 from bergline.catalog.sql.governance_layout import REVIEWS
 from bergline.catalog.sql.records import sql_store_of
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 
 _MAX_DETAIL_CHARACTERS = 4000
+_TRIES = 100
 
 
 class SqlSnapshotReviews:
@@ -23,7 +30,7 @@ class SqlSnapshotReviews:
 
     def __init__(self, catalog: PointerCatalog) -> None:
         self._catalog = catalog
-        store = sql_store_of(catalog)
+        self._store = store = sql_store_of(catalog)
         self._database = store.database
         self._reviews = SqlReviews(store.database, store.catalog_name)
 
@@ -59,11 +66,11 @@ class SqlSnapshotReviews:
         self._record(table, snapshot_id, who, kind=ReviewKind.APPROVAL, state=ReviewState.WITHDRAWN, detail=None)
 
     def _found(self, table: TableName, snapshot_id: int, kind: ReviewKind) -> tuple[RecordedReview, ...]:
-        uuid = self._uuid(table, snapshot_id)
+        reviewed, _ = self._reviewed(table, snapshot_id)
         with self._database.reading() as connection:
             if not sa.inspect(connection).has_table(REVIEWS.name):
                 return ()
-        return tuple(review for review in self._reviews.of(uuid, snapshot_id) if review.kind is kind)
+        return tuple(review for review in self._reviews.of(reviewed, snapshot_id) if review.kind is kind)
 
     def _record(
         self, table: TableName, snapshot_id: int, name: str, *, kind: ReviewKind, state: ReviewState, detail: str | None
@@ -77,17 +84,26 @@ class SqlSnapshotReviews:
                     f"expected a detail of up to {_MAX_DETAIL_CHARACTERS} characters, found {len(detail)}"
                 )
         now_ms, who = time.time_ns() // 1_000_000, current_caller().name
-        review = RecordedReview(self._uuid(table, snapshot_id), snapshot_id, kind, name, state, who, now_ms, detail)
-        with self._database.changing() as connection:
-            self._reviews.record(review, connection)
-            self._database.note(connection)
+        review = RecordedReview(snapshot_id, kind, name, state, who, now_ms, detail)
+        for _ in range(_TRIES):
+            reviewed, pointer = self._reviewed(table, snapshot_id)
+            with self._database.changing() as connection:
+                # else the snapshot may have been removed meanwhile, and another have come under its id
+                if self._store.holds(connection, table, pointer):
+                    self._reviews.record(reviewed, review, connection)
+                    self._database.note(connection)
+                    return
+        raise ConflictError(
+            f"table `{table}` moved on each of {_TRIES} times that it was reviewed", hints=["try again"]
+        )
 
-    def _uuid(self, table: TableName, snapshot_id: int) -> str:
-        """The table's UUID; NotFoundError if it has no such snapshot."""
-        metadata = self._catalog.load_table(table).metadata
+    def _reviewed(self, table: TableName, snapshot_id: int) -> tuple[ReviewedTable, str]:
+        """The table, and where it was read; NotFoundError if it has no such snapshot."""
+        loaded = self._catalog.load_table(table)
+        metadata = loaded.metadata
         metadata.snapshot(snapshot_id)
         if metadata.table_uuid is None:
             raise RefusedError(
                 f"cannot review table `{table}`: it has no UUID yet", hints=["the next commit to it gives it one"]
             )
-        return metadata.table_uuid
+        return ReviewedTable(table, metadata.table_uuid), loaded.metadata_location

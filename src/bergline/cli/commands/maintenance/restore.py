@@ -13,6 +13,7 @@ from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import read_summary
 from bergline.catalog.sql.backup.pointers import count_pointers, stored_pointers
 from bergline.catalog.sql.backup.restore import RESTORED, CatalogRestore, check_empty, count_rows, restore_catalog
+from bergline.catalog.sql.governance_layout import GRANTS, OWNERS, REVIEWS, ROLE_MEMBERS
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.records import AuditEntry
 from bergline.catalog.sql.records_layout import TOKENS
@@ -29,6 +30,7 @@ from bergline.reports.check.pointers import PointerFinding, PointerReport, check
 
 app = typer.Typer()
 _DAMAGED = 1
+_ACCESS = (TOKENS, GRANTS, ROLE_MEMBERS, OWNERS, REVIEWS)
 
 
 @app.command()
@@ -67,9 +69,10 @@ def restore(
         taken = _newer(report) if report is not None else {}
         plan = CatalogRestore(str(file), summary, "", replaces=replace, newer_pointers=taken)
         _restore(options, plan, yes=yes)
-        if summary.rows.get(TOKENS.name):
+        if any(summary.rows.get(table.name) for table in _ACCESS):
             notice(
-                "tokens revoked and grants withdrawn after the backup are valid again: look at `bergline token list`"
+                "tokens revoked, and grants and approvals withdrawn after the backup are valid again: look at "
+                "`bergline token list` and `bergline grants`"
             )
     if report is None:
         report = _check(options, file, summary)

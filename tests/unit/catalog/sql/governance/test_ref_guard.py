@@ -5,18 +5,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.catalog import Committed, LoadedTable, TableChange
+from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import StandIn, acting_as
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import InvalidInputError, ProtectedRefError
+from bergline.errors import InvalidInputError, NotFoundError, ProtectedRefError
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.updates import AddSnapshot, RemoveSnapshotRef, RemoveSnapshots, SetSnapshotRef
 
 pytestmark = pytest.mark.long
 
@@ -189,6 +193,58 @@ def test_approvals_of_authors_do_not_count(governed: Lake, reviewed: Table) -> N
         with pytest.raises(ProtectedRefError, match="has 0"):
             governed.publish("dev")
     with acting_as("etl"):
+        governed.publish("dev")
+
+
+def test_reviews_of_another_table_with_the_same_uuid_do_not_count(governed: Lake, reviewed: Table) -> None:
+    head = reviewed.refs["dev"].snapshot_id
+    withdraw(governed, head)
+    governed.register_table("db.copy", reviewed.refresh().metadata_location)
+    with acting_as("ann"):
+        governed.reviews.approve("db.copy", head)
+    with pytest.raises(ProtectedRefError, match="1 approval of others, and has 0"):
+        governed.publish("dev", tables=["db.orders"])
+
+
+def test_reviews_are_void_when_the_table_goes(governed: Lake, reviewed: Table) -> None:
+    head, place = reviewed.refs["dev"].snapshot_id, reviewed.refresh().metadata_location
+    governed.rules.unprotect("main", namespace="db")
+    governed.unregister_table("db.orders")
+    governed.register_table("db.orders", place)
+    assert [a.withdrawn for a in governed.reviews.approvals("db.orders", head)] == [True]
+    assert [c.state for c in governed.reviews.checks("db.orders", head)] == ["pending"]
+
+
+def test_snapshot_that_goes_while_it_is_approved_is_not_approved(
+    governed: Lake, reviewed: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, catalog = reviewed.refs["dev"].snapshot_id, governed.catalog
+    load, loads = catalog.load_table, [catalog.load_table(NAME)]
+
+    def load_once(name: TableName) -> LoadedTable:
+        if not loads:
+            return load(name)
+        found = loads.pop()
+        catalog.commit((TableChange(found, (), (RemoveSnapshotRef("dev"), RemoveSnapshots((head,)))),))
+        return found
+
+    monkeypatch.setattr(catalog, "load_table", load_once)
+    with acting_as("bob"), pytest.raises(NotFoundError, match=f"no snapshot with id {head}"):
+        governed.reviews.approve("db.orders", head)
+
+
+def test_snapshot_that_comes_again_has_the_authors_of_both(governed: Lake, reviewed: Table) -> None:
+    head = reviewed.refs["dev"].snapshot_id
+    loaded = governed.catalog.load_table(NAME)
+    snapshot = msgspec.structs.replace(loaded.metadata.snapshot(head), sequence_number=3)
+    gone = governed.catalog.commit((TableChange(loaded, (), (RemoveSnapshotRef("dev"), RemoveSnapshots((head,)))),))
+    assert isinstance(gone, Committed)
+    with acting_as("bob"):
+        again = (AddSnapshot(snapshot), SetSnapshotRef("dev", head, SnapshotRefType.BRANCH))
+        assert isinstance(governed.catalog.commit((TableChange(gone.tables[0], (), again),)), Committed)
+        governed.reviews.approve("db.orders", head)
+    governed.reviews.report_check("db.orders", head, "nulls")
+    with acting_as("zoe"), pytest.raises(ProtectedRefError, match="1 approval of others, and has 0"):
         governed.publish("dev")
 
 
