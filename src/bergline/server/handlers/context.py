@@ -123,8 +123,12 @@ class ServerContext:
             )
 
     def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
-        """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
-        if self.signer is None and (self.vending is None or not self.vending.is_for_one_table):
+        """Refuse directories, the table's location first, that have files of other tables too.
+
+        Credentials for one table would open those, and so would a grant on it.
+        """
+        vends = self.signer is not None or (self.vending is not None and self.vending.is_for_one_table)
+        if not vends and not self.access.is_active:
             return
         try:
             self._check_apart(name, directories)
