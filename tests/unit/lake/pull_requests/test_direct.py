@@ -273,6 +273,8 @@ def test_bad_input_is_refused_and_nothing_changed(lake: Lake) -> None:
             call()
     with pytest.raises(NotFoundError, match=r"no table `db\.other`"):
         request.report_check("nulls", "passed", heads={"db.other": 1})
+    with pytest.raises(NotFoundError, match="no snapshot with id 7"):
+        request.report_check("nulls", "passed", heads={"db.orders": 7})
     assert by("bob", lake).record.version == 1
 
 
