@@ -63,7 +63,7 @@ COMMANDS = {
     "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
-    "rule": ListedCommand("governance.rule", "The rules that protect branches and tags.", _CHANGE),
+    "rule": ListedCommand("references.rule", "The rules that protect branches and tags.", _CHANGE),
     "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
     "grant": ListedCommand(
         "governance.grant", "Grant privileges, as in `grant read on table db.orders to alice`.", _SERVE

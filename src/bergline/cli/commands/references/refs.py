@@ -9,7 +9,7 @@ import typer
 from bergline.arguments import counted
 from bergline.catalog.protection.ref_protection import ProtectingRule
 from bergline.cli.arguments import TableArgument
-from bergline.cli.commands.governance.rule import json_rule
+from bergline.cli.commands.references.rule import json_rule
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_table
 from bergline.format.metadata.refs import SnapshotRef
