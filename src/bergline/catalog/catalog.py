@@ -65,6 +65,8 @@ class TableChange(msgspec.Struct, frozen=True):
     base: LoadedTable
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
+    may_move: bool = False
+    """Whether it is an append that means the same on whatever head its branch has."""
 
 
 class NewTable(msgspec.Struct, frozen=True):

@@ -2,8 +2,10 @@
 
 from typing import Final
 
-LAYOUT_VERSION: Final = 6
+LAYOUT_VERSION: Final = 7
 """The current version: the number of migrations."""
+CONTENTION_VERSION: Final = 7
+"""The version that introduced the tables by which writers take turns."""
 GOVERNANCE_VERSION: Final = 6
 """The version that introduced the tables of governance."""
 AUDIT_VERSION: Final = 5

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
+from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout import SHARED
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
@@ -43,6 +44,11 @@ def _create_governance(connection: sa.Connection) -> None:
     GOVERNANCE.create_all(connection)
 
 
+def _create_contention(connection: sa.Connection) -> None:
+    """Create the tables by which writers take turns."""
+    CONTENTION.create_all(connection)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     create_shared,
     _create_records,
@@ -50,5 +56,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _create_bin,
     _add_conflicts,
     _create_governance,
+    _create_contention,
 )
 """As many as `LAYOUT_VERSION`; a database has run the first ones of them."""

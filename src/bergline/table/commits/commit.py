@@ -248,7 +248,7 @@ class _Attempts:
         except NotFoundError as error:
             self._check_moved_on(base, error)
             raise
-        return TableChange(base, change.requirements, change.updates)
+        return TableChange(base, change.requirements, change.updates, change.may_move)
 
     def _load(self, name: TableName) -> LoadedTable:
         if name in self._identities:

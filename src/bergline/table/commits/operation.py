@@ -25,6 +25,8 @@ class Change(msgspec.Struct, frozen=True):
     requirements: tuple[Requirement, ...] = ()
     rewritten: frozenset[str] = frozenset()
     """Data files that are removed because new ones hold their rows, with the ids that the rows had."""
+    may_move: bool = False
+    """Whether it is an append that means the same on whatever head its branch has."""
 
 
 class CommitStamp(msgspec.Struct, frozen=True):
