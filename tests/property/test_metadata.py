@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -233,3 +234,48 @@ def test_updates_give_consistent_metadata_or_our_error(metadata: TableMetadata, 
     assert after.last_partition_id >= metadata.last_partition_id
     assert after.metadata_log[-1] == MetadataLogEntry(metadata.last_updated_ms, "base.json")
     assert {e.snapshot_id for e in after.snapshot_log} <= set(after.snapshots_by_id)
+
+
+@settings(max_examples=80)
+@given(tables(), st.data())
+def test_what_is_kept_from_commit_to_commit_changes_nothing(metadata: TableMetadata, data: st.DataObject) -> None:
+    """Indexes, checks and JSON that metadata takes over give what metadata without them gives."""
+    for _ in range(data.draw(st.integers(1, 5))):
+        render_metadata(metadata)
+        updates = data.draw(st.lists(updates_for(metadata) | st.just(next_append(metadata)), min_size=1, max_size=3))
+        outcomes = [applied(base, updates) for base in (metadata, msgspec.structs.replace(metadata))]
+        assert outcomes[0] == outcomes[1]
+        if not isinstance(outcomes[0], TableMetadata):
+            continue
+        metadata = outcomes[0]
+        assert metadata.snapshots_by_id == {s.snapshot_id: s for s in metadata.snapshots}
+        text = render_metadata(metadata)
+        assert text == render_metadata(msgspec.structs.replace(metadata))
+        document = json.loads(text)
+        assert document["snapshots"] == json.loads(msgspec.json.encode(metadata.snapshots))
+        assert document["snapshot-log"] == json.loads(msgspec.json.encode(metadata.snapshot_log))
+        assert check_invariants(msgspec.structs.replace(metadata)) == metadata
+
+
+def next_append(metadata: TableMetadata) -> Update:
+    """A snapshot that fits behind the others."""
+    head = metadata.current_snapshot
+    has_rows = metadata.format_version > 2
+    return AddSnapshot(
+        Snapshot(
+            snapshot_id=max(metadata.snapshots_by_id, default=0) // 2 + 3,
+            parent_snapshot_id=head and head.snapshot_id,
+            timestamp_ms=metadata.last_updated_ms,
+            manifest_list="m",
+            sequence_number=metadata.next_sequence_number,
+            first_row_id=metadata.next_row_id if has_rows else None,
+            added_rows=3 if has_rows else None,
+        )
+    )
+
+
+def applied(base: TableMetadata, updates: list[Update]) -> TableMetadata | str:
+    try:
+        return apply_updates(base, updates, base_location="base.json", now_ms=NOW)
+    except BerglineError as error:
+        return f"{type(error).__name__}: {error}"

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.history_json import snapshot_log_json, snapshots_json
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
@@ -123,16 +124,21 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["next-row-id"] = metadata.next_row_id
     if metadata.encryption_keys:
         wire["encryption-keys"] = metadata.encryption_keys
-    return encode_json(
-        wire
-        | {
-            "refs": metadata.refs,
-            "snapshots": metadata.snapshots,
-            "statistics": metadata.statistics,
-            "partition-statistics": metadata.partition_statistics,
-            "snapshot-log": metadata.snapshot_log,
-            "metadata-log": metadata.metadata_log,
-        }
+    wire["refs"] = metadata.refs
+    behind = {"statistics": metadata.statistics, "partition-statistics": metadata.partition_statistics}
+    return b"".join(
+        (
+            encode_json(wire)[:-1],
+            b',"snapshots":',
+            *snapshots_json(metadata),
+            b",",
+            encode_json(behind)[1:-1],
+            b',"snapshot-log":',
+            *snapshot_log_json(metadata),
+            b',"metadata-log":',
+            encode_json(metadata.metadata_log),
+            b"}",
+        )
     )
 
 
