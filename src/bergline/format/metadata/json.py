@@ -36,6 +36,7 @@ from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID, PartitionFi
 from bergline.format.schema.schema import Schema
 
 NO_SNAPSHOT = -1
+_JSON = "_json"
 
 
 class _Version(msgspec.Struct, rename="kebab"):
@@ -104,10 +105,10 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["last-sequence-number"] = metadata.last_sequence_number
     wire |= {"last-updated-ms": metadata.last_updated_ms, "last-column-id": metadata.last_column_id}
     if version == 1:
-        wire["schema"] = render_schema(metadata.schema)
+        wire["schema"] = _schema_json(metadata.schema)
     wire |= {
         "current-schema-id": metadata.current_schema_id,
-        "schemas": [render_schema(s) for s in metadata.schemas],
+        "schemas": [_schema_json(s) for s in metadata.schemas],
     }
     if version == 1:
         wire["partition-spec"] = render_spec_fields(metadata.spec)
@@ -140,6 +141,15 @@ def render_metadata(metadata: TableMetadata) -> bytes:
             b"}",
         )
     )
+
+
+def _schema_json(schema: Schema) -> msgspec.Raw:
+    """The JSON of a schema, kept with it: a table's later files have it too."""
+    kept = schema.__dict__
+    if _JSON not in kept:
+        kept[_JSON] = msgspec.Raw(encode_json(render_schema(schema)))
+    text: msgspec.Raw = kept[_JSON]
+    return text
 
 
 def _decode(data: bytes, source: str) -> _Wire:

@@ -238,8 +238,8 @@ def _is_response_to(change: TableChange, now: LoadedTable) -> bool:
 
 def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
     """Whether a table has a snapshot that a change adds, or a descendant of it."""
-    known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
-    return not added_snapshots(change).isdisjoint(known)
+    added, known = added_snapshots(change), now.metadata.snapshots_by_id
+    return not added.isdisjoint(known) or any(s.parent_snapshot_id in added for s in known.values())
 
 
 def _shows(change: TableChange, now: LoadedTable) -> bool:
