@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
+from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.json import parse_metadata, render_metadata
@@ -236,6 +237,33 @@ def test_updates_give_consistent_metadata_or_our_error(metadata: TableMetadata, 
     assert {e.snapshot_id for e in after.snapshot_log} <= set(after.snapshots_by_id)
 
 
+@settings(max_examples=100)
+@given(tables(), tables(), st.data())
+def test_known_metadata_changes_nothing_in_what_is_read(
+    metadata: TableMetadata, known: TableMetadata, data: st.DataObject
+) -> None:
+    """Whatever the file and whatever is known: the same metadata, or the same error."""
+    joined = msgspec.structs.replace(metadata, snapshots=(*known.snapshots, *metadata.snapshots))
+    text = bytearray(render_document(data.draw(st.sampled_from([metadata, joined]))))
+    for _ in range(data.draw(st.integers(0, 2))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    found = [parsed(bytes(text), other) for other in (None, metadata, known)]
+    assert found[0] == found[1] == found[2]
+
+
+def render_document(metadata: TableMetadata) -> bytes:
+    """The JSON of metadata, consistent or not."""
+    fields = {f.replace("_", "-"): getattr(metadata, f) for f in TableMetadata.__struct_fields__}
+    return encode_json(fields | {"current-snapshot-id": metadata.current_snapshot_id or -1})
+
+
+def parsed(data: bytes, known: TableMetadata | None) -> TableMetadata | str:
+    try:
+        return parse_metadata(data, "x", known)
+    except BerglineError as error:
+        return f"{type(error).__name__}: {error}"
+
+
 @settings(max_examples=80)
 @given(tables(), st.data())
 def test_what_is_kept_from_commit_to_commit_changes_nothing(metadata: TableMetadata, data: st.DataObject) -> None:
@@ -247,10 +275,16 @@ def test_what_is_kept_from_commit_to_commit_changes_nothing(metadata: TableMetad
         assert outcomes[0] == outcomes[1]
         if not isinstance(outcomes[0], TableMetadata):
             continue
-        metadata = outcomes[0]
+        earlier, metadata = metadata, outcomes[0]
         assert metadata.snapshots_by_id == {s.snapshot_id: s for s in metadata.snapshots}
         text = render_metadata(metadata)
         assert text == render_metadata(msgspec.structs.replace(metadata))
+        read = parse_metadata(text, "x")
+        assert parse_metadata(text, "x", metadata) == read
+        assert parse_metadata(text, "x", earlier) == read
+        assert parse_metadata(text, "x", msgspec.structs.replace(earlier)) == read
+        if data.draw(st.booleans()):
+            metadata = parse_metadata(text, "x", earlier)
         document = json.loads(text)
         assert document["snapshots"] == json.loads(msgspec.json.encode(metadata.snapshots))
         assert document["snapshot-log"] == json.loads(msgspec.json.encode(metadata.snapshot_log))

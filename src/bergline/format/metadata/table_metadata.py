@@ -26,6 +26,8 @@ ENCODED_LOG: Final = "_encoded_log"
 CHECKED_SNAPSHOTS: Final = "_checked_snapshots"
 """Where it keeps how many of its first snapshots were checked (see `invariants`)."""
 CHECKED_LOG: Final = "_checked_log"
+READ_SNAPSHOTS: Final = "_read_snapshots"
+"""Where it keeps how many of its first snapshots are as they were read from a file (see `json`)."""
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -208,7 +210,7 @@ def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
     after = msgspec.structs.replace(metadata, **fields)
     known, passed_on = metadata.__dict__, after.__dict__
     if after.snapshots is metadata.snapshots:
-        _pass_on(known, passed_on, "snapshots_by_id", ENCODED_SNAPSHOTS)
+        _pass_on(known, passed_on, "snapshots_by_id", ENCODED_SNAPSHOTS, READ_SNAPSHOTS)
         if after.last_sequence_number >= metadata.last_sequence_number:
             _pass_on(known, passed_on, CHECKED_SNAPSHOTS)
     if after.snapshot_log is metadata.snapshot_log:
@@ -219,11 +221,8 @@ def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
 def with_snapshot(metadata: TableMetadata, snapshot: Snapshot, **fields: Any) -> TableMetadata:
     """The metadata with one more snapshot, and some fields replaced."""
     after = changed(metadata, snapshots=(*metadata.snapshots, snapshot), **fields)
-    known, passed_on = metadata.__dict__, after.__dict__
-    passed_on["snapshots_by_id"] = {**metadata.snapshots_by_id, snapshot.snapshot_id: snapshot}
-    _pass_on(known, passed_on, ENCODED_SNAPSHOTS)
-    if after.last_sequence_number >= metadata.last_sequence_number:
-        _pass_on(known, passed_on, CHECKED_SNAPSHOTS)
+    _continue_snapshots(metadata, after)
+    _pass_on(metadata.__dict__, after.__dict__, READ_SNAPSHOTS)
     return after
 
 
@@ -234,12 +233,27 @@ def with_log_entry(metadata: TableMetadata, entry: SnapshotLogEntry, **fields: A
     return after
 
 
+def continue_history(known: TableMetadata, metadata: TableMetadata) -> TableMetadata:
+    """The metadata, whose snapshots and log go on where known ones end, with what is known of those."""
+    _continue_snapshots(known, metadata)
+    _pass_on(known.__dict__, metadata.__dict__, ENCODED_LOG, CHECKED_LOG)
+    return metadata
+
+
 def snapshots_gained(before: TableMetadata, after: TableMetadata) -> tuple[Snapshot, ...] | None:
     """The snapshots that came behind those that were there; None where one of those is gone or is another."""
     count = len(before.snapshots)
     if after.snapshots is before.snapshots:
         return ()
     return after.snapshots[count:] if after.snapshots[:count] == before.snapshots else None
+
+
+def _continue_snapshots(known: TableMetadata, after: TableMetadata) -> None:
+    new = after.snapshots[len(known.snapshots) :]
+    after.__dict__["snapshots_by_id"] = known.snapshots_by_id | {s.snapshot_id: s for s in new}
+    _pass_on(known.__dict__, after.__dict__, ENCODED_SNAPSHOTS)
+    if after.last_sequence_number >= known.last_sequence_number:
+        _pass_on(known.__dict__, after.__dict__, CHECKED_SNAPSHOTS)
 
 
 def _pass_on(known: dict[str, Any], to: dict[str, Any], *names: str) -> None:
