@@ -50,6 +50,7 @@ from bergline.format.metadata.updates import (
 )
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
+from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
 from bergline.table.commits.proposed_manifests import ProposedManifest, UnfitError, read_proposed, write_added
 
@@ -198,6 +199,7 @@ class _Rebase:
         """The appended files on the head that the branch has now."""
         snapshot = self._snapshot(_MOVED_WITH)
         branch = self._branch(snapshot, failed)
+        check_not_encrypted(self._metadata)
         if snapshot.operation != SnapshotOperation.APPEND or any(k in snapshot.summary for k in _CHECKED_BY_ITS_WRITER):
             raise UnfitError("it does more than append")
         if snapshot.schema_id != self._metadata.current_schema_id:
