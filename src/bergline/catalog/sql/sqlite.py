@@ -116,6 +116,7 @@ class SqliteDatabase(SqlDatabase):
         sa.event.listen(self.engine, "connect", self._opened)
         sa.event.listen(self.engine, "checkout", self._lent)
         sa.event.listen(self.engine, "begin", _begin)
+        self._writer = self.engine.execution_options(bergline_write=True)
 
     def open_layout(self, *, create: bool) -> FoundLayout:
         """Create the file if there is none."""
@@ -143,9 +144,8 @@ class SqliteDatabase(SqlDatabase):
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that takes the write lock first, so that "locked" always means that nothing was changed."""
-        engine = self.engine.execution_options(bergline_write=True)
         with self._nothing_changed():
-            connection = engine.connect()
+            connection = self._writer.connect()
         with connection, self._in_turn(), transaction(connection, self._nothing_changed(), self._while_committing):
             yield connection
 

@@ -57,8 +57,10 @@ def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple
                 raise FormatError(f"expected row counts to give row ids, found none for {manifest.manifest_path}")
             assigned.append(msgspec.structs.replace(manifest, first_row_id=counter))
             counter += manifest.added_rows_count + manifest.existing_rows_count
+        elif manifest.first_row_id == (first := _first_row_id(manifest)):
+            assigned.append(manifest)
         else:
-            assigned.append(msgspec.structs.replace(manifest, first_row_id=_first_row_id(manifest)))
+            assigned.append(msgspec.structs.replace(manifest, first_row_id=first))
     return assigned, counter - next_row_id
 
 
