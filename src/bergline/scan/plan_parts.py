@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.manifest.manifest import ManifestContent, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -12,7 +10,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import live_deletes, load_manifest_list, spec_of
 from bergline.scan.planned_files import FileGroup, PlannedFiles
-from bergline.scan.planner import added_groups, append_manifests, bound_on, file_groups, with_deletes
+from bergline.scan.planner import added_groups, append_manifests, bound_on, file_groups, paths_in, with_deletes
 from bergline.scan.pruning import Pruning
 
 
@@ -64,7 +62,7 @@ class PlanParts:
 
     def _index(self, run: Sequence[ManifestFile], groups: Sequence[FileGroup]) -> DeleteIndex:
         """The deletes that may apply to the files: not older than all of them, nor of other partitions."""
-        paths = pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
+        paths = paths_in(groups)
         oldest = min((m.min_sequence_number or 0 for m in run), default=0)
         # spec: deletes apply to data files of their own partition, unless they are of an unpartitioned spec
         manifests = [m for m in self._deletes if (m.sequence_number or 0) >= oldest and self._may_match(m)]

@@ -9,6 +9,7 @@ from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
+from bergline.format.manifest.inheritance import MANIFEST, entries_together
 from bergline.format.manifest.manifest import (
     ROW_FORMATS,
     EntryStatus,
@@ -23,7 +24,7 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
+from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list, resolved_by_spec, spec_of
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
@@ -44,12 +45,12 @@ def plan_scan(
     keys: tuple[KeyColumn, ...] = ()
     if snapshot_id is not None:
         manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
-        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-        entries = list(live_entries(io, deletes, metadata))
-        keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
         groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
         _check_readable(groups, metadata)
+        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+        entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
+        keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         for entry in entries:
             check_readable(entry.data_file, metadata.location)
         index = DeleteIndex(entries, metadata)
@@ -126,11 +127,27 @@ def bound_on(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
 def file_groups(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning
 ) -> list[FileGroup]:
-    """The matching files by partition spec, without their deletes."""
+    """The matching files by partition spec, without their deletes; only these are ever in memory together."""
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
-    return [
-        _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
-    ]
+
+    def matching(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, pl.DataFrame]]:
+        found = []
+        for spec_id, (batch, own) in resolved_by_spec(frames, [kept[p] for p in places], metadata).items():
+            files = _matching(batch, spec_id, metadata, pruning)
+            numbers = pl.Series(MANIFEST, [places[p] for p in own], pl.UInt32)
+            found.append((spec_id, files.with_columns(numbers.gather(files[MANIFEST]))))
+        return found
+
+    by_spec: dict[int, list[pl.DataFrame]] = {m.partition_spec_id: [] for m in kept}
+    for batch in each_batch(io, kept, matching):
+        for spec_id, files in batch:
+            by_spec[spec_id].append(files)
+    return [_group(frames, spec_id, metadata) for spec_id, frames in by_spec.items()]
+
+
+def paths_in(groups: Iterable[FileGroup]) -> pl.Series:
+    """The paths of the files of groups."""
+    return pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
 
 
 def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
@@ -159,13 +176,20 @@ def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:
     return FileGroup(files, spec_id, types, deletes)
 
 
-def _group(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> FileGroup:
+def _group(frames: Sequence[pl.DataFrame], spec_id: int, metadata: TableMetadata) -> FileGroup:
+    """The files of several batches, in the order of their manifests."""
     spec = metadata.specs_by_id[spec_id]
-    types = partition_types(spec, metadata.schema_for(spec))
+    files = frames[0] if len(frames) == 1 else entries_together([f for f in frames if f.height] or frames[:1])
+    if not files[MANIFEST].is_sorted():
+        files = files.sort(MANIFEST, maintain_order=True)
+    return FileGroup(files, spec_id, partition_types(spec, metadata.schema_for(spec)))
+
+
+def _matching(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> pl.DataFrame:
     live = batch.filter(pl.col("status") != int(EntryStatus.DELETED))
     if live["content"].fill_null(0).max():
         raise FormatError("expected data files in a data manifest, found delete files")
-    return FileGroup(pruning.matching(live, spec), spec_id, types)
+    return pruning.matching(live, metadata.specs_by_id[spec_id])
 
 
 def key_columns(metadata: TableMetadata, ids: Iterable[int]) -> tuple[KeyColumn, ...]:
