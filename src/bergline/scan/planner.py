@@ -25,9 +25,30 @@ from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list, resolved_by_spec, spec_of
-from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
+from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
+
+
+def scan_outline(
+    metadata: TableMetadata,
+    snapshot_id: int | None,
+    *,
+    table_schema: Schema,
+    columns: Schema,
+    row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
+) -> ScanPlan:
+    """The plan of a scan without its files, and so without what their deletes compare."""
+    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
+    return ScanPlan(
+        snapshot_id=snapshot_id,
+        table_schema=table_schema,
+        schema=columns,
+        filter=bound_on(row_filter, table_schema),
+        files=(),
+        specs=metadata.specs_by_id,
+        name_mapping=None if mapping is None else parse_name_mapping(mapping),
+    )
 
 
 def plan_scan(
@@ -40,32 +61,21 @@ def plan_scan(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot."""
-    bound = bound_on(row_filter, table_schema)
-    files: Sequence[PlannedFile] = ()
-    keys: tuple[KeyColumn, ...] = ()
-    if snapshot_id is not None:
-        manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
-        data = [m for m in manifests if m.content is ManifestContent.DATA]
-        groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
-        _check_readable(groups, metadata)
-        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-        entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
-        keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
-        for entry in entries:
-            check_readable(entry.data_file, metadata.location)
-        index = DeleteIndex(entries, metadata)
-        files = PlannedFiles([with_deletes(group, index) for group in groups])
-    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
-    return ScanPlan(
-        snapshot_id=snapshot_id,
-        table_schema=table_schema,
-        schema=columns,
-        filter=bound,
-        files=files,
-        key_columns=keys,
-        specs=metadata.specs_by_id,
-        name_mapping=None if mapping is None else parse_name_mapping(mapping),
-    )
+    outline = scan_outline(metadata, snapshot_id, table_schema=table_schema, columns=columns, row_filter=row_filter)
+    if snapshot_id is None:
+        return outline
+    manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
+    data = [m for m in manifests if m.content is ManifestContent.DATA]
+    groups = file_groups(io, data, metadata, Pruning(outline.filter, table_schema))
+    check_groups_readable(groups, metadata)
+    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+    entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
+    keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
+    for entry in entries:
+        check_readable(entry.data_file, metadata.location)
+    index = DeleteIndex(entries, metadata)
+    files = PlannedFiles([with_deletes(group, index) for group in groups])
+    return msgspec.structs.replace(outline, files=files, key_columns=keys)
 
 
 def plan_appends(
@@ -81,7 +91,7 @@ def plan_appends(
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
     groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)
-    _check_readable(groups, metadata)
+    check_groups_readable(groups, metadata)
     files = PlannedFiles(groups)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
@@ -150,7 +160,7 @@ def paths_in(groups: Iterable[FileGroup]) -> pl.Series:
     return pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
 
 
-def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
+def check_groups_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
     """UnsupportedError if a data file cannot be read, before any is opened."""
     for group in groups:
         frame = group.frame
