@@ -1,0 +1,1 @@
+"""Tables of millions of files planned by this process, and by Spark's tasks."""
