@@ -89,6 +89,12 @@ class BerglineServer:
             self._talk.join(60)
         self._process.stderr.close()
 
+    def terminate(self) -> None:
+        """Ask it to end, as a deployment does, and wait until it has."""
+        self._process.terminate()
+        self._process.wait(timeout=60)
+        self.kill()
+
     def _write_down(self, said: IO[str]) -> None:
         """What it goes on to say, into the log: a server that nobody listens to stops when the pipe is full."""
         with (self._directory / "log.txt").open("a") as log:
