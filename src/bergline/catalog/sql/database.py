@@ -55,8 +55,19 @@ class SqlDatabase(ABC):
 
     answers_at_once = False
     """Whether `row_at_once` finds rows, so that a server can look them up in the event loop."""
-    sorts_by_bytes = False
-    """Whether text is sorted by bytes, so that an index can be searched by prefix."""
+    collation = ""
+    """How statements say that text is compared by bytes; empty if it always is."""
+    find_function = "instr"
+    """The function for the position of a text in another."""
+
+    @property
+    def sorts_by_bytes(self) -> bool:
+        """Whether namespaces are in an index in the order of their bytes, which can be searched by prefix."""
+        return True
+
+    def by_bytes(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """A column of text, compared by its bytes."""
+        return column
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:

@@ -102,7 +102,6 @@ class SqliteDatabase(SqlDatabase):
     """A SQLite file: one writer at a time, never blocked by readers."""
 
     answers_at_once = True
-    sorts_by_bytes = True
 
     def __init__(self, path: str, busy_timeout_s: float) -> None:
         self._quick = QuickRows(self._connect, self._identity)
