@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from bergline.errors import FormatError, UnsupportedError
+from bergline.format.encoding.avro_container import read_container
 from bergline.format.encoding.wire import encode_json
 from bergline.format.manifest.avro_encode import encoder, render_container, render_containers
 from bergline.format.manifest.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
 from bergline.format.manifest.columns import entries_of, read_manifest_columns, read_manifest_list
+from bergline.format.manifest.list_records import read_list_records
 from bergline.format.manifest.manifest import FieldSummary, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.partition.spec import PartitionSpec, result_type
 from bergline.format.partition.transforms import UnknownTransform
@@ -101,7 +103,9 @@ def render_manifest_list(
 
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
     """Parse the manifest list of a snapshot."""
-    return read_manifest_list(data, source)
+    container = read_container(data, source)
+    found = read_list_records(container)
+    return read_manifest_list(container, source) if found is None else found
 
 
 def _encoded(

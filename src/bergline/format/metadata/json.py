@@ -106,6 +106,11 @@ def parse_unchecked_metadata(data: bytes, source: str) -> TableMetadata:
 
 def render_metadata(metadata: TableMetadata) -> bytes:
     """Serialize metadata with the keys that Java writes for its version, in Java's order."""
+    return b"".join(render_metadata_parts(metadata))
+
+
+def render_metadata_parts(metadata: TableMetadata) -> tuple[bytes, ...]:
+    """Serialized metadata in parts, for those who put it into a larger text."""
     check_invariants(metadata)
     version = metadata.format_version
     current = metadata.current_snapshot_id
@@ -140,19 +145,17 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["encryption-keys"] = metadata.encryption_keys
     wire["refs"] = metadata.refs
     behind = {"statistics": metadata.statistics, "partition-statistics": metadata.partition_statistics}
-    return b"".join(
-        (
-            encode_json(wire)[:-1],
-            b',"snapshots":',
-            *snapshots_json(metadata),
-            b",",
-            encode_json(behind)[1:-1],
-            b',"snapshot-log":',
-            *snapshot_log_json(metadata),
-            b',"metadata-log":',
-            encode_json(metadata.metadata_log),
-            b"}",
-        )
+    return (
+        encode_json(wire)[:-1],
+        b',"snapshots":',
+        *snapshots_json(metadata),
+        b",",
+        encode_json(behind)[1:-1],
+        b',"snapshot-log":',
+        *snapshot_log_json(metadata),
+        b',"metadata-log":',
+        encode_json(metadata.metadata_log),
+        b"}",
     )
 
 
