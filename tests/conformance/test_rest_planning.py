@@ -117,8 +117,9 @@ def rows(start: int, stop: int, **more: Any) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def planning_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
-    """A server that names few files at once."""
-    with BerglineServer(tmp_path_factory.mktemp("planning"), "--files-per-plan", "3") as server:
+    """A server that names few files at once, and tells Java to ask again for every plan."""
+    options = "--files-per-plan", "3", "--planning-wait", "0"
+    with BerglineServer(tmp_path_factory.mktemp("planning"), *options) as server:
         yield server
 
 

@@ -16,6 +16,7 @@ from bergline.server.http.settings import OidcIssuer, ServerSettings
 
 try:
     from bergline.server.opening import VendingConfig, open_server
+    from bergline.server.planning.worker_pool import default_processes
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
     if error.name not in {"httptools", "jinja2", "jwt", "starlette", "uvicorn"}:
@@ -78,6 +79,17 @@ def serve(
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
+    planning_processes: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that plan scans of large tables; 0 for threads. [default: half the cores, 1 to 4]",
+            min=0,
+            max=64,
+        ),
+    ] = None,
+    planning_wait: Annotated[
+        float, typer.Option(help="Seconds until a client that can ask again for its plan is told to.", min=0)
+    ] = 5.0,
     drop_retention: Annotated[
         str | None,
         typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
@@ -147,6 +159,8 @@ def serve(
             max_connections=max_connections,
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
+            planning_processes=default_processes() if planning_processes is None else planning_processes,
+            planning_wait_s=planning_wait,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),
