@@ -13,12 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.endpoints import (
+    CANCEL_PLANNING,
     COMMIT_TABLE,
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
     CREATE_WEBHOOK,
     ENDPOINTS,
+    FETCH_PLANNING_RESULT,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
     LIST_EVENTS,
@@ -49,7 +51,7 @@ from bergline.server.http.errors import RequestRefused, error_response, response
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import Request
 from bergline.server.http.request_bodies import RequestBodies
-from bergline.server.http.response import JSON, HeaderName, Response
+from bergline.server.http.response import JSON, HeaderName, PendingResponse, Response
 from bergline.server.http.routes import Routes, wrong_method
 from bergline.server.http.thread_pool import ThreadPool
 from bergline.server.idempotency import IdempotentChanges
@@ -70,8 +72,8 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
-_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
-_WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
+_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_PLANNING_RESULT.name, FETCH_SCAN_TASKS.name}
+_WITHOUT_EFFECT = {*_PLANNING, CANCEL_PLANNING.name, SIGN_REQUEST.name}
 _CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
@@ -113,6 +115,7 @@ class Application:
         """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
             pool.close()
+        self.context.plan_workers.close()
         self._console.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -199,7 +202,16 @@ class Application:
             return name, error_response(500, "InternalServerError", "the server failed; its log says why")
 
     async def _answer(self, request: Request) -> Response:
-        return await self._with_timeout(await self._start(request))
+        response = await self._with_timeout(await self._start(request))
+        return await self._settled(response) if isinstance(response, PendingResponse) else response
+
+    async def _settled(self, pending: PendingResponse) -> Response:
+        """The response to a request that is worked out elsewhere, in time or not."""
+        running = asyncio.wrap_future(pending.running)
+        running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # `done` raises it
+        timeout_s = self.context.settings.request_timeout_s
+        await asyncio.wait([running], timeout=timeout_s if pending.wait_s is None else min(pending.wait_s, timeout_s))
+        return pending.done() if pending.running.done() else pending.late()
 
     async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A monitoring page; all but `ready` are served even while every thread is busy."""

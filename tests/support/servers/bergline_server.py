@@ -76,6 +76,11 @@ class BerglineServer:
         return status
 
     @property
+    def process_id(self) -> int:
+        """Of the server."""
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether it has neither ended nor been killed."""
         return self._process.poll() is None

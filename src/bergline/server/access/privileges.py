@@ -282,6 +282,8 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.LOAD_CREDENTIALS.name: on_table(_READ),
     endpoints.REPORT_METRICS.name: on_table(_READ),
     endpoints.PLAN_TABLE_SCAN.name: on_table(_READ),
+    endpoints.FETCH_PLANNING_RESULT.name: on_table(_READ),
+    endpoints.CANCEL_PLANNING.name: on_table(_READ),
     endpoints.FETCH_SCAN_TASKS.name: on_table(_READ),
     endpoints.COMMIT_TRANSACTION.name: _COMMIT,
     endpoints.LIST_VIEWS.name: SEE_NAMESPACE,

@@ -36,6 +36,8 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
+from bergline.server.planning.submitted_plans import SubmittedPlans
+from bergline.server.planning.worker_pool import WorkerPool
 
 _MAX_NOTED = 10_000
 _OWN_FOR_S = 60.0
@@ -63,6 +65,8 @@ class ServerContext:
         self.signer = signer
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
+        self.plan_workers = WorkerPool(catalog.io, settings.planning_processes)
+        self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)

@@ -44,6 +44,8 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LOAD_CREDENTIALS.name: credentials.load_credentials,
     endpoints.REPORT_METRICS.name: tables.report_metrics,
     endpoints.PLAN_TABLE_SCAN.name: planning.plan_table_scan,
+    endpoints.FETCH_PLANNING_RESULT.name: planning.fetch_planning_result,
+    endpoints.CANCEL_PLANNING.name: planning.cancel_planning,
     endpoints.FETCH_SCAN_TASKS.name: planning.fetch_scan_tasks,
     endpoints.COMMIT_TRANSACTION.name: commits.commit_transaction,
     endpoints.LIST_VIEWS.name: views.list_views,

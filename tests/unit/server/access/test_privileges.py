@@ -197,6 +197,8 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     "load_credentials": (Ask(READ, lambda w: f"{w.table}/credentials"),),
     "report_metrics": (Ask(READ, lambda w: f"{w.table}/metrics", lambda _: {"report-type": "scan-report"}),),
     "plan_table_scan": (Ask(READ, lambda w: f"{w.at}/tables/bare/plan", lambda _: {}),),
+    "fetch_planning_result": (Ask(READ, lambda w: f"{w.table}/plan/unknown"),),
+    "cancel_planning": (Ask(READ, lambda w: f"{w.table}/plan/unknown"),),
     "fetch_scan_tasks": (Ask(READ, lambda w: f"{w.table}/tasks", lambda _: {"plan-task": "unknown"}),),
     "commit_transaction": (
         Ask(

@@ -153,6 +153,10 @@ RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", Re
 LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", response=LoadCredentialsResponse)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
 PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanTableScanResult)
+FETCH_PLANNING_RESULT = Endpoint(
+    "fetch_planning_result", "GET", f"{_TABLE}/plan/{{plan-id}}", response=PlanTableScanResult
+)
+CANCEL_PLANNING = Endpoint("cancel_planning", "DELETE", f"{_TABLE}/plan/{{plan-id}}", status=204)
 FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, FetchScanTasksResult)
 COMMIT_TRANSACTION = Endpoint(
     "commit_transaction",
