@@ -156,10 +156,7 @@ def next_children(*, find: str, is_nested: bool, collation: str = "") -> sa.Text
         SELECT child, is_own FROM (
             SELECT {child} AS child, {dot} = 0 AS is_own FROM walk WHERE name IS NOT NULL
         ) AS children
-        WHERE is_own OR NOT (
-            EXISTS (SELECT 1 FROM {TABLES.name} WHERE catalog_name = :catalog AND table_namespace = child)
-            OR EXISTS (SELECT 1 FROM {NAMESPACES.name} WHERE catalog_name = :catalog AND namespace = child)
-        )
+        WHERE is_own OR {_extreme_namespace("min", ">= child", collation)} <> child
         LIMIT :most
         """  # noqa: S608  (names of our own)
     )
