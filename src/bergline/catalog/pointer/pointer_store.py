@@ -7,6 +7,7 @@ from typing import Final, Protocol, runtime_checkable
 import msgspec
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.guard import RefGuard
 from bergline.errors import (
@@ -154,6 +155,15 @@ class DroppedPointers(Protocol):
 
     def restore_view(self, dropped: DroppedView, name: TableName) -> bool:
         """As `restore`, of a view."""
+        ...
+
+
+@runtime_checkable
+class KeptFootprints(Protocol):
+    """For stores that keep where the files of tables and views are."""
+
+    def footprints(self) -> Footprints | None:
+        """What is kept; None while nothing can be."""
         ...
 
 

@@ -1,5 +1,6 @@
 """The tables that Java's JDBC catalog, PyIceberg's SQL catalog and bergline share, and the statements on them."""
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, assert_never
 
@@ -39,10 +40,14 @@ VIEW_INDEX = (
     "iceberg_tables (catalog_name, table_namespace, table_name) WHERE iceberg_type = 'VIEW'",
 )
 """An index of our own: views are found among very many tables."""
+_INDEXED_CHARACTERS = 500  # so many of any language fit into an index of PostgreSQL
+LOCATION_INDEX = "bergline_tables_location"
+"""An index of our own on metadata locations, made where servers keep the directories of tables apart."""
 MAX_LOCATION_LENGTH = 1000
 MAX_VALUE_LENGTH = 1000
 EXISTS_KEY = "exists"
 BEHIND_THE_DOT = chr(ord(".") + 1)
+_NOT_THE_OWNER = "42501"
 _END = "CAST(:end AS TEXT)"
 
 
@@ -78,9 +83,37 @@ def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
             assert_never(kind)
 
 
+def index_shared_table(connection: sa.Connection, name: str, what: str) -> None:
+    """Create an index of our own, unless it is there; where the shared tables are not ours, we do without."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SELECT set_config('statement_timeout', '0', true)"))
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.text(f"CREATE INDEX IF NOT EXISTS {name} ON {what}"))
+    except sa.exc.ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != _NOT_THE_OWNER:
+            raise
+
+
 def starts_with(column: sa.ColumnElement[Any], prefix: str) -> sa.ColumnElement[bool]:
     """A condition for texts with a prefix, as a range: `column` sorts by bytes (`SqlDatabase.by_bytes`)."""
     return sa.and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}")
+
+
+def index_locations(connection: sa.Connection, collation: str) -> None:
+    """Create the index on metadata locations."""
+    start = f"(substr(metadata_location, 1, {_INDEXED_CHARACTERS}){collation})"
+    index_shared_table(connection, LOCATION_INDEX, f"{TABLES.name} (catalog_name, {start})")
+
+
+def metadata_below(
+    by_bytes: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]], prefix: str
+) -> sa.ColumnElement[bool]:
+    """A condition for rows whose metadata location has a prefix; uses the index on them."""
+    whole, indexed = TABLES.c.metadata_location, prefix[:_INDEXED_CHARACTERS]
+    numbers: list[sa.ColumnElement[int]] = [sa.literal_column(f"{n}") for n in (1, _INDEXED_CHARACTERS)]  # as indexed
+    found = starts_with(by_bytes(sa.func.substr(whole, *numbers)), indexed)
+    return found if indexed == prefix else sa.and_(found, starts_with(by_bytes(whole), prefix))
 
 
 def next_namespaces(*, descending: bool = False, collation: str = "", is_nested: bool = False) -> sa.TextClause:
@@ -123,10 +156,7 @@ def next_children(*, find: str, is_nested: bool, collation: str = "") -> sa.Text
         SELECT child, is_own FROM (
             SELECT {child} AS child, {dot} = 0 AS is_own FROM walk WHERE name IS NOT NULL
         ) AS children
-        WHERE is_own OR NOT (
-            EXISTS (SELECT 1 FROM {TABLES.name} WHERE catalog_name = :catalog AND table_namespace = child)
-            OR EXISTS (SELECT 1 FROM {NAMESPACES.name} WHERE catalog_name = :catalog AND namespace = child)
-        )
+        WHERE is_own OR {_extreme_namespace("min", ">= child", collation)} <> child
         LIMIT :most
         """  # noqa: S608  (names of our own)
     )

@@ -6,10 +6,8 @@ import sqlalchemy as sa
 
 from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX
+from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
-
-_NOT_THE_OWNER = "42501"
 
 Migration = Callable[[sa.Connection], None]
 
@@ -49,24 +47,18 @@ def _create_governance(connection: sa.Connection) -> None:
 def _create_contention(connection: sa.Connection) -> None:
     """Create the tables by which writers take turns."""
     CONTENTION.create_all(connection)
-    index_shared(connection)
+    _index_shared(connection)
 
 
-def index_shared(connection: sa.Connection) -> None:
-    """Create our indexes of the shared tables, unless they are there; where these are not ours, we do without."""
+def _index_shared(connection: sa.Connection) -> None:
+    """Create our indexes of the shared tables."""
     wanted: list[tuple[str, str]] = []
     if any(column["name"] == "iceberg_type" for column in sa.inspect(connection).get_columns(TABLES.name)):
         wanted.append(VIEW_INDEX)
     if connection.dialect.name == "postgresql":
         wanted += NAMESPACE_INDEXES.items()
-        connection.execute(sa.text("SELECT set_config('statement_timeout', '0', true)"))
     for name, what in wanted:
-        try:
-            with connection.begin_nested():
-                connection.execute(sa.text(f"CREATE INDEX IF NOT EXISTS {name} ON {what}"))
-        except sa.exc.ProgrammingError as error:
-            if getattr(error.orig, "sqlstate", None) != _NOT_THE_OWNER:
-                raise
+        index_shared_table(connection, name, what)
 
 
 MIGRATIONS: tuple[Migration, ...] = (

@@ -8,7 +8,14 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
+from bergline.catalog.sql.layout import (
+    MAX_LOCATION_LENGTH,
+    TABLES,
+    RowKind,
+    join_namespace,
+    metadata_below,
+    of_kind,
+)
 from bergline.errors import FormatError, InvalidInputError
 
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
@@ -114,11 +121,9 @@ class SqlPointers:
 
     def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
         """The names of this kind whose metadata file is below one of the directories, spelt the same."""
-        location = TABLES.c.metadata_location
-        below = [sa.func.substr(location, 1, len(text) + 1) == f"{text}/" for text in directories]
-        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(
-            TABLES.c.catalog_name == self._catalog, of_kind(self._kind), sa.or_(*below)
-        )
+        mine = sa.and_(TABLES.c.catalog_name == self._catalog, of_kind(self._kind))
+        below = [sa.and_(mine, metadata_below(self.database.by_bytes, f"{text}/")) for text in directories]
+        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(sa.or_(sa.false(), *below))
         with self.database.reading() as connection:
             return [TableName(tuple(namespace.split(".")), name) for namespace, name in connection.execute(query)]
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
 from bergline.catalog.protection.guard import RefGuard
@@ -25,17 +26,20 @@ from bergline.catalog.sql.layout import (
     next_namespaces,
     starts_with,
 )
-from bergline.catalog.sql.layout_version import RECORDS_VERSION
+from bergline.catalog.sql.layout_version import CONTENTION_VERSION, RECORDS_VERSION
+from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
+    from bergline.catalog.sql import footprints as sql_footprints
     from bergline.catalog.sql import records_layout
     from bergline.catalog.sql.governance import dropped_views, ref_guard
 else:  # connecting needs none of them
     table_bin = LazyModule("bergline.catalog.sql.bin")
+    sql_footprints = LazyModule("bergline.catalog.sql.footprints")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
     dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
@@ -95,6 +99,14 @@ class SqlPointerStore(SqlPointers):
     def view_bin(self) -> "dropped_views.SqlDroppedViews":
         """The views in the bin."""
         return dropped_views.SqlDroppedViews(self.database, self.catalog_name)
+
+    def footprints(self) -> Footprints | None:
+        """Where files are, as the database keeps it; None in a database of an older layout."""
+        with self.database.reading() as connection:
+            found = find_layout(connection)
+        if found.version < CONTENTION_VERSION:
+            return None
+        return sql_footprints.SqlFootprints(self.database, self.catalog_name, typed=found.typed)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.bin.tables(most)

@@ -133,6 +133,9 @@ def serve(
         ),
     ] = None,
     event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
+    audit_retention: Annotated[
+        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. [default: for ever]")
+    ] = None,
     webhook_allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -181,6 +184,7 @@ def serve(
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),
+            audit_retention_s=parse_duration(audit_retention) if audit_retention else 0,
             webhook_allow=tuple(webhook_allow or ()),
         ),
     )

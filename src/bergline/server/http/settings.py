@@ -57,6 +57,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_retention_s: int = 30 * 24 * 3600
     moves_appends: bool = False
     """Whether stale appends of clients that say nothing about it go onto the head of their branch."""
+    audit_retention_s: int = 0
+    """How long the audit log is kept; 0 for ever."""
     webhook_allow: tuple[str, ...] = ()
     """Hosts and networks that webhooks may be at though they are not public."""
 
