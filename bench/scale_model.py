@@ -24,9 +24,8 @@ from bergline.table.writes import write_data_files
 from rest_load import Connection, Load, run_clients
 from results import Scaled
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "support" / "servers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
 from bergline_server import BerglineServer
 from scale_simulation import Lake, Latency, Simulation, Store
 
