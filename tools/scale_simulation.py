@@ -62,7 +62,7 @@ class Lake:
 
     way: str
     writers: int
-    store: str = "S3 and PostgreSQL"
+    store: Store = STORES["S3 and PostgreSQL"]
     snapshots: int = 500
     """In the table, and so in every metadata file."""
     gzip: bool = True
@@ -79,6 +79,8 @@ class Lake:
     """How long one more writer, which compacts, takes from loading the table to its swap; 0 if there is none."""
     slow_turn: bool = False
     """Whether the others grant it a turn."""
+    is_prepared: bool = False
+    """Whether writers have written all their files before they begin."""
     seconds: float = 120.0
     seed: int = 1
 
@@ -174,7 +176,7 @@ class Simulation:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.store = STORES[lake.store]
+        self.store = lake.store
         self.dice = random.Random(lake.seed)  # noqa: S311  (no secrets)
         self.clock = Clock()
         self.version = 0
@@ -205,7 +207,7 @@ class Simulation:
             self.lake.way, self.leaving_it
         )
         while True:
-            yield self.put() + self.put()
+            yield 0.0 if self.lake.is_prepared else self.put() + self.put()
             self.begun[number] = began = self.clock.now
             yield from commit(number % self.lake.replicas)
             del self.begun[number]
@@ -258,8 +260,8 @@ class Simulation:
 
     def leaving_it(self, replica: int) -> Steps:
         """Clients of a server that puts what is stale on the head by itself: one by one, or in groups."""
-        request = Request(self.version, Turn(is_taken=True))
-        yield self.put()
+        request = Request(-1 if self.lake.is_prepared else self.version, Turn(is_taken=True))
+        yield 0.0 if self.lake.is_prepared else self.put()
         self.queues[replica].append(request)
         self.clock.start(self.serving(replica))
         yield request.answer
@@ -372,7 +374,7 @@ def limits_table() -> str:
         "4 replicas": replace(usual, replicas=4),
         "20,000 snapshots": replace(usual, snapshots=20_000),
         "20,000 snapshots, metadata not compressed": replace(usual, snapshots=20_000, gzip=False),
-        **{name: replace(usual, store=name) for name in STORES if name != usual.store},
+        **{name: replace(usual, store=store) for name, store in STORES.items() if store != usual.store},
     }
     lines = ["| changed | commits | p50 | p99 | metadata files | of each |", rule(6)]
     for name, lake in cases.items():

@@ -36,7 +36,9 @@ def test_a_run_comes_again_with_its_seed_and_differs_with_another(simulation: Mo
 
 @pytest.mark.parametrize("way", ["swap", "server", "turns", "rebase", "group"])
 def test_every_version_is_one_commit(simulation: ModuleType, way: str) -> None:
-    run = simulation.Simulation(simulation.Lake(way, 20, seconds=20.0, store="local disk and SQLite", replicas=2))
+    run = simulation.Simulation(
+        simulation.Lake(way, 20, seconds=20.0, store=simulation.STORES["local disk and SQLite"], replicas=2)
+    )
     run.warm_up = 0.0
     figures = run.run()
     assert 0 <= run.version - figures.commits <= 20  # of those that are in, some clients wait for the answer

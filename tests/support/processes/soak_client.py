@@ -30,11 +30,19 @@ from bergline.table.commits.operation import CommitStamp
 from bergline.table.writes import write_data_files
 
 ROWS = pa.schema([("id", pa.int64())])
-PROCESS_OF_KIND = {"keyed": "raw", "raw": "raw", "append": "bergline", "delta": "bergline", "pyiceberg": "pyiceberg"}
+PROCESS_OF_KIND = {
+    "keyed": "raw",
+    "raw": "raw",
+    "append": "bergline",
+    "delta": "bergline",
+    "library": "library",
+    "pyiceberg": "pyiceberg",
+}
 KINDS = tuple(PROCESS_OF_KIND)
 CERTAIN = {400, 404, 409, 422}
 NOT_SENT = -1
 OWN_TABLE_SHARE = 0.3
+UNSERVED = "soak.unserved_"
 FIRST_ROW_OF_NEXT = 10_000_000
 PAUSE_S = 0.05
 REQUEST_S = 60
@@ -47,6 +55,8 @@ class SoakPlan(msgspec.Struct, frozen=True):
 
     balancer: str
     replicas: tuple[str, ...]
+    catalog: str
+    """The database, for clients without a server."""
     directory: str
     kinds: tuple[str, ...]
     """The kind of each client, by number."""
@@ -56,9 +66,9 @@ class SoakPlan(msgspec.Struct, frozen=True):
     seed: int
 
     def tables(self) -> list[str]:
-        """All tables: for each epoch one that is hot, and one of each client's own."""
-        epochs = range(int(self.seconds // self.epoch_s) + 1)
-        return [name for e in epochs for name in (hot(e), *(own(n, e) for n in range(len(self.kinds))))]
+        """All tables: for each epoch one that is hot, one of clients without a server, and one of each client's own."""
+        epochs, numbers = range(int(self.seconds // self.epoch_s) + 1), range(len(self.kinds))
+        return [name for e in epochs for name in (hot(e), unserved(e), *(own(n, e) for n in numbers))]
 
     def ledger(self, number: int) -> Path:
         """Where a client writes down what it was told; it is there once the client is ready."""
@@ -94,6 +104,11 @@ def hot(epoch: int) -> str:
     return f"soak.hot_{epoch}"
 
 
+def unserved(epoch: int) -> str:
+    """The table of all clients without a server, which leave no audit rows and events."""
+    return f"{UNSERVED}{epoch}"
+
+
 def own(number: int, epoch: int) -> str:
     """A table of one client."""
     return f"soak.own_{number}_{epoch}"
@@ -118,6 +133,8 @@ class SoakClient:
         while (passed := time.monotonic() - begin) < self.plan.seconds:
             epoch = int(passed // self.plan.epoch_s)
             table = own(self.number, epoch) if self.dice.random() < OWN_TABLE_SHARE else hot(epoch)
+            if self.kind == "library":
+                table = unserved(epoch)
             if self.kind == "delta" and self.added.get(table) and self.dice.random() < 0.5:
                 row = self.added[table].pop(self.dice.randrange(len(self.added[table])))
                 self.tell(table, row, self.delete, adds=False)
@@ -130,8 +147,11 @@ class SoakClient:
         """How a row is added."""
         if self.kind == "pyiceberg":
             return pyiceberg_append(self.plan.balancer)
-        self.lake = bergline.connect(self.plan.balancer)
-        return {"keyed": self.raw, "raw": self.raw, "append": self.append, "delta": self.append}[self.kind]
+        if self.kind == "library":
+            self.lake = bergline.connect(self.plan.catalog, warehouse=f"{self.plan.directory}/warehouse")
+        else:
+            self.lake = bergline.connect(self.plan.balancer)
+        return self.raw if PROCESS_OF_KIND[self.kind] == "raw" else self.append
 
     def tell(self, table: str, row: int, change: Callable[[str, int], None], *, adds: bool) -> SoakOutcome:
         """Make a change and write down what came of it."""
@@ -150,7 +170,7 @@ class SoakClient:
         return outcome
 
     def append(self, table: str, row: int) -> None:
-        """Add a row through our own REST client."""
+        """Add a row by our library, with a server or without."""
         with_certain_errors(lambda: self.lake.load_table(table).append(rows(row)))
 
     def delete(self, table: str, row: int) -> None:

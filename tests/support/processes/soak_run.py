@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 from replicas import ReplicaSet
-from soak_client import KINDS, PROCESS_OF_KIND, ROWS, SoakPlan
+from soak_client import KINDS, PROCESS_OF_KIND, ROWS, UNSERVED, SoakPlan
 from soak_ledger import LedgerReader, SoakChange, SoakOutcome, check_lake
 from support_path import PROCESSES, python_path
 
@@ -46,6 +46,8 @@ class Kill(NamedTuple):
 
     what: str
     at: float
+    back_s: float
+    """Until what was killed had been started again."""
     first_s: float | None
     all_s: float | None
     """Until every client had such a success."""
@@ -76,10 +78,10 @@ class Killer:
             what, kill = self._next.pop()
             at = time.monotonic()
             kill()
+            kills.append((what, at, time.monotonic() - at))
             self._wait_for_success(at)
-            kills.append((what, at))
             time.sleep(self._dice.uniform(*STEADY_S))
-        return [Kill(what, at, *self._recovery(at)) for what, at in kills]
+        return [Kill(what, at, back_s, *self._recovery(at)) for what, at, back_s in kills]
 
     def _wait_for_success(self, since: float) -> None:
         end = time.monotonic() + LONGEST_RECOVERY_S
@@ -133,7 +135,7 @@ def soak(directory: Path, seconds: float, replicas: int, clients: int, seed: int
     kinds = tuple(KINDS[number % len(KINDS)] for number in range(clients))
     with ReplicaSet(directory, replicas) as served:
         uris = tuple(server.uri for server in served.servers)
-        plan = SoakPlan(served.uri, uris, str(directory), kinds, seconds, EPOCH_S, seed)
+        plan = SoakPlan(served.uri, uris, served.postgres.uri, str(directory), kinds, seconds, EPOCH_S, seed)
         make_tables(plan)
         reader = LedgerReader(ledgers)
         with running_clients(plan, directory) as processes:
@@ -144,7 +146,7 @@ def soak(directory: Path, seconds: float, replicas: int, clients: int, seed: int
         for server in served.servers:
             server.terminate()
         with bergline.connect(served.postgres.uri, warehouse=str(directory / "warehouse")) as lake:
-            wrong += check_lake(lake, reader.changes, plan.tables())
+            wrong += check_lake(lake, reader.changes, plan.tables(), unserved=UNSERVED)
     return Soaked(reader.changes, kills, wrong)
 
 
@@ -195,15 +197,17 @@ def report(soaked: Soaked) -> Iterator[str]:
         counts = (f"{told[outcome]:,}" for outcome in SoakOutcome)
         yield f"| {kind} | {' | '.join([*counts, *shown])} |"
     yield ""
-    yield "| killed | times | first success after it, median | longest | all clients served again, median | longest |"
-    yield "|---|---|---|---|---|---|"
+    columns = ("started again after", "first success after", "all clients after")
+    yield f"| killed | times | {' | '.join(f'{column}, median | longest' for column in columns)} |"
+    yield "|---|---|---|---|---|---|---|---|"
     by_way: dict[str, list[Kill]] = defaultdict(list)
     for kill in soaked.kills:
         by_way[kill.what].append(kill)
     for what, kills in [*sorted(by_way.items()), ("all", soaked.kills)]:
+        backs = sorted(k.back_s for k in kills) or [float("nan")]
         firsts = sorted(k.first_s for k in kills if k.first_s is not None) or [float("nan")]
         alls = sorted(k.all_s for k in kills if k.all_s is not None) or [float("nan")]
-        parts = (f"{part:.2f} s" for times in (firsts, alls) for part in (at(times, 0.5), times[-1]))
+        parts = (f"{part:.2f} s" for times in (backs, firsts, alls) for part in (at(times, 0.5), times[-1]))
         yield f"| {what} | {len(kills)} | {' | '.join(parts)} |"
 
 
