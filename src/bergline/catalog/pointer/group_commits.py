@@ -18,7 +18,7 @@ from bergline.catalog.protection.caller import see_change
 from bergline.catalog.protection.guard import DecideAgain
 from bergline.errors import BerglineError, ConflictError, RefusedError
 
-MemberResult = Committed | Conflicted | Unknown | BerglineError
+MemberResult = Committed | Conflicted | Unknown | Exception
 """What became of one change of a group; an error refuses it alone.
 
 Conflicted asks for another attempt on the table as it is then.
@@ -35,7 +35,7 @@ class GroupMember(Protocol):
     def change(self, base: LoadedTable) -> TableChange:
         """The change on the state after the members before it, which has no file of its own.
 
-        Without updates it is done already. Any BerglineError refuses this member alone.
+        Without updates it is done already. Any error refuses this member alone.
         """
         ...
 
@@ -81,7 +81,7 @@ class PointerGroupCommit(PointerCommit):
         """
         if self.store.read(base.name) != base.metadata_location:
             return _all(members, Conflicted(self._moved_on(base)))
-        refused_in_swap: dict[int, BerglineError] = {}
+        refused_in_swap: dict[int, Exception] = {}
         while True:
             refused = dict(refused_in_swap)
             placed = self._placed(base, members, refused)
@@ -102,7 +102,7 @@ class PointerGroupCommit(PointerCommit):
             return _all(members, outcome, {} if isinstance(outcome, Conflicted) else refused)
 
     def _placed(
-        self, base: LoadedTable, members: Sequence[GroupMember], refused: dict[int, BerglineError]
+        self, base: LoadedTable, members: Sequence[GroupMember], refused: dict[int, Exception]
     ) -> list[_PlacedMember]:
         """The changes to make, each on the state after those before it; errors go to `refused`."""
         placed: list[_PlacedMember] = []
@@ -113,7 +113,7 @@ class PointerGroupCommit(PointerCommit):
             with member.acting():
                 try:
                     one = self._place(place, member, state, is_first=not placed)
-                except BerglineError as error:
+                except Exception as error:  # noqa: BLE001  (of this member, and not of those beside it)
                     refused[place] = error
                     continue
             if one is not None:
@@ -183,7 +183,5 @@ class _MemberNotes:
         self.writing = None
 
 
-def _all(
-    members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, BerglineError] | None = None
-) -> GroupOutcome:
+def _all(members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, Exception] | None = None) -> GroupOutcome:
     return GroupOutcome(tuple((refused or {}).get(place, outcome) for place in range(len(members))))

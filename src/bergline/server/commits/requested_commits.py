@@ -43,7 +43,7 @@ from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timin
 
 _MAX_UPDATES = 20_000
 _MAX_LAYOUTS = 500
-_LIMITS = RetryLimits(
+LIMITS = RetryLimits(
     retries=1000, when_unavailable=0, when_unmoved=1000, total_ms=30_000, min_wait_ms=2, max_wait_ms=250
 )
 """Clients wait for the response: short waits, and what is unavailable is theirs to retry."""
@@ -85,10 +85,10 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
 
     def attempt(_: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         bases = tuple(catalog.load_table(change.name) for change in changed)
-        if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
+        if all(map(is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
         for change, base in zip(changed, bases, strict=True):
-            _check_requirements(change, base)
+            check_requested(change, base)
         if not any(change.updates for change in changes):
             return bases
         try:
@@ -110,7 +110,7 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
             case _:
                 assert_never(outcome)
 
-    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
+    return RetryLoop(Timing(), lambda: LIMITS).run(attempt)
 
 
 def commit_requested_view(
@@ -127,7 +127,7 @@ def commit_requested_view(
                 raise
             return LostRace(error, base.metadata_location)
 
-    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
+    return RetryLoop(Timing(), lambda: LIMITS).run(attempt)
 
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
@@ -165,7 +165,7 @@ def _with_base(change: RequestedChange, base: LoadedTable) -> TableChange:
     return TableChange(base, change.requirements, change.updates)
 
 
-def _is_done(change: RequestedChange, base: LoadedTable) -> bool:
+def is_done(change: RequestedChange, base: LoadedTable) -> bool:
     """Whether the snapshots of a change are in the table: ids never recur, so the same change was sent before."""
     added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
     present = base.metadata.snapshots_by_id
@@ -178,7 +178,8 @@ def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
     return snapshot.timestamp_ms, snapshot.parent_snapshot_id, snapshot.manifest_list, snapshot.manifests
 
 
-def _check_requirements(change: RequestedChange, base: LoadedTable) -> None:
+def check_requested(change: RequestedChange, base: LoadedTable) -> None:
+    """ConflictError that names a requirement which does not hold, and who came first."""
     for requirement in change.requirements:
         try:
             check_requirements(base.metadata, (requirement,), str(change.name))
