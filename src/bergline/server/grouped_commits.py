@@ -108,7 +108,7 @@ class GroupedCommits:
         together.clear()
         if not checked:
             return
-        members = [RequestedMember(one.change, one.recorded) for one in checked]
+        members = [RequestedMember(self._context.catalog, one.change, one.recorded) for one in checked]
         results = commit_together(self._context.catalog, checked[0].change.name, members)
         for one, result in zip(checked, results, strict=True):
             one.waiting.respond(partial(self._answer, one.recorded, result))

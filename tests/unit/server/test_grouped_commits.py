@@ -143,9 +143,9 @@ def test_staged_tables_are_created_one_at_a_time(client: AsgiClient, context: Se
             {"action": "upgrade-format-version", "format-version": 2},
             {"action": "add-schema", "schema": staged["schemas"][0]},
             {"action": "set-current-schema", "schema-id": -1},
-            {"action": "add-spec", "spec": {"fields": []}},
+            {"action": "add-spec", "spec": staged["partition-specs"][0]},
             {"action": "set-default-spec", "spec-id": -1},
-            {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+            {"action": "add-sort-order", "sort-order": staged["sort-orders"][0]},
             {"action": "set-default-sort-order", "sort-order-id": -1},
             {"action": "set-location", "location": staged["location"]},
         ],
@@ -156,6 +156,7 @@ def test_staged_tables_are_created_one_at_a_time(client: AsgiClient, context: Se
     assert [e.operation for e in context.records.audit()] == ["create_namespace", "commit_table", "commit_table"]
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_each_is_checked_as_its_own_caller(granted: GrantedServer) -> None:
     for who in ("ann", "bob"):
         granted.grant("read", "table db.orders", who)
@@ -172,6 +173,7 @@ def test_each_is_checked_as_its_own_caller(granted: GrantedServer) -> None:
     assert [e.principal for e in granted.context.records.audit()[-2:]] == ["ann", "root"]
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_rule_binds_and_is_bypassed_by_its_own_caller(granted: GrantedServer) -> None:
     granted.grant("write, manage_refs", "table db.orders", "ann")
     rule = set_property(property_of("main"), "writers=ann; bypass=root")
@@ -292,6 +294,7 @@ def test_two_hundred_that_wait_for_one_table_hold_no_thread(tmp_path: Path) -> N
     assert len(metadata["metadata-log"]) == 4  # 64 at a time
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_whoever_waited_too_long_changes_nothing_and_the_others_go_on(
     client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +329,7 @@ def test_whoever_waited_too_long_changes_nothing_and_the_others_go_on(
     assert "second" not in properties
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_whoever_hangs_up_leaves_the_others_alone(orders: AsgiClient, context: ServerContext) -> None:
     async def run() -> int:
         release = await context.locks.take([TableName(("db",), "orders")])
@@ -342,6 +346,7 @@ def test_whoever_hangs_up_leaves_the_others_alone(orders: AsgiClient, context: S
     assert "stays" in orders("GET", ORDERS).json["metadata"]["properties"]
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_failure_of_the_server_over_one_leaves_the_others_alone(
     orders: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +362,7 @@ def test_failure_of_the_server_over_one_leaves_the_others_alone(
     assert [a.status for a in answers] == [500, 200]
 
 
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_pool_without_room_puts_all_of_them_off(orders: AsgiClient, context: ServerContext) -> None:
     pool = orders.application._change_pool
     with pytest.MonkeyPatch.context() as patch:

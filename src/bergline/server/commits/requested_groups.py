@@ -14,10 +14,12 @@ from bergline.catalog.conflicts import describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.group_commits import MemberResult
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.errors import ConflictError
 from bergline.server.commits.change_events import MovedTables
-from bergline.server.commits.requested_commits import LIMITS, RequestedChange, check_requested, is_done
+from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
+from bergline.table.commits.rebase import PlacedChange
 from bergline.table.commits.retry import LostRace, RetryLoop, Timing, unknown_commit
 
 
@@ -35,34 +37,42 @@ class NotedRequest(Protocol):
 class RequestedMember:
     """The change of one request, among those that are committed together."""
 
-    def __init__(self, change: RequestedChange, request: NotedRequest) -> None:
+    def __init__(self, catalog: PointerCatalog, change: RequestedChange, request: NotedRequest) -> None:
+        self._catalog = catalog
         self._change = change
         self._request = request
-        self._base: LoadedTable | None = None
+        self._placed: PlacedChange | None = None
 
     def acting(self) -> AbstractContextManager[object]:
         """The caller of the request acts."""
         return acting_for(self._request.caller)
 
     def change(self, base: LoadedTable) -> TableChange:
-        """The change as it was requested; none if it was made before. ConflictError says who came first."""
-        self._base = None
+        """The change on a base; none if it was made before. ConflictError says who came first."""
+        self.discard()
         self._request.is_noted = False
         if is_done(self._change, base):
             return TableChange(base, (), ())
-        check_requested(self._change, base)
-        self._base = base
-        return TableChange(base, self._change.requirements, self._change.updates)
+        self._placed = place_requested(self._catalog, self._change, base)
+        return self._placed.change
 
     def note(self, connection: sa.Connection, metadata_location: str) -> None:
         """Write the rows of the request."""
         self._request.note(connection, ((self._change.name, metadata_location),))
 
     def refused(self, error: Exception) -> Exception:
-        """What refuses the change; a conflict with what was committed last if its requirements held."""
-        if self._base is None or not isinstance(error, ConflictError):
+        """What refuses the change, which certainly did not get in; a conflict is one with what was committed last."""
+        placed = self._placed
+        self.discard()
+        if placed is None or not isinstance(error, ConflictError):
             return error
-        return ConflictError(f"{error}; {describe_latest(self._base.metadata)}", hints=error.hints)
+        return ConflictError(f"{error}; {describe_latest(placed.change.base.metadata)}", hints=error.hints)
+
+    def discard(self) -> None:
+        """Remove the files that were written for an attempt which certainly did not get in."""
+        placed, self._placed = self._placed, None
+        if placed is not None:
+            discard(self._catalog, (placed,))
 
 
 def commit_together(
@@ -89,6 +99,9 @@ def commit_together(
     try:
         RetryLoop(Timing(), lambda: LIMITS).run(attempt)
     except Exception as error:  # noqa: BLE001  (it is the answer to all that have none)
+        for place, member in enumerate(members):
+            if place not in answers and isinstance(error, (*NOTHING_CHANGED, ConflictError)):
+                member.discard()
         return tuple(answers.get(place, error) for place in range(len(members)))
     return tuple(answers[place] for place in range(len(members)))
 
