@@ -35,6 +35,7 @@ PROPERTIES = {
     "write.metadata.compression-codec": "gzip",
     "write.metadata.previous-versions-max": "100000",
 }
+WARM_UP_S = 20.0
 STEADY_S = (1.0, 3.0)
 LONGEST_RECOVERY_S = 60.0
 PAUSE_S = 0.05
@@ -71,7 +72,10 @@ class Killer:
         self._next: list[tuple[str, Callable[[], None]]] = []
 
     def run(self, end: float) -> list[Kill]:
-        """Kill until the time is over; every way comes once before one comes again."""
+        """Kill until the time is over, once all clients are at work; every way comes once before one comes again."""
+        begin = time.monotonic()
+        while len(self._successes(0.0)) < self._clients and time.monotonic() < begin + WARM_UP_S:
+            time.sleep(PAUSE_S)
         kills = []
         while time.monotonic() < end:
             self._next = self._next or self._dice.sample(self._ways, len(self._ways))
