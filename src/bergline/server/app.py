@@ -34,12 +34,13 @@ from bergline.catalog.rest.protocol.endpoints import (
     Endpoint,
 )
 from bergline.console.web.app import Console
-from bergline.errors import BerglineError, NotFoundError
+from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once
 from bergline.server.commits.locks import Release
 from bergline.server.console.served import ServedLake
+from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, ready
@@ -69,7 +70,6 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
     "cache-control": HeaderName(b"Cache-Control"),
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
-_COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
 _WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
 _CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
@@ -85,6 +85,7 @@ class Application:
         self._routes = Routes()
         self._console = Console(ServedLake(context, any_host=any_host))
         self._changes = IdempotentChanges(context, context.records)
+        self._commits = GroupedCommits(context, self._changes)
         self._bodies = RequestBodies()
         self._loads_in_event_loop = context.records.database.answers_at_once
         threads, queued = context.settings.threads, context.settings.max_queued
@@ -232,6 +233,8 @@ class Application:
 
     async def _start(self, request: Request) -> Future[Response]:
         """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
+        if request.endpoint is COMMIT_TABLE:
+            return self._join(request)
         try:
             release = await self._take_locks(request)
             try:
@@ -246,12 +249,33 @@ class Application:
         running.add_done_callback(lambda _: self._bodies.release(request.body))
         return running
 
+    def _join(self, request: Request) -> Future[Response]:
+        """Let a commit wait for its table, together with others; waiting takes no thread."""
+        waiting = WaitingCommit(request)
+        waiting.answer.add_done_callback(lambda _: self._bodies.release(request.body))
+        try:
+            self.context.locks.take_together(request.table, len(request.body), waiting, self._start_together)
+        except BaseException:
+            waiting.answer.cancel()
+            raise
+        return waiting.answer
+
+    def _start_together(self, waiting: list[WaitingCommit], release: Release) -> None:
+        """Start commits to one table that have its lock."""
+        try:
+            running = self._change_pool.start(self._commits.run, waiting)
+        except Exception as error:  # noqa: BLE001  (there is no room for them, or the server is about to stop)
+            release()
+            fail_all(waiting, error)
+            return
+        running.add_done_callback(lambda _: release())
+
     async def _take_locks(self, request: Request) -> Release:
         """The locks of the tables that a request commits to; waiting for them takes no thread."""
         names: list[TableName] = []
         if request.endpoint is COMMIT_TRANSACTION:
             names = await self._with_timeout(self._pool.start(committed_tables, request))
-        elif request.endpoint.name in _COMMITS:
+        elif request.endpoint is COMMIT_VIEW:
             names = [request.table]
         try:
             async with asyncio.timeout(self.context.settings.request_timeout_s):
@@ -281,24 +305,17 @@ class Application:
 
     def _run(self, request: Request) -> Response:
         try:
-            self._check_access(request)
+            with self.context.concealing(request):
+                check_request(self.context.access, self.context.catalog, request)
             if request.endpoint.name in _CHANGING:
                 return self._changes.run(request, lambda: self._handle(request))
             return self._handle(request)
         except BerglineError as error:
             return response_for(request.in_path(error), request.kind)
 
-    def _check_access(self, request: Request) -> None:
-        try:
-            check_request(self.context.access, self.context.catalog, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
-
     def _handle(self, request: Request) -> Response:
-        try:
+        with self.context.concealing(request):
             return HANDLERS[request.endpoint.name](self.context, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
 
 
 def _is_local(scope: Scope) -> bool:
