@@ -67,7 +67,7 @@ class Lake:
     """In the table, and so in every metadata file."""
     gzip: bool = True
     replicas: int = 1
-    group: int = 100
+    group: int = 64
     """The most commits in one group."""
     at_once: int = 1
     """Of how many commits in a group the server reads and writes manifest lists at the same time."""

@@ -35,6 +35,8 @@ PROPERTIES = {
     "write.metadata.compression-codec": "gzip",
     "write.metadata.previous-versions-max": "100000",
 }
+WARM_UP_S = 20.0
+PAUSED_S = 1.5
 STEADY_S = (1.0, 3.0)
 LONGEST_RECOVERY_S = 60.0
 PAUSE_S = 0.05
@@ -64,6 +66,8 @@ class Killer:
         self._ways: list[tuple[str, Callable[[], None]]] = [
             ("replica, SIGKILL", self._kill_replica),
             ("replica, SIGTERM", self._terminate_replica),
+            ("replica, paused", self._pause_replica),
+            ("PostgreSQL, paused", self._pause_postgres),
             ("PostgreSQL, immediate stop", self._stop_postgres),
             ("PostgreSQL, SIGKILL of a backend", replicas.postgres.kill_backend),
             ("PostgreSQL, SIGKILL of the postmaster", self._kill_postgres),
@@ -71,7 +75,10 @@ class Killer:
         self._next: list[tuple[str, Callable[[], None]]] = []
 
     def run(self, end: float) -> list[Kill]:
-        """Kill until the time is over; every way comes once before one comes again."""
+        """Kill until the time is over, once all clients are at work; every way comes once before one comes again."""
+        begin = time.monotonic()
+        while len(self._successes(0.0)) < self._clients and time.monotonic() < begin + WARM_UP_S:
+            time.sleep(PAUSE_S)
         kills = []
         while time.monotonic() < end:
             self._next = self._next or self._dice.sample(self._ways, len(self._ways))
@@ -110,6 +117,12 @@ class Killer:
         server = self._dice.choice(self._replicas.servers)
         server.terminate()
         self._replicas.restart(server)
+
+    def _pause_replica(self) -> None:
+        self._dice.choice(self._replicas.servers).pause(PAUSED_S)
+
+    def _pause_postgres(self) -> None:
+        self._replicas.postgres.pause(PAUSED_S)
 
     def _stop_postgres(self) -> None:
         self._replicas.postgres.stop_at_once()

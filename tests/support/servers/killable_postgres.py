@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Self
 
+import psutil
 import psycopg
 from ports import free_port
 
@@ -70,6 +71,18 @@ class KillablePostgres:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
+    def pause(self, seconds: float) -> None:
+        """Stop all processes for a while, as a machine does that hangs, and let them go on as if nothing were."""
+        postmaster = psutil.Process(self._process.pid)
+        stopped = [postmaster, *postmaster.children(recursive=True)]
+        for process in stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+        time.sleep(seconds)
+        for process in stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the postmaster."""
         with contextlib.suppress(ProcessLookupError):
@@ -77,6 +90,7 @@ class KillablePostgres:
 
     def _launch(self) -> None:
         options = ["-D", str(self._data), "-h", "127.0.0.1", "-p", str(self._port), "-k", str(self._data)]
+        options += ["-c", "fsync=off"]  # processes die here, not the machine: what was written is not lost
         group = None if self._user is None else pwd.getpwnam(self._user).pw_gid
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
