@@ -117,6 +117,7 @@ class Application:
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
             pool.close()
         self.context.plan_workers.close()
+        self._commits.close()
         self._console.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

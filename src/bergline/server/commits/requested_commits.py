@@ -47,6 +47,7 @@ from bergline.format.metadata.updates import (
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
+from bergline.table.commits.proposed_manifests import SnapshotFiles
 from bergline.table.commits.rebase import SERVER_REBASE, PlacedChange, Proposal, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
@@ -157,10 +158,12 @@ def _place(
     return tuple(placed)
 
 
-def place_requested(catalog: PointerCatalog, change: RequestedChange, base: LoadedTable) -> PlacedChange:
+def place_requested(
+    catalog: PointerCatalog, change: RequestedChange, base: LoadedTable, files: SnapshotFiles | None = None
+) -> PlacedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000)
+        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
         raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error

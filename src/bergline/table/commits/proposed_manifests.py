@@ -1,6 +1,6 @@
 """The manifests that a writer made for its snapshot, with what they really hold."""
 
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import polars as pl
@@ -16,7 +16,6 @@ from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
-from bergline.io.fileio import FileIO
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 1_000_000
@@ -24,6 +23,18 @@ _MOST_ENTRIES: Final = 1_000_000
 
 class UnfitError(Exception):
     """A snapshot that its writer has to work out again, and why."""
+
+
+class SnapshotFiles(Protocol):
+    """Where the files of proposed snapshots are read and written: a storage, or what stands between it and a group."""
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """As of a storage."""
+        ...
+
+    def create(self, location: str, data: bytes) -> None:
+        """As of a storage; the file may come later, if somebody waits for it."""
+        ...
 
 
 class ManifestFacts(msgspec.Struct, frozen=True):
@@ -85,7 +96,9 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
-def read_proposed(io: FileIO, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> ProposedManifest:
+def read_proposed(
+    files: SnapshotFiles, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot
+) -> ProposedManifest:
     """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says, or too large."""
     path = manifest.manifest_path
     if is_outside(metadata, [path]):
@@ -94,18 +107,18 @@ def read_proposed(io: FileIO, metadata: TableMetadata, manifest: ManifestFile, s
         raise UnfitError(f"{path} is encrypted")
     if manifest.manifest_length > _MOST_BYTES or sum(filter(None, _files(manifest))) > _MOST_ENTRIES:
         raise UnfitError(f"{path} is too large to be read in a commit")
-    data = io.read(path, _MOST_BYTES)
+    data = files.read(path, _MOST_BYTES)
     frame = read_manifest_columns(data, path)
     facts = _facts(frame, snapshot)
-    files = facts.added_files, facts.existing_files, facts.deleted_files
+    counts = facts.added_files, facts.existing_files, facts.deleted_files
     rows = facts.added_rows, facts.existing_rows, facts.deleted_rows
-    if (len(data), files, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
+    if (len(data), counts, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
         raise UnfitError(f"{path} is not what the manifest list says")
     return ProposedManifest(manifest, frame, _spec(metadata, manifest, data), facts)
 
 
 def write_added(
-    io: FileIO, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
+    files: SnapshotFiles, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
 ) -> ManifestFile:
     """A new manifest with the files that a manifest adds, and none of those that were there."""
     spec, path = proposed.spec, proposed.manifest.manifest_path
@@ -113,7 +126,7 @@ def write_added(
     added = proposed.frame.filter(pl.col("status") == int(EntryStatus.ADDED))
     entries = [added_entry(e.data_file) for e in entries_of(added, partition_types(spec, schema), spec.spec_id, path)]
     data = render_manifest(entries, schema, spec, format_version=metadata.format_version)
-    io.create(location, data)
+    files.create(location, data)
     return describe_manifest(
         location,
         len(data),
