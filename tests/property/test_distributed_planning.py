@@ -78,7 +78,7 @@ def check_tasks(handwritten: HandwrittenTable, data: st.DataObject) -> None:
     compared = {i for p in local.files for d in p.deletes for i in d.equality_ids or ()}
     assert frozen.keys(shipped) == tuple(key for key in local.key_columns if key.field_id in compared)
 
-    packer = PackTask(scan.io, frozen, outline)
+    packer = PackTask(scan.io, frozen)
     work = (pack for run in runs for pack in packer.packed(frozen.plan(scan.io, run).without_metrics))
     packs = [pickle.loads(pack) for pack in work]  # noqa: S301  (our own)
     assert by_path([part.planned for _, parts in packs for part in parts]) == by_path(local.files)

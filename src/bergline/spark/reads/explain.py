@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.arguments import counted, shown
 from bergline.errors import InvalidInputError
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.reads.planning import MOST_IN_DRIVER, plan_read
+from bergline.spark.reads.planning import plan_read
 from bergline.spark.reads.scan import Used, all_columns, choose_groups
 from bergline.spark.runtime.late_frames import LateMethods
 from bergline.table.scans.scan import TableScan
@@ -51,7 +51,7 @@ def _described(name: str, scan: TableScan, spark: SparkSession | None, used: Use
     if work is not None:
         return (
             f"{name}: about {counted(work.files, 'file')} of snapshot {plan.snapshot_id}, planned on the executors\n"
-            f"  arrow: all files, because a driver lists no more than {MOST_IN_DRIVER:,}"
+            "  arrow: all files, because there are too many for the driver to list"
         )
     where = ", planned on the executors" if planned.on_executors else ""
     lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}{where}"]

@@ -4,25 +4,29 @@ A driver holds no more than `MOST_IN_DRIVER` files. If a scan needs more, nobody
 up by runs of manifests, and give them on to tasks that read them.
 """
 
+import functools
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
 
 from bergline.arguments import counted
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.manifest.manifest import ManifestFile
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.scan.manifest_runs import FrozenScan, files_in, freeze_scan, read_deletes, runs_of
 from bergline.scan.plan import ScanPlan
 from bergline.scan.shipped_files import unship
-from bergline.spark.reads.planning_tasks import FoundFiles, PackTask, PlanTask, ReadPackedTask
-from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.reads.partial_aggregates import combined
+from bergline.spark.reads.planning_tasks import AggregateTask, FoundFiles, PackTask, PlanTask, ReadPackedTask
+from bergline.spark.runtime.backend import Aggregate, SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.runtime.types import read_schema
@@ -104,16 +108,21 @@ def plan_read(scan: TableScan, backend: SparkBackend | None) -> ReadPlan:
 
 def read_on_executors(plan: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of a scan whose files only tasks look up; the plan has none."""
-    location = work.runs[0][0].manifest_path
-    prepare_executors(backend, location, for_planning=True)
-    blobs = [pickle.dumps(run) for run in enumerate(work.runs)]
     tasks = min(_MOST_READING_TASKS, max(len(work.runs), (work.size + work.files * _OPENING) // _READ_BY_TASK))
-    packed = task_frame(backend, blobs, location, len(blobs)).mapInArrow(
-        PackTask(io, work.scan, plan).run, "key bigint, task binary"
-    )
+    packed = _dealt(work, backend).mapInArrow(PackTask(io, work.scan).run, "key bigint, task binary")
     columns = read_schema(plan.schema)
     dealt = backend.with_estimate(packed.repartition(tasks, "key").select("task"), work.rows, columns)
     return dealt.mapInArrow(ReadPackedTask(io, plan).run, columns)
+
+
+def aggregate_on_executors(
+    work: ExecutorWork, asked: Sequence[Aggregate], schema: Schema, backend: SparkBackend, io: FileIO
+) -> tuple[int | None, ...] | None:
+    """The values of aggregates on files that only tasks look up; None if manifests do not tell all of them."""
+    rows = _run(AggregateTask(io, work.scan, tuple(asked), schema).run, "values binary", work, backend)
+    values = [pickle.loads(row["values"]) for row in rows]  # noqa: S301  (our own tasks wrote it)
+    known = [each for each in values if each is not None]
+    return functools.reduce(functools.partial(combined, asked), known) if len(known) == len(values) else None
 
 
 def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: FileIO) -> ReadPlan:
@@ -122,7 +131,7 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
     Every run may give back its share of the files that a driver holds; runs with more are asked again once it is known
     that all of them are few enough.
     """
-    found = _ask(outline, work, MOST_IN_DRIVER // len(work.runs), backend, io)
+    found = _ask(work, MOST_IN_DRIVER // len(work.runs), backend, io)
     total = sum(each.files for each in found.values())
     if total > MOST_IN_DRIVER:
         rows, size = sum(each.rows for each in found.values()), sum(each.size for each in found.values())
@@ -130,7 +139,7 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
         return ReadPlan(outline, work._replace(runs=runs, files=total, rows=rows, size=size))
     late = {number: run for number, run in enumerate(work.runs) if found[number].shipped is None}
     if late:
-        again = _ask(outline, work._replace(runs=list(late.values())), MOST_IN_DRIVER, backend, io)
+        again = _ask(work._replace(runs=list(late.values())), MOST_IN_DRIVER, backend, io)
         found |= {number: again[place] for place, number in enumerate(late)}
     shipped = (found[number].shipped for number in range(len(work.runs)))
     files = unship(blob for blob in shipped if blob is not None)
@@ -138,22 +147,32 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
     return ReadPlan(plan, on_executors=True)
 
 
-def _ask(outline: ScanPlan, work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO) -> dict[int, FoundFiles]:
+def _ask(work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO) -> dict[int, FoundFiles]:
     """What each run has, by its number."""
-    location = work.runs[0][0].manifest_path
-    blobs = [pickle.dumps(run) for run in enumerate(work.runs)]
-    frame = task_frame(backend, blobs, location, len(blobs)).mapInArrow(
-        PlanTask(io, work.scan, most).run, "found binary"
-    )
-    with backend.described_jobs(f"bergline: plan {counted(work.files, 'file')} of snapshot {outline.snapshot_id}"):
-        rows = frame.collect()
     found: dict[int, FoundFiles] = {}
-    for row in rows:
+    for row in _run(PlanTask(io, work.scan, most).run, "found binary", work, backend):
         each: FoundFiles = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         if each.error is not None:
             raise each.error
         found[each.run] = each
     return found
+
+
+def _run(
+    task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: str,
+    work: ExecutorWork,
+    backend: SparkBackend,
+) -> list[Row]:
+    """What tasks give back for the runs."""
+    with backend.described_jobs(f"bergline: plan {counted(work.files, 'file')} of {work.scan.metadata.location}"):
+        return _dealt(work, backend).mapInArrow(task, schema).collect()
+
+
+def _dealt(work: ExecutorWork, backend: SparkBackend) -> DataFrame:
+    """The runs, each for a task of its own."""
+    blobs = [pickle.dumps(run) for run in enumerate(work.runs)]
+    return task_frame(backend, blobs, work.scan.metadata.location, len(blobs))
 
 
 def _mode(scan: TableScan, name: str, settings: dict[str, str]) -> PlanningMode:

@@ -8,12 +8,15 @@ import pyarrow as pa
 
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import ManifestFile
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_runs import FrozenScan
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.shipped_files import ship
 from bergline.spark.reads.arrow import ReadTask, pack
+from bergline.spark.reads.partial_aggregates import partial_values
+from bergline.spark.runtime.backend import Aggregate
 
 Run = tuple[int, tuple[ManifestFile, ...]]
 """Manifests that one task plans, with the number of the run."""
@@ -58,13 +61,26 @@ class PlanTask(msgspec.Struct, frozen=True):
         return FoundFiles(number, len(files), rows, size, ship(files) if len(files) <= self.most else None)
 
 
+class AggregateTask(msgspec.Struct, frozen=True):
+    """Plans runs, and gives back what aggregates are of their files; None where manifests do not tell."""
+
+    io: FileIO
+    scan: FrozenScan
+    asked: tuple[Aggregate, ...]
+    schema: Schema
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The values for each run, as bytes."""
+        for _, manifests in _runs(batches):
+            values = pickle.dumps(partial_values(self.scan.plan(self.io, manifests), self.asked, self.schema))
+            yield pa.record_batch([pa.array([values], pa.binary())], names=["values"])
+
+
 class PackTask(msgspec.Struct, frozen=True):
     """Plans runs, and gives their files on to tasks that read them, as much together as one of them reads."""
 
     io: FileIO
     scan: FrozenScan
-    plan: ScanPlan
-    """Without files."""
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work for reading tasks as bytes, each with a key of its own."""
