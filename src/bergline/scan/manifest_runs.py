@@ -1,6 +1,6 @@
 """Scans planned by runs of manifests, each by itself, wherever that is: in this process or in tasks of an engine."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -9,11 +9,12 @@ from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, Ma
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.scan.applicable_deletes import applicable_deletes
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_deletes, live_entries, load_manifest_list, spec_of
+from bergline.scan.manifests import live_entries, load_manifest_list, spec_of
 from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
-from bergline.scan.planned_files import FileGroup, PlannedFiles
-from bergline.scan.planner import check_groups_readable, file_groups, key_columns, paths_in, with_deletes
+from bergline.scan.planned_files import PlannedFiles
+from bergline.scan.planner import check_groups_readable, file_groups, key_columns, with_deletes
 from bergline.scan.pruning import Pruning
 
 _ENTRY_BYTES = 40
@@ -35,13 +36,12 @@ class FrozenScan(msgspec.Struct, frozen=True):
 
     def plan(self, io: FileIO, run: Sequence[ManifestFile]) -> PlannedFiles:
         """The matching files of some data manifests, with the deletes that apply to each."""
-        pruning = Pruning(self.filter, self.table_schema)
-        groups = file_groups(io, run, self.metadata, pruning)
+        groups = file_groups(io, run, self.metadata, Pruning(self.filter, self.table_schema))
         check_groups_readable(groups, self.metadata)
-        if self.delete_entries is None:
-            index = delete_index(io, run, groups, self.deletes, metadata=self.metadata, pruning=pruning)
-        else:
-            index = DeleteIndex(self.delete_entries, self.metadata)
+        deletes = self.delete_entries
+        if deletes is None:
+            deletes = tuple(applicable_deletes(io, self.deletes, self.metadata, groups))
+        index = DeleteIndex(deletes, self.metadata)
         files = PlannedFiles([with_deletes(group, index) for group in groups])
         for delete in {id(d): d for group in files.groups for applied in group.deletes for d in applied}.values():
             check_readable(delete, self.metadata.location)
@@ -79,27 +79,6 @@ def freeze_scan(io: FileIO, metadata: TableMetadata, plan: ScanPlan) -> tuple[Fr
 def read_deletes(io: FileIO, scan: FrozenScan) -> FrozenScan:
     """The same scan with the entries of its delete manifests."""
     return msgspec.structs.replace(scan, delete_entries=tuple(live_entries(io, scan.deletes, scan.metadata)))
-
-
-def delete_index(
-    io: FileIO,
-    run: Sequence[ManifestFile],
-    groups: Sequence[FileGroup],
-    deletes: Iterable[ManifestFile],
-    *,
-    metadata: TableMetadata,
-    pruning: Pruning,
-) -> DeleteIndex:
-    """The deletes that may apply to files of some manifests: not older than all of them, nor of other partitions."""
-    paths = paths_in(groups)
-    oldest = min((m.min_sequence_number or 0 for m in run), default=0)
-    # spec: deletes apply to data files of their own partition, unless they are of an unpartitioned spec
-    manifests = [
-        m for m in deletes if (m.sequence_number or 0) >= oldest and pruning.may_match_manifest(m, spec_of(m, metadata))
-    ]
-    if not len(paths):
-        manifests = []
-    return DeleteIndex(live_deletes(io, manifests, metadata, paths), metadata)
 
 
 def files_in(manifest: ManifestFile) -> int:

@@ -195,12 +195,14 @@ class _PlanPages:
 
     def _planned(self, start: int, stop: int, skip: int) -> Iterator[tuple[int, PlannedFile]]:
         """The files of a run of manifests from a number on, with their numbers."""
-        files = self._parts.plan(start, stop)
+        files = self._parts.files(start, stop)
         if not self._statistics and not self._residuals.needs_bounds:
             files = files.without_metrics
-        for begin in range(skip, len(files), _BATCH_SIZE):
+        size = _BATCH_SIZE
+        while skip < len(files):
             self._check()
-            yield from enumerate(files.part(begin, _BATCH_SIZE), begin)
+            yield from enumerate(self._parts.with_deletes(files.window(skip, size)), skip)
+            skip, size = skip + size, max(_BATCH_SIZE, min(2 * size, self._max_files))
 
 
 def _replaced(task: PlanTask, **fields: int) -> PlanTask:
