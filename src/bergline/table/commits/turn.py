@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.turns import LONGEST_TURN_MS, KeepsTurns, TurnKeeper, holding_turn
+from bergline.catalog.turns import LONGEST_TURN_MS, KeepsTurns, TurnKeeper, holding_turn, turn_holder
 from bergline.errors import BerglineError
 
 LOSSES_BEFORE_A_TURN: Final = 2
@@ -37,7 +37,7 @@ class CommitTurn:
         """One attempt, in a turn of its own if it has lost this often before and a turn is to be had."""
         self.is_held = self._lost >= losses and self._taken()
         self._begun_ms = self._clock_ms()
-        with holding_turn(self._holder):
+        with holding_turn(self._holder or turn_holder()):
             yield
 
     def worked_out(self) -> None:

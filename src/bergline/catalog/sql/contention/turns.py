@@ -38,7 +38,8 @@ class SqlTurns:
                     return False
                 now = connection.execute(self._now).scalar_one()
                 for table in sorted(tables):
-                    self._take_in(connection, self._taking(table, holder, now, lease_ms))
+                    connection.execute(self._taking(table, holder, now, lease_ms))
+                    self._check_taken(connection, table, holder, now)
                 forgotten = TURNS.c.until_ms < now - _FORGOTTEN_AFTER_MS
                 connection.execute(sa.delete(TURNS).where(TURNS.c.catalog_name == self._catalog, forgotten))
         except _NotNow:
@@ -55,8 +56,10 @@ class SqlTurns:
                 own = sa.and_(self._row(table), TURNS.c.holder == holder, TURNS.c.until_ms > now)
                 connection.execute(sa.update(TURNS).where(own).values(until_ms=now))
 
-    def _take_in(self, connection: sa.Connection, taking: Any) -> None:
-        if connection.execute(taking).rowcount != 1:
+    def _check_taken(self, connection: sa.Connection, table: TableName, holder: str, now: int) -> None:
+        """A look at the row: how many rows an upsert has changed, not every driver says."""
+        has_it = sa.and_(self._row(table), TURNS.c.holder == holder, TURNS.c.until_ms > now)
+        if connection.execute(sa.select(TURNS.c.holder).where(has_it)).first() is None:
             raise _NotNow
 
     def _taking(self, table: TableName, holder: str, now: int, lease_ms: int) -> Any:
