@@ -1,6 +1,7 @@
 """The server as an ASGI application: the core is synchronous, in threads beside the event loop."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+import msgspec
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
@@ -33,6 +35,8 @@ from bergline.catalog.rest.protocol.endpoints import (
     TEST_WEBHOOK,
     Endpoint,
 )
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
+from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, holding_turn, meeting_turns
 from bergline.console.web.app import Console
 from bergline.errors import BerglineError, NotFoundError
 from bergline.server.access.cross_origin import check_cross_origin
@@ -70,6 +74,7 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
+_TABLE_COMMITS = (COMMIT_TABLE, COMMIT_TRANSACTION)
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
 _WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
 _CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
@@ -199,7 +204,30 @@ class Application:
             return name, error_response(500, "InternalServerError", "the server failed; its log says why")
 
     async def _answer(self, request: Request) -> Response:
-        return await self._with_timeout(await self._start(request))
+        """The response; a commit that finds somebody else's turn waits for its end, but no longer than one may last."""
+        end = time.monotonic() + LONGEST_TURN_MS / 1000
+        if request.endpoint is COMMIT_TABLE:
+            await self._wait_for_turn(request, request.table)
+        while True:
+            try:
+                return await self._with_timeout(await self._start(request))
+            except TurnTaken as taken:
+                self._bodies.hold_again(request.body)
+                self.context.turns.note(taken.table, taken.turn)
+                await self._wait_for_turn(request, taken.table)
+                if time.monotonic() > end:
+                    request = msgspec.structs.replace(request, heeds_turns=False)
+
+    async def _wait_for_turn(self, request: Request, table: TableName) -> None:
+        try:
+            await self.context.turns.wait(table, request.headers.get(TURN_HEADER), self._look_for_turn)
+        except BaseException:
+            self._bodies.release(request.body)
+            raise
+
+    async def _look_for_turn(self, table: TableName) -> None:
+        with contextlib.suppress(RequestRefused, TimeoutError):  # then what is known has to do
+            await self._with_timeout(self._pool.start(self.context.turns.look, table))
 
     async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A monitoring page; all but `ready` are served even while every thread is busy."""
@@ -296,9 +324,17 @@ class Application:
 
     def _handle(self, request: Request) -> Response:
         try:
-            return HANDLERS[request.endpoint.name](self.context, request)
+            with meeting_turns(_manners(request)), holding_turn(request.headers.get(TURN_HEADER)):
+                return HANDLERS[request.endpoint.name](self.context, request)
         except NotFoundError as error:
             raise self.context.access.conceal(request.in_path(error)) from error
+
+
+def _manners(request: Request) -> TurnManners:
+    """What the request does where somebody else has a turn; commits wait in the event loop, all others here."""
+    if not request.heeds_turns:
+        return TurnManners.IGNORE
+    return TurnManners.RAISE if request.endpoint in _TABLE_COMMITS else TurnManners.WAIT
 
 
 def _is_local(scope: Scope) -> bool:

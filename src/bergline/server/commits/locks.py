@@ -56,7 +56,7 @@ class TableLocks:
                 return
             held = sum(waiter.size for waiter in waiting)
             if len(waiting) >= self._max_waiting or (waiting and held + size > self._max_bytes):
-                raise _too_many(name)
+                raise too_many_commits(name)
             waiter = _Waiter(size)
             waiting.append(waiter)
         try:
@@ -82,6 +82,7 @@ class TableLocks:
                 waiter.turn.set_result(None)
 
 
-def _too_many(name: TableName) -> RequestRefused:
+def too_many_commits(name: TableName) -> RequestRefused:
+    """The error for a commit that may not wait for a table."""
     why = f"too many commits wait for `{name}` already: nothing was changed, try again"
     return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})

@@ -99,6 +99,7 @@ class Calls:
         *,
         names: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> ChangeResponse:
         """Call a modifying endpoint; a success that does not follow the protocol is a ChangeInDoubtError.
@@ -106,7 +107,7 @@ class Calls:
         A proxy's page or a truncated response does not tell what happened. A success without a body tells little more:
         callers check whether the change is visible.
         """
-        response = self.call(endpoint, about, names=names, query=query, body=body)
+        response = self.call(endpoint, about, names=names, query=query, headers=headers, body=body)
         if endpoint.response is not None:
             try:
                 return ChangeResponse(response, self.parsed(response, endpoint.response, about))
