@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -25,6 +26,14 @@ else:
     _IS_INSTALLED = True
 
 _OIDC = "OpenID Connect"
+
+
+class RebasedChanges(StrEnum):
+    """Which stale changes the server puts on the head of their branch, whoever sent them."""
+
+    APPENDS = "appends"
+    NONE = "none"
+
 
 app = typer.Typer()
 
@@ -78,6 +87,13 @@ def serve(
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
+    rebase: Annotated[
+        RebasedChanges,
+        typer.Option(
+            help="Stale changes of every client that are put on the head of their branch; "
+            "the table property `commit.server-rebase` comes first."
+        ),
+    ] = RebasedChanges.NONE,
     drop_retention: Annotated[
         str | None,
         typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
@@ -147,6 +163,7 @@ def serve(
             max_connections=max_connections,
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
+            moves_appends=rebase is RebasedChanges.APPENDS,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),

@@ -14,6 +14,10 @@ SOURCE_SNAPSHOT_ID: Final = "source-snapshot-id"
 """The summary entry that names the snapshot which this one replays, on another line of history."""
 STAGED_WAP_ID: Final = "wap.id"
 """The summary entry with the id that a snapshot was staged under."""
+PUBLISHED_STAGED_WAP_ID: Final = "published-wap-id"
+"""The summary entry with the id of the staged snapshot that this one replays on a branch."""
+REBASED_FROM: Final = "rebased-from"
+"""The summary entry with the manifest list that a writer sent, where another one was written for the snapshot."""
 
 
 class SnapshotOperation(StrEnum):
@@ -71,11 +75,23 @@ def summarize(
     summary["changed-partition-count"] = str(len(changed))
     if 0 < len(changed) <= partition_limit:
         summary |= {"partition-summaries-included": "true"} | _partition_summaries(added, removed, partition_path)
+    return summary | totals(parent, counts)
+
+
+def totals(parent: Mapping[str, str] | None, counts: Mapping[str, int]) -> dict[str, str]:
+    """The totals of a snapshot that adds and removes so much, as far as its parent has them; None for no parent."""
+    found = {}
     for total, plus, minus in _TOTALS:
         before = 0 if parent is None else _number(parent.get(total))
         if before is not None and (value := before + counts.get(plus, 0) - counts.get(minus, 0)) >= 0:
-            summary[total] = str(value)
-    return summary
+            found[total] = str(value)
+    return found
+
+
+def without_totals(summary: Mapping[str, str]) -> dict[str, str]:
+    """A summary without what depends on the parent's."""
+    names = {total for total, _, _ in _TOTALS}
+    return {key: value for key, value in summary.items() if key not in names}
 
 
 _TOTALS = (

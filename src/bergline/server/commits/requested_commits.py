@@ -1,11 +1,11 @@
 """Commits that clients of the server request: requirements and updates by table name, without a base.
 
 A swap that was lost to another commit is retried here for as long as the requirements hold, so that writers of
-different branches, or of properties, do not conflict.
+different branches, or of properties, do not conflict; snapshots get their numbers here if others took them.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 import msgspec
@@ -17,7 +17,7 @@ from bergline.catalog.catalog import (
     LoadedTable,
     LoadedView,
     NewTable,
-    TableChange,
+    Outcome,
     Unknown,
     ViewChange,
 )
@@ -25,10 +25,17 @@ from bergline.catalog.conflicts import describe_holder, describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.messages import failed_requirement
-from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+)
 from bergline.format.metadata.apply import create_from_updates
 from bergline.format.metadata.requirements import AssertCreate, Requirement, check_requirements
-from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
@@ -39,6 +46,8 @@ from bergline.format.metadata.updates import (
     Update,
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
+from bergline.table.commits.operation import cleaning_up
+from bergline.table.commits.rebase import SERVER_REBASE, PlacedChange, Proposal, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
@@ -55,6 +64,16 @@ class RequestedChange(msgspec.Struct, frozen=True):
     name: TableName
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
+    may_move: bool | None = None
+    """What the client says of an append: whether it means the same on every head. None if it says nothing."""
+    moves_appends: bool = False
+    """What then holds, if the table does not say it either."""
+
+    def proposal(self, base: LoadedTable) -> Proposal:
+        """The change as it is put on a base."""
+        setting = base.metadata.properties.get(SERVER_REBASE)
+        by_setting = setting == "appends" or (setting is None and self.moves_appends)
+        return Proposal(self.requirements, self.updates, by_setting if self.may_move is None else self.may_move)
 
     @property
     def creates(self) -> bool:
@@ -87,16 +106,10 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
         bases = tuple(catalog.load_table(change.name) for change in changed)
         if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
-        for change, base in zip(changed, bases, strict=True):
-            _check_requirements(change, base)
+        placed = _place(catalog, changed, bases)
         if not any(change.updates for change in changes):
             return bases
-        try:
-            outcome = catalog.commit(tuple(map(_with_base, changed, bases)), tuple(map(_new_table, created)))
-        except AlreadyExistsError as error:
-            if error.kind != "table":
-                raise
-            raise _not_new(error) from error
+        outcome = _commit_placed(catalog, placed, created)
         match outcome:
             case Committed(tables):
                 return tables
@@ -130,6 +143,54 @@ def commit_requested_view(
     return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
 
 
+def _place(
+    catalog: PointerCatalog, changes: Sequence[RequestedChange], bases: Sequence[LoadedTable]
+) -> tuple[PlacedChange, ...]:
+    """The changes on their bases; ConflictError for one that cannot be, and then no file is left of the others."""
+    placed: list[PlacedChange] = []
+    try:
+        for change, base in zip(changes, bases, strict=True):
+            placed.append(place_requested(catalog, change, base))
+    except BaseException:
+        _discard(catalog, placed)
+        raise
+    return tuple(placed)
+
+
+def place_requested(catalog: PointerCatalog, change: RequestedChange, base: LoadedTable) -> PlacedChange:
+    """A change on a base; ConflictError, in words that clients know, if it cannot be."""
+    try:
+        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000)
+    except ConflictError as error:
+        _check_requirements(change, base, error)
+        raise
+
+
+def _commit_placed(
+    catalog: PointerCatalog, placed: Sequence[PlacedChange], created: Sequence[RequestedChange]
+) -> Outcome:
+    """Commit; the files that were written for the changes go if they certainly did not get in."""
+    try:
+        outcome = catalog.commit(tuple(p.change for p in placed), tuple(map(_new_table, created)))
+    except CommitUnknownError:
+        raise
+    except BerglineError as error:
+        _discard(catalog, placed)
+        if isinstance(error, AlreadyExistsError) and error.kind == "table":
+            raise _not_new(error) from error
+        raise
+    if isinstance(outcome, Conflicted):
+        _discard(catalog, placed)
+    return outcome
+
+
+def _discard(catalog: PointerCatalog, placed: Iterable[PlacedChange]) -> None:
+    for one in placed:
+        if one.written:
+            with cleaning_up(one.change.base.name):
+                catalog.io.delete(one.written)
+
+
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
     try:
         return catalog.create_table(change.name, _new_table(change).metadata)
@@ -161,15 +222,19 @@ def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
     return AlreadyExistsError(message, kind="requirement", name=error.name)
 
 
-def _with_base(change: RequestedChange, base: LoadedTable) -> TableChange:
-    return TableChange(base, change.requirements, change.updates)
-
-
 def _is_done(change: RequestedChange, base: LoadedTable) -> bool:
     """Whether the snapshots of a change are in the table: ids never recur, so the same change was sent before."""
     added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
     present = base.metadata.snapshots_by_id
-    return bool(added) and all(_identity(s) == _identity(present.get(s.snapshot_id)) for s in added)
+    return bool(added) and all(_is_same(s, present.get(s.snapshot_id)) for s in added)
+
+
+def _is_same(requested: Snapshot, present: Snapshot | None) -> bool:
+    """Whether a snapshot is the one that was requested, or came of it: then it names the manifest list of that one."""
+    if _identity(requested) == _identity(present):
+        return True
+    came_from = None if present is None else present.summary.get(REBASED_FROM)
+    return came_from is not None and came_from == requested.manifest_list
 
 
 def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
@@ -178,10 +243,11 @@ def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
     return snapshot.timestamp_ms, snapshot.parent_snapshot_id, snapshot.manifest_list, snapshot.manifests
 
 
-def _check_requirements(change: RequestedChange, base: LoadedTable) -> None:
+def _check_requirements(change: RequestedChange, base: LoadedTable, reason: ConflictError) -> None:
+    """The conflict of the first requirement that does not hold, with what became of the change."""
     for requirement in change.requirements:
         try:
             check_requirements(base.metadata, (requirement,), str(change.name))
         except ConflictError as error:
-            why = f"{error}; {describe_holder(base.metadata, requirement)}"
+            why = f"{reason}; {describe_holder(base.metadata, requirement)}"
             raise ConflictError(f"{failed_requirement(requirement)}: {why}") from error

@@ -6,6 +6,7 @@ import msgspec
 
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER, parse_may_move
 from bergline.catalog.table_locations import directories_of
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
@@ -27,7 +28,7 @@ def commit_table(context: ServerContext, request: Request) -> Response:
     name = request.table
     if body.identifier is not None and body.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
-    change = _change(context, name, body)
+    change = _change(context, name, body, parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
     (table,) = commit_requested(context.catalog, (change,))
     return table_response(context, table)
 
@@ -43,7 +44,7 @@ def commit_transaction(context: ServerContext, request: Request) -> Response:
     for place, change in enumerate(body.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(context, parse_table_name(change.identifier), change))
+        changes.append(_change(context, parse_table_name(change.identifier), change, may_move=False))
     commit_requested(context.catalog, changes)
     return NO_CONTENT
 
@@ -65,7 +66,9 @@ class _NamedTables(msgspec.Struct, rename="kebab"):
     table_changes: tuple[_NamedTable, ...] = ()
 
 
-def _change(context: ServerContext, name: TableName, body: CommitTableRequest[WireUpdate]) -> RequestedChange:
+def _change(
+    context: ServerContext, name: TableName, body: CommitTableRequest[WireUpdate], may_move: bool | None
+) -> RequestedChange:
     updates = plain_updates(body.updates)
     check_update_count(updates)
     for update in updates:
@@ -74,7 +77,7 @@ def _change(context: ServerContext, name: TableName, body: CommitTableRequest[Wi
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
     _check_apart(context, name, updates)
-    change = RequestedChange(name, body.requirements, updates)
+    change = RequestedChange(name, body.requirements, updates, may_move, context.settings.moves_appends)
     if change.creates:
         new_name(name.namespace, name.name)
     return change

@@ -51,6 +51,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long dropped tables stay in the bin; 0 for none."""
     issuers: tuple[OidcIssuer, ...] = ()
     event_retention_s: int = 30 * 24 * 3600
+    moves_appends: bool = False
+    """Whether stale appends of clients that say nothing about it go onto the head of their branch."""
     webhook_allow: tuple[str, ...] = ()
     """Hosts and networks that webhooks may be at though they are not public."""
 

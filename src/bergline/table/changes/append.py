@@ -50,6 +50,7 @@ class Append(SnapshotProducer):
             written_for=written_for,
             found_with=found_with,
         )
+        self.may_move = discard_on_failure or not files  # given ones were looked for in the base
         self._added = AddedFiles(self, files)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:

@@ -54,6 +54,8 @@ class SnapshotProducer:
     """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
 
     needs_validation = False
+    may_move = False
+    """Whether it means the same on whatever head the branch has: nothing is looked up in the base."""
 
     def __init__(
         self,
@@ -129,13 +131,15 @@ class SnapshotProducer:
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved), *mark),
             requirements=(*same_table(base), *_held(base, self._branch, parent)),
             rewritten=frozenset([f.file_path for f in draft.rewritten]),
+            may_move=self.may_move,
         )
 
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the lists of losing attempts and manifests that the snapshot does not use."""
-        if len(self._lists) < 2:  # noqa: PLR2004  (a single attempt wrote nothing in vain)
-            return
         own = metadata.snapshots_by_id.get(self.snapshot_id)
+        # a single attempt wrote nothing in vain, unless the catalog put the snapshot on another head
+        if len(self._lists) < 2 and (own is None or own.manifest_list in (None, *self._lists)):  # noqa: PLR2004
+            return
         # where the same transaction expired it, its files are expiry's, and later snapshots may have its manifests
         snapshots = [own] if own else [*([self._latest] if self._latest else []), *metadata.snapshots]
         lists = load_manifest_lists(self._io, snapshots)

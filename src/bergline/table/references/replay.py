@@ -9,7 +9,7 @@ import msgspec
 from bergline.catalog.conflicts import describe_snapshot
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
 from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
@@ -37,7 +37,7 @@ _SHOWN: Final = 5
 _COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
 _COMPUTED: Final = frozenset(
     {"operation", "changed-partition-count", "partition-summaries-included", "entries-processed"}
-    | {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, REPLACED_AMONG_OTHERS}
+    | {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, REPLACED_AMONG_OTHERS, REBASED_FROM}
 )
 
 

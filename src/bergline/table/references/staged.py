@@ -30,7 +30,8 @@ class Staged:
         What it was made on must still be there all the same: once that has expired, so have its files.
         """
         change = self._operation.attempt(base, stamp)
-        return msgspec.structs.replace(change, updates=tuple(u for u in change.updates if isinstance(u, AddSnapshot)))
+        added = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
+        return msgspec.structs.replace(change, updates=added, may_move=False)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""

@@ -51,7 +51,9 @@ class CommittedOnce:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The change, unless it is there."""
-        return Change() if self._batch.is_committed(base, self._branch) else self._operation.attempt(base, stamp)
+        if self._batch.is_committed(base, self._branch):
+            return Change()
+        return msgspec.structs.replace(self._operation.attempt(base, stamp), may_move=False)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""

@@ -4,7 +4,13 @@ from typing import Any, Final
 
 from bergline.arguments import check_text, check_texts
 from bergline.errors import InvalidInputError
-from bergline.format.metadata.snapshot import SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, Snapshot
+from bergline.format.metadata.snapshot import (
+    PUBLISHED_STAGED_WAP_ID,
+    REBASED_FROM,
+    SOURCE_SNAPSHOT_ID,
+    STAGED_WAP_ID,
+    Snapshot,
+)
 
 SOURCE: Final = SOURCE_SNAPSHOT_ID
 """The snapshot that this one replays, on another line of history."""
@@ -20,11 +26,11 @@ REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
 """Whether the snapshot replays one that did, where the specification has no entry for it."""
 WAP_ID: Final = STAGED_WAP_ID
 """The id that a snapshot was staged under."""
-PUBLISHED_WAP_ID: Final = "published-wap-id"
+PUBLISHED_WAP_ID: Final = PUBLISHED_STAGED_WAP_ID
 """The id of the staged snapshot that this one replays on a branch."""
 
 _OWN: Final = frozenset(
-    {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, PUBLISHED_WAP_ID, REPLACED, REPLACED_AMONG_OTHERS}
+    {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, PUBLISHED_WAP_ID, REPLACED, REPLACED_AMONG_OTHERS, REBASED_FROM}
 )
 
 

@@ -30,6 +30,7 @@ from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, s
 from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, GIVE_BACK_TURN, TAKE_TURN
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
 from bergline.catalog.rest.protocol.table_turns import TURN_HEADER, TakeTurnRequest, TakeTurnResponse
 from bergline.catalog.turns import turn_holder
 from bergline.errors import (
@@ -42,7 +43,7 @@ from bergline.errors import (
 )
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.requirements import AssertCreate, check_requirements
+from bergline.format.metadata.requirements import AssertCreate, AssertRefSnapshotId, check_requirements
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import (
     AddEncryptionKey,
@@ -153,7 +154,7 @@ class RestCommit(RestTables):
 
     def _send(self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, requests[0])
+            table = self._post(changes[0].base.name, requests[0], self._move_header(changes[0]))
             if not _is_response_to(changes[0], table):
                 raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
             return (table,)
@@ -170,11 +171,19 @@ class RestCommit(RestTables):
             )
         return _after(changes, now)
 
-    def _post(self, name: TableName, request: CommitTableRequest[Update]) -> LoadedTable:
+    def _post(
+        self, name: TableName, request: CommitTableRequest[Update], headers: dict[str, str] | None = None
+    ) -> LoadedTable:
         names = self._session.table_path(name)
-        about, headers = about_table(name), _turn_headers()
-        changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=headers, body=request)
+        about, sent = about_table(name), {**(headers or {}), **_turn_headers()}
+        changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request)
         return self._after_change(name, changed)
+
+    def _move_header(self, change: TableChange) -> dict[str, str]:
+        """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo."""
+        if not self._session.moves_appends or not added_snapshots(change):
+            return {}
+        return {MAY_MOVE_HEADER: "true" if change.may_move else "false"}
 
     def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
         """Load the current tables, each by itself: one that cannot be loaded does not hide the others."""
@@ -200,9 +209,12 @@ class RestCommit(RestTables):
                 raise table
         if not telling and all(_shows(change, table) for change, _, table in loaded):
             return _after(changes, now)
+        moves = len(changes) == 1 and self._session.moves_appends and changes[0].may_move
         for change, request, table in loaded:
+            # a request that is still under way may land on any head
+            required = [r for r in request.requirements if not (moves and isinstance(r, AssertRefSnapshotId))]
             try:
-                check_requirements(table.metadata, request.requirements, str(table.name))
+                check_requirements(table.metadata, tuple(required), str(table.name))
             except ConflictError as error:
                 if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
                     raise ReplacedError(str(error)) from error

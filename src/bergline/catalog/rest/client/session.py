@@ -14,6 +14,7 @@ from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import Transport
 from bergline.catalog.rest.protocol.endpoints import DEFAULT_ENDPOINTS, GET_CONFIG, VIEW_ENDPOINTS, Endpoint
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_PROPERTY
 from bergline.catalog.rest.protocol.names import (
     SEPARATOR_PROPERTY,
     UNIT_SEPARATOR,
@@ -80,6 +81,8 @@ class RestSession:
         )
         self.keeps_refs = _texts(config.overrides).get(_NESSIE) != "true"
         """Whether the server's tables have branches and tags."""
+        self.moves_appends = _texts(config.overrides).get(MAY_MOVE_PROPERTY) == "true"
+        """Whether the server puts an append on the head of its branch, if the client lets it."""
         self._closed = False
 
     @property

@@ -1,0 +1,169 @@
+"""The manifests that a writer made for its snapshot, with what they really hold."""
+
+from typing import Final
+
+import msgspec
+import polars as pl
+
+from bergline.catalog.table_locations import is_outside
+from bergline.format.encoding.avro_container import read_header
+from bergline.format.encoding.wire import decode_json
+from bergline.format.manifest.avro import partition_types, render_manifest
+from bergline.format.manifest.columns import entries_of, read_manifest_columns
+from bergline.format.manifest.inheritance import added_entry
+from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
+from bergline.format.manifest.summary import describe_manifest
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.io.fileio import FileIO
+
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_ENTRIES: Final = 1_000_000
+
+
+class UnfitError(Exception):
+    """A snapshot that its writer has to work out again, and why."""
+
+
+class ManifestFacts(msgspec.Struct, frozen=True):
+    """What the entries of a manifest come to, and how many of them stand in the way of a rebase."""
+
+    added_files: int
+    existing_files: int
+    deleted_files: int
+    added_rows: int
+    existing_rows: int
+    deleted_rows: int
+    added_bytes: int
+    added_deletes: int
+    """Delete files that are new."""
+    numbered: int
+    """New files with a sequence number of their own."""
+    unnumbered: int
+    """Older files without one."""
+    late: int
+    """Files with a number that the snapshot was to have."""
+    row_ids: int
+    """New files with row ids."""
+    elsewhere: int
+    """New files of another snapshot."""
+
+
+class ProposedManifest(msgspec.Struct, frozen=True):
+    """A manifest of a snapshot that is not committed yet, its entries as stored."""
+
+    manifest: ManifestFile
+    frame: pl.DataFrame
+    spec: PartitionSpec
+    holds: ManifestFacts
+
+    @property
+    def unnumbered(self) -> ManifestFile:
+        """The manifest as it was before a number and row ids were given to it."""
+        listed = self.manifest
+        minimum = None if listed.min_sequence_number == listed.sequence_number else listed.min_sequence_number
+        return msgspec.structs.replace(listed, sequence_number=None, min_sequence_number=minimum, first_row_id=None)
+
+    def check_numbers(self, snapshot: Snapshot) -> None:
+        """UnfitError unless all numbers in it stay right with another number of the snapshot."""
+        path = self.manifest.manifest_path
+        if self.holds.late or self.holds.unnumbered:
+            raise UnfitError(f"numbers in {path} depend on its own")
+        if self.holds.row_ids:
+            raise UnfitError(f"row ids are in {path} already")
+        if self.holds.elsewhere:
+            raise UnfitError(f"files in {path} were added by another snapshot than {snapshot.snapshot_id}")
+
+    def check_append(self, snapshot: Snapshot) -> None:
+        """UnfitError unless it adds new data files alone, and else holds files that were there."""
+        self.check_numbers(snapshot)
+        path = self.manifest.manifest_path
+        if self.holds.deleted_files or self.holds.added_deletes:
+            raise UnfitError(f"{path} removes rows or files")
+        if self.holds.numbered:
+            raise UnfitError(f"new files have a sequence number of their own in {path}")
+
+
+def read_proposed(io: FileIO, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> ProposedManifest:
+    """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says, or too large."""
+    path = manifest.manifest_path
+    if is_outside(metadata, [path]):
+        raise UnfitError(f"{path} is outside of the table's directories")
+    if manifest.key_metadata is not None:
+        raise UnfitError(f"{path} is encrypted")
+    if manifest.manifest_length > _MOST_BYTES or sum(filter(None, _files(manifest))) > _MOST_ENTRIES:
+        raise UnfitError(f"{path} is too large to be read in a commit")
+    data = io.read(path, _MOST_BYTES)
+    frame = read_manifest_columns(data, path)
+    facts = _facts(frame, snapshot)
+    files = facts.added_files, facts.existing_files, facts.deleted_files
+    rows = facts.added_rows, facts.existing_rows, facts.deleted_rows
+    if (len(data), files, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
+        raise UnfitError(f"{path} is not what the manifest list says")
+    return ProposedManifest(manifest, frame, _spec(metadata, manifest, data), facts)
+
+
+def write_added(
+    io: FileIO, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
+) -> ManifestFile:
+    """A new manifest with the files that a manifest adds, and none of those that were there."""
+    spec, path = proposed.spec, proposed.manifest.manifest_path
+    schema = metadata.schema_for(spec)
+    added = proposed.frame.filter(pl.col("status") == int(EntryStatus.ADDED))
+    entries = [added_entry(e.data_file) for e in entries_of(added, partition_types(spec, schema), spec.spec_id, path)]
+    data = render_manifest(entries, schema, spec, format_version=metadata.format_version)
+    io.create(location, data)
+    return describe_manifest(
+        location,
+        len(data),
+        entries,
+        spec=spec,
+        schema=schema,
+        content=ManifestContent.DATA,
+        snapshot_id=snapshot_id,
+    )
+
+
+def _files(manifest: ManifestFile) -> tuple[int | None, int | None, int | None]:
+    return manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count
+
+
+def _rows(manifest: ManifestFile) -> tuple[int | None, int | None, int | None]:
+    return manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count
+
+
+def _facts(frame: pl.DataFrame, snapshot: Snapshot) -> ManifestFacts:
+    status, number = pl.col("status"), snapshot.sequence_number
+    added, existing, deleted = (
+        status == int(s) for s in (EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED)
+    )
+    own, of_file = pl.col("sequence_number"), pl.col("file_sequence_number")
+    is_delete = pl.col("content").fill_null(int(FileContent.DATA)) != int(FileContent.DATA)
+    rows = pl.col("record_count")
+    found = frame.select(
+        added_files=added.sum(),
+        existing_files=existing.sum(),
+        deleted_files=deleted.sum(),
+        added_rows=rows.filter(added).sum(),
+        existing_rows=rows.filter(existing).sum(),
+        deleted_rows=rows.filter(deleted).sum(),
+        added_bytes=pl.col("file_size_in_bytes").filter(added).sum(),
+        added_deletes=(added & is_delete).sum(),
+        numbered=(added & own.is_not_null()).sum(),
+        unnumbered=(~added & (own.is_null() | of_file.is_null())).sum(),
+        late=((own >= number) | (of_file >= number) | (added & of_file.is_not_null())).sum(),
+        row_ids=(added & pl.col("first_row_id").is_not_null()).sum(),
+        elsewhere=(added & (pl.col("snapshot_id") != snapshot.snapshot_id)).sum(),
+    )
+    return ManifestFacts(**found.row(0, named=True))
+
+
+def _spec(metadata: TableMetadata, manifest: ManifestFile, data: bytes) -> PartitionSpec:
+    """The partition spec of a manifest; UnfitError if the table has another one of that id, or none."""
+    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
+    header = read_header(data, manifest.manifest_path).get("partition-spec", b"[]")
+    fields = decode_json(header, tuple[PartitionField, ...], manifest.manifest_path)
+    if spec is None or fields != spec.fields:
+        raise UnfitError(f"partition spec {manifest.partition_spec_id} of {manifest.manifest_path} is gone")
+    return spec

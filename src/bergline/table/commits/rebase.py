@@ -1,0 +1,416 @@
+"""A change put on the current state of its table, where it was worked out on an older one.
+
+A snapshot's own manifests have no sequence number in them, so a stale one needs a new manifest list and nothing else.
+It is renumbered where another commit only took its number, and an append goes onto the head that its branch has now.
+What the manifests hold is read before that; whatever does not fit is a conflict, and left to the writer.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bergline.catalog.catalog import LoadedTable, TableChange
+from bergline.catalog.table_locations import is_outside
+from bergline.errors import (
+    ConflictError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnsupportedError,
+)
+from bergline.format.manifest.avro import render_manifest_list
+from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
+from bergline.format.manifest.manifest import ManifestFile
+from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement, check_requirements
+from bergline.format.metadata.snapshot import (
+    PUBLISHED_STAGED_WAP_ID,
+    REBASED_FROM,
+    SOURCE_SNAPSHOT_ID,
+    STAGED_WAP_ID,
+    Snapshot,
+    SnapshotOperation,
+    totals,
+    without_totals,
+)
+from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
+from bergline.format.metadata.updates import (
+    AddSchema,
+    AddSnapshot,
+    RemoveProperties,
+    SetCurrentSchema,
+    SetProperties,
+    SetSnapshotRef,
+    Update,
+    set_ref,
+)
+from bergline.io.fileio import FileIO
+from bergline.io.locations import join
+from bergline.parquet.write.write_spec import check_not_encrypted
+from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.commits.proposed_manifests import ProposedManifest, UnfitError, read_proposed, write_added
+
+SERVER_REBASE: Final = "commit.server-rebase"
+"""The property that says which stale changes of any writer are put on the head: `appends` or `none`."""
+_RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties, AddSchema, SetCurrentSchema)
+_MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
+_CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
+"""Summary entries of snapshots that replay others, which nobody may replay twice."""
+_UNREADABLE = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A change that may have been worked out on an older state of its table."""
+
+    requirements: tuple[Requirement, ...]
+    updates: tuple[Update, ...]
+    may_move: bool = False
+    """Whether it is an append that means the same on whatever head its branch has."""
+    refs: Mapping[str, SnapshotRef] = {}
+    """The refs on that older state, where they are known: a retention that others set since then is kept."""
+
+
+class PlacedChange(msgspec.Struct, frozen=True):
+    """A change as it can be committed to a base."""
+
+    change: TableChange
+    written: tuple[str, ...] = ()
+    """The files that were written for it, to discard if the commit certainly did not land."""
+
+
+def put_on(io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int) -> PlacedChange:
+    """The change on this base; ConflictError if it cannot be.
+
+    As it is where its requirements and number hold, renumbered where only its sequence number or row ids are taken, put
+    on its branch's head where it may move.
+    """
+    proposal = _with_retention(base.metadata, proposal)
+    failed = _failed(base, proposal.requirements)
+    if failed and not _may_move(base.metadata, proposal):
+        raise failed[0][1]
+    reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
+    if reason is None:
+        return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
+    rebase = _Rebase(io, base, proposal, now_ms)
+    try:
+        return rebase.moved([r for r, _ in failed]) if failed else rebase.renumbered()
+    except UnfitError as error:
+        rebase.discard()
+        raise ConflictError(f"{reason}; the snapshot cannot be put on the table as it is now: {error}") from error
+    except _UNREADABLE as error:
+        rebase.discard()
+        raise ConflictError(f"{reason}; its manifests cannot be read: {error}") from error
+    except BaseException:
+        rebase.discard()
+        raise
+
+
+def _with_retention(metadata: TableMetadata, proposal: Proposal) -> Proposal:
+    """The change with the retention that refs have now, where its writer meant to leave it as it was."""
+
+    def kept(update: Update) -> Update:
+        if not isinstance(update, SetSnapshotRef):
+            return update
+        before, now = proposal.refs.get(update.ref_name), metadata.refs.get(update.ref_name)
+        if before is None or now is None or update != _moved_ref(update.ref_name, before, update.snapshot_id):
+            return update
+        return _moved_ref(update.ref_name, now, update.snapshot_id)
+
+    return msgspec.structs.replace(proposal, updates=tuple(map(kept, proposal.updates)))
+
+
+def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tuple[Requirement, ConflictError]]:
+    found: list[tuple[Requirement, ConflictError]] = []
+    for requirement in requirements:
+        try:
+            check_requirements(base.metadata, (requirement,), str(base.name))
+        except ConflictError as error:
+            found.append((requirement, error))
+    return found
+
+
+def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
+    return proposal.may_move and metadata.properties.get(SERVER_REBASE) != "none"
+
+
+def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:
+    """The conflict of a snapshot whose number or row ids belong to another one."""
+    version = metadata.format_version
+    for update in updates:
+        if (
+            not isinstance(update, AddSnapshot)
+            or version == 1
+            or update.snapshot.snapshot_id in metadata.snapshots_by_id
+        ):
+            continue
+        new = update.snapshot
+        # as in Java, one without a parent may have an old number (see `add_snapshot`)
+        if new.sequence_number <= metadata.last_sequence_number and new.parent_snapshot_id is not None:
+            return ConflictError(
+                f"expected a sequence number above {metadata.last_sequence_number}, found {new.sequence_number}: "
+                "another commit took it meanwhile"
+            )
+        if version >= ROW_LINEAGE_VERSION and new.first_row_id is not None and new.first_row_id < metadata.next_row_id:
+            return ConflictError(
+                f"expected a first-row-id of {metadata.next_row_id} or more, found {new.first_row_id}: "
+                "another commit took those row ids meanwhile"
+            )
+    return None
+
+
+class _Rebase:
+    """One change on its way to another base, and the files that were written for it."""
+
+    def __init__(self, io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int) -> None:
+        self._io = io
+        self._base = base
+        self._metadata = base.metadata
+        self._proposal = proposal
+        self._now_ms = now_ms
+        self._written: list[str] = []
+
+    def discard(self) -> None:
+        """Remove what was written: the change goes nowhere."""
+        if self._written:
+            self._io.delete(self._written)
+
+    def renumbered(self) -> PlacedChange:
+        """The snapshot on the parent that it has, with the next number and the next row ids."""
+        snapshot = self._snapshot(_RENUMBERED_WITH)
+        source = snapshot.summary.get(SOURCE_SNAPSHOT_ID)
+        if source is not None and not (source.isdecimal() and int(source) in self._metadata.snapshots_by_id):
+            raise UnfitError(f"snapshot {source[:20]}, which it replays, is gone")
+        listed, own = self._read(snapshot)
+        for manifest in own.values():
+            manifest.check_numbers(snapshot)
+        self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
+        first_row_id = snapshot.first_row_id
+        manifests = [
+            own[m.manifest_path].unnumbered if m.manifest_path in own else _without_new_row_ids(m, first_row_id)
+            for m in listed
+        ]
+        return self._placed(snapshot, self._known_parent(snapshot), manifests, self._proposal.requirements)
+
+    def moved(self, failed: Sequence[Requirement]) -> PlacedChange:
+        """The appended files on the head that the branch has now."""
+        snapshot = self._snapshot(_MOVED_WITH)
+        branch = self._branch(snapshot, failed)
+        check_not_encrypted(self._metadata)
+        if snapshot.operation != SnapshotOperation.APPEND or any(k in snapshot.summary for k in _CHECKED_BY_ITS_WRITER):
+            raise UnfitError("it does more than append")
+        if snapshot.schema_id != self._metadata.current_schema_id:
+            raise UnfitError(f"the current schema is {self._metadata.current_schema_id}, its own {snapshot.schema_id}")
+        listed, own = self._read(snapshot)
+        for manifest in own.values():
+            manifest.check_append(snapshot)
+        self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
+        head = self._metadata.head(branch if branch in self._metadata.refs else MAIN)
+        current = load_manifest_list(self._io, head) if head else []
+        manifests = self._joined(snapshot, listed, list(own.values()), current)
+        counts = {
+            "added-data-files": sum(m.holds.added_files for m in own.values()),
+            "added-records": sum(m.holds.added_rows for m in own.values()),
+            "added-files-size": sum(m.holds.added_bytes for m in own.values()),
+        }
+        requirements = tuple(
+            AssertRefSnapshotId(r.ref, _id(self._metadata.head(r.ref))) if isinstance(r, AssertRefSnapshotId) else r
+            for r in self._proposal.requirements
+        )
+        summary = without_totals(snapshot.summary) | totals(head.summary if head else None, counts)
+        summary |= _manifest_counts(snapshot, manifests, current)
+        moved = msgspec.structs.replace(snapshot, summary=summary)
+        return self._placed(moved, head, manifests, requirements)
+
+    def _snapshot(self, allowed: tuple[type[Update], ...]) -> Snapshot:
+        """The one snapshot that the change adds; nothing else in it may depend on the base."""
+        for update in self._proposal.updates:
+            if not isinstance(update, allowed):
+                raise UnfitError(f"{type(update).__name__} comes with it")
+        added = [u.snapshot for u in self._proposal.updates if isinstance(u, AddSnapshot)]
+        if len(added) != 1:
+            raise UnfitError(f"{len(added)} snapshots come together")
+        if self._metadata.format_version == 1:
+            raise UnfitError("the table has format version 1")
+        if added[0].snapshot_id in self._metadata.snapshots_by_id:
+            raise UnfitError(f"the table has a snapshot {added[0].snapshot_id} already")
+        return added[0]
+
+    def _branch(self, snapshot: Snapshot, failed: Sequence[Requirement]) -> str:
+        """The branch that the snapshot is appended to; only where it is, or begins, may have changed."""
+        moves = [u for u in self._proposal.updates if isinstance(u, SetSnapshotRef)]
+        if (
+            len(moves) != 1
+            or moves[0].snapshot_id != snapshot.snapshot_id
+            or moves[0].type is not SnapshotRefType.BRANCH
+        ):
+            raise UnfitError("it is not appended to one branch")
+        branch = moves[0].ref_name
+        ref = self._metadata.refs.get(branch)
+        begins = AssertRefSnapshotId(branch, None) in self._proposal.requirements
+        for requirement in failed:
+            if not isinstance(requirement, AssertRefSnapshotId) or requirement.ref not in (branch, MAIN):
+                raise UnfitError("more than its branch has changed")
+            if requirement.ref == branch and ref is None:
+                raise UnfitError(f"branch `{branch}` is gone")
+            if requirement.ref != branch and not begins:
+                raise UnfitError("more than its branch has changed")
+        if ref is not None and not ref.is_branch:
+            raise UnfitError(f"`{branch}` is a tag")
+        if ref is not None and moves[0] != _moved_ref(branch, ref, snapshot.snapshot_id):
+            raise UnfitError(f"branch `{branch}` has another retention")
+        return branch
+
+    def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
+        """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
+        if snapshot.manifest_list is None or snapshot.key_id is not None:
+            raise UnfitError("it has no manifest list that can be read")
+        if is_outside(self._metadata, [snapshot.manifest_list]):
+            raise UnfitError(f"{snapshot.manifest_list} is outside of the table's directories")
+        listed = load_manifest_list(self._io, snapshot)
+        own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
+        if any(m.sequence_number != snapshot.sequence_number for m in own):
+            raise UnfitError("one of its manifests has another sequence number")
+        if len({m.manifest_path for m in listed}) != len(listed):
+            raise UnfitError("a manifest is in its list twice")
+        return listed, {m.manifest_path: read_proposed(self._io, self._metadata, m, snapshot) for m in own}
+
+    def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
+        parent = self._known_parent(snapshot)
+        known = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent else set()
+        for manifest in carried:
+            if manifest.manifest_path not in known:
+                raise UnfitError(f"{manifest.manifest_path} is not of its parent")
+
+    def _known_parent(self, snapshot: Snapshot) -> Snapshot | None:
+        if snapshot.parent_snapshot_id is None:
+            return None
+        parent = self._metadata.snapshots_by_id.get(snapshot.parent_snapshot_id)
+        if parent is None:
+            raise UnfitError(f"its parent {snapshot.parent_snapshot_id} is gone")
+        return parent
+
+    def _joined(
+        self,
+        snapshot: Snapshot,
+        listed: Sequence[ManifestFile],
+        own: Sequence[ProposedManifest],
+        current: Sequence[ManifestFile],
+    ) -> list[ManifestFile]:
+        """Its own manifests in front of the head's.
+
+        Some may hold older ones merged: they stay where the head has all that they replaced, else only what they add.
+        """
+        parent = self._known_parent(snapshot)
+        before = load_manifest_list(self._io, parent) if parent else []
+        kept = {m.manifest_path for m in listed}
+        replaced = [m for m in before if m.manifest_path not in kept and m.has_live_files]
+        merged = [m for m in own if m.holds.existing_files]
+        if not merged or not _stand_for(merged, replaced, current):
+            added = [m.unnumbered for m in own if not m.holds.existing_files]
+            rest = [self._added_only(snapshot, m) for m in merged if m.holds.added_files]
+            return [*added, *rest, *current]
+        gone = frozenset(replaced)
+        older = [m.unnumbered for m in merged if not m.holds.added_files]
+        result = [m.unnumbered for m in own if m.holds.added_files or not m.holds.existing_files]
+        for manifest in current:
+            if manifest in gone:
+                result += older
+                older = []
+            else:
+                result.append(manifest)
+        return result
+
+    def _added_only(self, snapshot: Snapshot, manifest: ProposedManifest) -> ManifestFile:
+        location = join(_directory(snapshot), f"{uuid.uuid4()}-m0.avro")
+        self._written.append(location)
+        return write_added(self._io, self._metadata, manifest, location, snapshot.snapshot_id)
+
+    def _placed(
+        self,
+        snapshot: Snapshot,
+        parent: Snapshot | None,
+        manifests: Sequence[ManifestFile],
+        requirements: tuple[Requirement, ...],
+    ) -> PlacedChange:
+        """The change with another manifest list, in which the snapshot's own manifests get its number and row ids."""
+        metadata, number = self._metadata, self._metadata.next_sequence_number
+        counted = [with_counts(self._io, m) for m in assign_numbers(manifests, snapshot.snapshot_id, number)]
+        first_row_id = added_rows = None
+        if metadata.format_version >= ROW_LINEAGE_VERSION:
+            first_row_id = metadata.next_row_id
+            counted, added_rows = assign_row_ids(counted, first_row_id)
+        location = join(_directory(snapshot), f"snap-{snapshot.snapshot_id}-0-{uuid.uuid4()}.avro")
+        data = render_manifest_list(
+            counted,
+            snapshot.snapshot_id,
+            _id(parent),
+            number,
+            format_version=metadata.format_version,
+            first_row_id=first_row_id,
+        )
+        self._written.append(location)
+        self._io.create(location, data)
+        keep_manifest_list(self._io, location, counted)
+        placed = msgspec.structs.replace(
+            snapshot,
+            parent_snapshot_id=_id(parent),
+            sequence_number=number,
+            timestamp_ms=max(self._now_ms, metadata.last_updated_ms),
+            manifest_list=location,
+            summary=snapshot.summary | {REBASED_FROM: snapshot.manifest_list or ""},
+            first_row_id=first_row_id,
+            added_rows=added_rows,
+        )
+        updates = tuple(AddSnapshot(placed) if isinstance(u, AddSnapshot) else u for u in self._proposal.updates)
+        change = TableChange(self._base, requirements, updates, self._proposal.may_move)
+        return PlacedChange(change, tuple(self._written))
+
+
+def _id(snapshot: Snapshot | None) -> int | None:
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+def _directory(snapshot: Snapshot) -> str:
+    return (snapshot.manifest_list or "").rpartition("/")[0]
+
+
+def _moved_ref(name: str, ref: SnapshotRef, snapshot_id: int) -> SetSnapshotRef:
+    return set_ref(name, msgspec.structs.replace(ref, snapshot_id=snapshot_id))
+
+
+def _without_new_row_ids(manifest: ManifestFile, first_row_id: int | None) -> ManifestFile:
+    """A manifest from before row ids, which the snapshot was to give its first ones."""
+    if first_row_id is None or manifest.first_row_id is None or manifest.first_row_id < first_row_id:
+        return manifest
+    return msgspec.structs.replace(manifest, first_row_id=None)
+
+
+def _stand_for(
+    merged: Sequence[ProposedManifest], replaced: Sequence[ManifestFile], current: Sequence[ManifestFile]
+) -> bool:
+    """Whether merged manifests may take the place of those that they replaced: all are there, with as many rows."""
+    files = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in replaced)
+    rows = sum((m.added_rows_count or 0) + (m.existing_rows_count or 0) for m in replaced)
+    as_many = files == sum(m.holds.existing_files for m in merged) and rows == sum(
+        m.holds.existing_rows for m in merged
+    )
+    # equal in all, for another commit may have given row ids to rows that have none in the merged ones
+    return as_many and frozenset(replaced) <= frozenset(current)
+
+
+def _manifest_counts(
+    snapshot: Snapshot, manifests: Sequence[ManifestFile], current: Sequence[ManifestFile]
+) -> dict[str, str]:
+    """How many manifests are new, kept and replaced, if the writer said so."""
+    created = sum(m.added_snapshot_id == snapshot.snapshot_id for m in manifests)
+    kept = len(manifests) - created
+    counts = {
+        "manifests-created": created,
+        "manifests-kept": kept,
+        "manifests-replaced": len(current) - kept,
+    }
+    return {name: str(count) for name, count in counts.items() if name in snapshot.summary}

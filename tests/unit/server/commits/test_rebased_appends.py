@@ -1,0 +1,217 @@
+"""Appends that come late to a server: put on the head where their client, the table or the server lets them be."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from asgi_client import AsgiClient
+from concurrency import run_for_each
+from response_proxy import AnsweringProxy, Fate
+from rows import ORDERS, ids, order_rows
+from server_on_socket import on_socket
+from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
+
+import bergline
+from bergline import Lake, Table
+from bergline.catalog.catalog import Catalog, Outcome, TableChange
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.errors import RefusedError
+from bergline.format.metadata.snapshot import REBASED_FROM
+from bergline.server.handlers.context import ServerContext
+from bergline.table.changes.append import Append
+from bergline.table.commits.rebase import SERVER_REBASE
+from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
+from bergline.table.writes import write_data_files
+
+APPENDS = {SERVER_REBASE: "appends"}
+
+
+@pytest.fixture
+def uri(context: ServerContext) -> Iterator[str]:
+    with on_socket(context) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def served(uri: str) -> Iterator[Lake]:
+    with bergline.connect(uri) as lake:
+        lake.create_namespace("db")
+        yield lake
+
+
+def conflicts(context: ServerContext) -> list[str]:
+    return [e.conflict for e in context.records.newest_audit(1000, conflicts=True) if e.conflict is not None]
+
+
+class Late:
+    """A catalog whose first commit comes after what a rival does; with `silent` its client says nothing about moves."""
+
+    def __init__(self, catalog: Catalog, rival: Callable[[], object], *, silent: bool = False) -> None:
+        self._catalog = catalog
+        self._rivals = [rival]
+        if silent:
+            assert isinstance(catalog, RestCatalog)
+            catalog._session.moves_appends = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        if self._rivals:
+            self._rivals.pop()()
+        return self._catalog.commit(changes)
+
+
+def append_late(uri: str, rival: Callable[[], object], *, silent: bool = False, rows: int = 9) -> Table:
+    with bergline.connect(uri) as lake:
+        late = Lake(Late(lake.catalog, rival, silent=silent), "lake")  # type: ignore[arg-type]
+        return late.load_table("db.t").append(order_rows(rows))
+
+
+def one_list_each(table: Table) -> None:
+    """Nothing is left of the manifest lists that were not used, and nothing is missing."""
+    check_nothing_is_missing(table)
+    pointer_line(table)
+    assert unneeded_files(table) == set()
+
+
+def test_appends_of_many_clients_to_one_table_never_conflict(uri: str, served: Lake, context: ServerContext) -> None:
+    table = served.create_table("db.t", ORDERS, properties={"commit.manifest.min-count-to-merge": "5"})
+
+    def write(number: int) -> None:
+        with bergline.connect(uri) as lake:
+            own = lake.load_table("db.t")
+            for count in range(4):
+                own.append(order_rows(number * 10 + count))
+
+    run_for_each(write, range(4))
+    table.refresh()
+    assert ids(table.scan().to_arrow()) == [number * 10 + count for number in range(4) for count in range(4)]
+    assert conflicts(context) == []
+    assert any(REBASED_FROM in s.summary for s in table.metadata.snapshots)
+    assert [s.summary["total-records"] for s in table.metadata.snapshots] == [str(n) for n in range(1, 17)]
+    one_list_each(table)
+
+
+def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, context: ServerContext) -> None:
+    """Whatever they do: here they delete, too, and say nothing of moves."""
+    table = served.create_table("db.t", ORDERS).append(order_rows(1, 2, 3, 4))
+    for number in range(1, 5):
+        table.refs.create_branch(f"b{number}")
+
+    def write(number: int) -> None:
+        with bergline.connect(uri) as lake:
+            lake.catalog._session.moves_appends = False  # type: ignore[attr-defined]
+            own = lake.load_table("db.t")
+            own.append(order_rows(10 * number), branch=f"b{number}")
+            own.delete(f"id = {number}", branch=f"b{number}")
+
+    run_for_each(write, range(1, 5))
+    table.refresh()
+    assert conflicts(context) == []
+    for number in range(1, 5):
+        found = ids(table.scan(ref=f"b{number}").to_arrow())
+        assert found == sorted({1, 2, 3, 4, 10 * number} - {number})
+    check_nothing_is_missing(table)
+    pointer_line(table)
+
+
+@pytest.mark.parametrize(
+    ("of_table", "of_server", "silent", "moves"),
+    [
+        ({}, False, False, True),
+        ({}, False, True, False),
+        (APPENDS, False, True, True),
+        ({}, True, True, True),
+        ({SERVER_REBASE: "none"}, True, True, False),
+        ({SERVER_REBASE: "none"}, True, False, False),
+        ({SERVER_REBASE: "everything"}, True, True, False),
+    ],
+)
+def test_client_table_and_server_decide_whether_an_append_moves(
+    uri: str,
+    served: Lake,
+    context: ServerContext,
+    of_table: dict[str, str],
+    *,
+    of_server: bool,
+    silent: bool,
+    moves: bool,
+) -> None:
+    context.settings = msgspec.structs.replace(context.settings, moves_appends=of_server)
+    table = served.create_table("db.t", ORDERS, properties=of_table).append(order_rows(1))
+    after = append_late(uri, lambda: table.append(order_rows(2)), silent=silent)
+    assert ids(after.scan().to_arrow()) == [1, 2, 9]
+    assert len(conflicts(context)) == (not moves)
+    one_list_each(after)
+
+
+def test_stream_batch_that_is_there_already_is_not_moved_behind_itself(uri: str, served: Lake) -> None:
+    """Not even where the table says that appends move: its client says that this one must not."""
+    table = served.create_table("db.t", ORDERS, properties=APPENDS).append(order_rows(1))
+    batch = StreamBatch("query", 3)
+
+    def write(to: Table, rows: int) -> None:
+        files = write_data_files(to.io, to.metadata, order_rows(rows))
+        append = Append(to.io, files, summary=batch.summary, discard_on_failure=True)
+        to.commit(CommittedOnce(append, batch, "main"))
+
+    with bergline.connect(uri) as lake:
+        late = Lake(Late(lake.catalog, lambda: write(table, 2)), "lake")  # type: ignore[arg-type]
+        write(late.load_table("db.t"), 3)
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_append_whose_answer_is_lost_is_there_once(uri: str, served: Lake, *, keys: bool) -> None:
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    with AnsweringProxy(uri) as proxy:
+        proxy.keys = keys
+
+        def rival() -> None:
+            table.append(order_rows(2))
+            proxy.meet([Fate("now", "reset"), Fate("now", "server")])
+
+        append_late(proxy.uri, rival)
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2, 9]
+    one_list_each(table)
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_append_that_is_sent_again_while_the_first_is_under_way_is_there_once(
+    uri: str, served: Lake, *, keys: bool
+) -> None:
+    """Its branch has moved on in between, which does not mean that the first one can no longer land."""
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    with AnsweringProxy(uri) as proxy:
+        proxy.keys = keys
+
+        def rival() -> None:
+            table.append(order_rows(2))
+            proxy.meet([Fate("later", "reset"), Fate("now", "server")])
+
+        append_late(proxy.uri, rival)
+        assert proxy.release() == 1
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2, 9]
+    one_list_each(table)
+
+
+def test_rule_of_the_branch_holds_for_what_is_moved(uri: str, served: Lake) -> None:
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+
+    def rival() -> None:
+        table.append(order_rows(2)).refs.protect("main", only_publish=True)
+
+    with pytest.raises(RefusedError, match="moves only by publishing"):
+        append_late(uri, rival)
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+    one_list_each(table)
+
+
+def test_header_that_is_neither_true_nor_false_is_refused(client: AsgiClient) -> None:
+    client.namespace("db")
+    client.table()
+    response = client.commit(headers={"bergline-may-move": "perhaps"})
+    assert response.status == 400
+    assert "expected true or false in the header `bergline-may-move`, found `perhaps`" in response.message
