@@ -38,12 +38,13 @@ from bergline.catalog.rest.protocol.endpoints import (
 from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, holding_turn, meeting_turns
 from bergline.console.web.app import Console
-from bergline.errors import BerglineError, NotFoundError
+from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once
 from bergline.server.commits.locks import Release
 from bergline.server.console.served import ServedLake
+from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, ready
@@ -73,7 +74,7 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
     "cache-control": HeaderName(b"Cache-Control"),
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
-_COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
+_COMMITS = (COMMIT_TABLE, COMMIT_VIEW)
 _TABLE_COMMITS = (COMMIT_TABLE, COMMIT_TRANSACTION)
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
 _WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
@@ -90,6 +91,7 @@ class Application:
         self._routes = Routes()
         self._console = Console(ServedLake(context, any_host=any_host))
         self._changes = IdempotentChanges(context, context.records)
+        self._commits = GroupedCommits(context, self._changes)
         self._bodies = RequestBodies()
         self._loads_in_event_loop = context.records.database.answers_at_once
         threads, queued = context.settings.threads, context.settings.max_queued
@@ -260,6 +262,8 @@ class Application:
 
     async def _start(self, request: Request) -> Future[Response]:
         """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
+        if request.endpoint is COMMIT_TABLE and request.heeds_turns and TURN_HEADER not in request.headers:
+            return self._join(request)
         try:
             release = await self._take_locks(request)
             try:
@@ -274,12 +278,33 @@ class Application:
         running.add_done_callback(lambda _: self._bodies.release(request.body))
         return running
 
+    def _join(self, request: Request) -> Future[Response]:
+        """Let a commit wait for its table, together with others; waiting takes no thread."""
+        waiting = WaitingCommit(request)
+        waiting.answer.add_done_callback(lambda _: self._bodies.release(request.body))
+        try:
+            self.context.locks.take_together(request.table, len(request.body), waiting, self._start_together)
+        except BaseException:
+            waiting.answer.cancel()
+            raise
+        return waiting.answer
+
+    def _start_together(self, waiting: list[WaitingCommit], release: Release) -> None:
+        """Start commits to one table that have its lock."""
+        try:
+            running = self._change_pool.start(self._commits.run, waiting)
+        except Exception as error:  # noqa: BLE001  (there is no room for them, or the server is about to stop)
+            release()
+            fail_all(waiting, error)
+            return
+        running.add_done_callback(lambda _: release())
+
     async def _take_locks(self, request: Request) -> Release:
         """The locks of the tables that a request commits to; waiting for them takes no thread."""
         names: list[TableName] = []
         if request.endpoint is COMMIT_TRANSACTION:
             names = await self._with_timeout(self._pool.start(committed_tables, request))
-        elif request.endpoint.name in _COMMITS:
+        elif request.endpoint in _COMMITS:
             names = [request.table]
         try:
             async with asyncio.timeout(self.context.settings.request_timeout_s):
@@ -309,25 +334,18 @@ class Application:
 
     def _run(self, request: Request) -> Response:
         try:
-            self._check_access(request)
+            with self.context.concealing(request):
+                check_request(self.context.access, self.context.catalog, request)
             if request.endpoint.name in _CHANGING:
                 return self._changes.run(request, lambda: self._handle(request))
             return self._handle(request)
         except BerglineError as error:
             return response_for(request.in_path(error), request.kind)
 
-    def _check_access(self, request: Request) -> None:
-        try:
-            check_request(self.context.access, self.context.catalog, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
-
     def _handle(self, request: Request) -> Response:
-        try:
-            with meeting_turns(_manners(request)), holding_turn(request.headers.get(TURN_HEADER)):
-                return HANDLERS[request.endpoint.name](self.context, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
+        holder = request.headers.get(TURN_HEADER)
+        with self.context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder):
+            return HANDLERS[request.endpoint.name](self.context, request)
 
 
 def _manners(request: Request) -> TurnManners:

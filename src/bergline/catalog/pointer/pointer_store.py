@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -34,6 +35,10 @@ CATALOG: Final = "catalog"
 CATALOG_NAME: Final = "catalog name"
 """The kinds of NotFoundError for catalogs: there is none, or only others in the same database."""
 CREATE_HINT: Final = "connect(…, create=True) makes a new one"
+
+
+Moved = tuple[tuple[TableName, str | None], ...]
+"""Pointers that moved, each with its new value; None if it is gone."""
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
@@ -173,6 +178,18 @@ class PointersWithTurns(TurnKeeper, Protocol):
 
     def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
         """As `read`, and the turn that somebody has on the table now."""
+        ...
+
+
+@runtime_checkable
+class NotedPointers(Protocol):
+    """For stores that write rows of others in the transaction of a swap."""
+
+    def noting(self, note: Callable[[Any, Moved], None]) -> AbstractContextManager[None]:
+        """Run a callback in the transaction of every change that this thread makes in the block.
+
+        It is given the connection and the pointers that moved; what it raises rolls the change back.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 """Pointers of tables or of views in the shared SQL layout."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import PointerSwap
-from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.database import Note, SqlDatabase
 from bergline.catalog.sql.layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
 from bergline.errors import FormatError, InvalidInputError
 
@@ -65,6 +66,10 @@ class SqlPointers:
         except _Stale:
             return False
         return True
+
+    def noting(self, note: Note) -> AbstractContextManager[None]:
+        """Run a callback in the transaction of every change that this thread makes in the block."""
+        return self.database.noting(note)
 
     def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
         """Whether a pointer is as expected; if so, it stays until the end of the transaction."""

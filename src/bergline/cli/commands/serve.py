@@ -79,7 +79,7 @@ def serve(
     ] = 16,
     max_waiting_commits: Annotated[
         int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
-    ] = 100,
+    ] = 1000,
     max_connections: Annotated[int, typer.Option(help="Connections at once.", min=1)] = 1000,
     max_metadata_mib: Annotated[
         int, typer.Option(help="The largest metadata file of a table or view, decompressed, in MiB.", min=1, max=1024)

@@ -10,7 +10,7 @@ from bergline.catalog.access.refusals import forbidden
 from bergline.catalog.access.securable import ALL_REFS, Securable, table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import requesting_caller
-from bergline.catalog.protection.guard import RefGuard
+from bergline.catalog.protection.guard import DecideAgain, RefGuard
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.format.metadata.refs import MAIN
@@ -60,6 +60,11 @@ class GrantedChanges:
         """RefusedError for what the caller has no privilege for, and what the rules about refs raise."""
         self._check_privileges(table, base, None if done else result)
         self.rules.check_change(table, base, result, done)
+
+    def check_member(self, table: TableName, base: TableMetadata, result: TableMetadata) -> DecideAgain:
+        """As `check_change`; the rules about refs are decided again."""
+        self._check_privileges(table, base, result)
+        return self.rules.check_member(table, base, result)
 
     def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
         """The rules first: who looks at what somebody else is to do has to know them too."""

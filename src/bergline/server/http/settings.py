@@ -37,7 +37,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 16
     max_queued: int = 500
     """Requests that wait for a thread."""
-    max_waiting_commits: int = 100
+    max_waiting_commits: int = 1000
     """Commits that wait for another one to the same table."""
     max_connections: int = 1000
     max_json_values: int = 1_000_000

@@ -127,9 +127,7 @@ class RetryLoop:
                 self._wait_for_store(error, self._limits())
                 continue
             if isinstance(outcome, Unknown):
-                location = outcome.metadata_location
-                hint = f"it happened if {location} is the table's pointer or in its metadata log"
-                raise unknown_outcome(outcome.table, location, outcome.cause, [] if location is None else [hint])
+                raise unknown_commit(outcome)
             if not isinstance(outcome, LostRace):
                 return outcome
             self._wait_after(outcome, self._limits())
@@ -162,6 +160,13 @@ class RetryLoop:
         if self._unavailable > limits.when_unavailable or elapsed_ms > limits.total_ms:
             raise error
         self._timing.sleep(limits.wait_seconds(self._unavailable, self._timing.uniform))
+
+
+def unknown_commit(outcome: Unknown) -> CommitUnknownError:
+    """The error of a commit whose outcome cannot be determined, with what would prove it."""
+    location = outcome.metadata_location
+    hint = f"it happened if {location} is the table's pointer or in its metadata log"
+    return unknown_outcome(outcome.table, location, outcome.cause, [] if location is None else [hint])
 
 
 def unknown_outcome(
