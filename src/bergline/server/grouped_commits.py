@@ -9,6 +9,7 @@ import msgspec
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.protection.caller import acting_for
+from bergline.catalog.turns import TurnManners, meeting_turns
 from bergline.errors import BerglineError
 from bergline.server.access.privileges import check_request
 from bergline.server.commits.group_files import GroupFiles
@@ -120,7 +121,8 @@ class GroupedCommits:
         catalog = self._context.catalog
         files = GroupFiles(catalog.io, self._threads) if len(checked) > 1 else None
         members = [RequestedMember(catalog, one.change, one.recorded, files) for one in checked]
-        results = commit_together(catalog, checked[0].change.name, members, files)
+        with meeting_turns(TurnManners.RAISE):
+            results = commit_together(catalog, checked[0].change.name, members, files)
         for one, result in zip(checked, results, strict=True):
             one.waiting.respond(partial(self._answer, one.recorded, result))
 

@@ -83,7 +83,7 @@ class PointerGroupCommit(PointerCommit):
         A member that is refused changes nothing for the others. All are Conflicted if the pointer moved. An exception
         means that nothing moved for another reason.
         """
-        if self.store.read(base.name) != base.metadata_location:
+        if self._read_in_turn(base.name) != base.metadata_location:
             return _all(members, Conflicted(self._moved_on(base)))
         refused_in_swap: dict[int, Exception] = {}
         while True:

@@ -11,6 +11,7 @@ from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.guard import RefGuard
+from bergline.catalog.turns import Turn, TurnKeeper
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -178,6 +179,15 @@ class GuardedPointers(Protocol):
 
     def make_guard(self) -> RefGuard:
         """The guard that honours them."""
+        ...
+
+
+@runtime_checkable
+class PointersWithTurns(TurnKeeper, Protocol):
+    """For stores in which writers take turns; a turn is found with the pointer, at no cost of its own."""
+
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        """As `read`, and the turn that somebody has on the table now."""
         ...
 
 

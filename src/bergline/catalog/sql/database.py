@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.layout_version import AUDIT_VERSION
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION
 from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
@@ -51,6 +51,8 @@ class SqlDatabase(ABC):
         self.name = name
         self._migrating = threading.Lock()
         self._is_current = False
+        self.has_turns = False
+        """Whether the tables by which writers take turns are known to be there."""
         self._noting = threading.local()
 
     answers_at_once = False
@@ -92,6 +94,10 @@ class SqlDatabase(ABC):
     def reading_snapshot(self) -> AbstractContextManager[sa.Connection]:
         """A connection whose reads all see the same state of the database, whatever is committed meanwhile."""
 
+    @abstractmethod
+    def now_ms(self) -> sa.ColumnElement[int]:
+        """The database's own clock."""
+
     @contextlib.contextmanager
     def loading(self, tables: Sequence[sa.Table]) -> Iterator[sa.Connection]:
         """A transaction that writes many rows to tables to which nobody else writes meanwhile."""
@@ -126,6 +132,7 @@ class SqlDatabase(ABC):
             found = find_layout(connection)
         check_known(found, self.name)
         self._is_current = found.is_current
+        self.has_turns = found.version >= CONTENTION_VERSION
         if found.is_there:
             return found
         if not create:
@@ -173,7 +180,7 @@ class SqlDatabase(ABC):
             with self.writing() as connection:
                 self.lock_layout(connection)
                 more = migrate(connection, self.name)
-        self._is_current = True
+        self._is_current = self.has_turns = True
 
     def close(self) -> None:
         """Close connections."""

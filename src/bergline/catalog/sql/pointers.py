@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -42,14 +43,11 @@ class SqlPointers:
         )
 
     def read(self, table: TableName) -> str | None:
-        row = self.database.first_row(self._read_row, _bound(table))
-        if row is not None and row[0] is None:
-            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
-        return None if row is None else str(row[0])
+        return self._pointer(table, self.database.first_row(self._read_row, name_values(table)))
 
     def read_at_once(self, table: TableName) -> str | None:
         """The pointer if it is found without waiting for locks; None says nothing."""
-        row = self.database.row_at_once(self._read_row, _bound(table))
+        row = self.database.row_at_once(self._read_row, name_values(table))
         return None if row is None or row[0] is None else str(row[0])
 
     def create(self, table: TableName, pointer: str) -> bool:
@@ -146,11 +144,17 @@ class SqlPointers:
                 found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
         return found
 
+    def _pointer(self, table: TableName, row: tuple[Any, ...] | None) -> str | None:
+        """The pointer in the first column of its row, if there is one."""
+        if row is not None and row[0] is None:
+            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
+        return None if row is None else str(row[0])
+
     def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
         if swap.expected is None:
             self._insert_in(connection, swap)
             return
-        values = _bound(swap.table) | {"expected": swap.expected, "new": swap.new}
+        values = name_values(swap.table) | {"expected": swap.expected, "new": swap.new}
         if connection.execute(self._swap_row, values).rowcount != 1:
             raise _Stale
 
@@ -191,7 +195,8 @@ class _Stale(Exception):  # noqa: N818  (never leaves this module)
     """A pointer is not as expected: roll back."""
 
 
-def _bound(table: TableName) -> dict[str, str]:
+def name_values(table: TableName) -> dict[str, str]:
+    """The values of a table's name in a prepared query."""
     return {"of_namespace": join_namespace(table.namespace), "of_name": table.name}
 
 

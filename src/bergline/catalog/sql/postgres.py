@@ -90,6 +90,9 @@ class PostgresDatabase(SqlDatabase):
             connection.execute(sa.text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
             yield connection
 
+    def now_ms(self) -> sa.ColumnElement[int]:
+        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
+
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         for table in tables:
             if (column := table.autoincrement_column) is not None:

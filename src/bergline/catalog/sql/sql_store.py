@@ -28,7 +28,8 @@ from bergline.catalog.sql.layout import (
 )
 from bergline.catalog.sql.layout_version import CONTENTION_VERSION, RECORDS_VERSION
 from bergline.catalog.sql.migrations import find_layout
-from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.pointers import SqlPointers, name_values
+from bergline.catalog.turns import Turn
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
     from bergline.catalog.sql import footprints as sql_footprints
     from bergline.catalog.sql import records_layout
+    from bergline.catalog.sql.contention import turns as sql_turns
     from bergline.catalog.sql.governance import dropped_views, ref_guard
 else:  # connecting needs none of them
     table_bin = LazyModule("bergline.catalog.sql.bin")
@@ -43,6 +45,7 @@ else:  # connecting needs none of them
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
     dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
+    sql_turns = LazyModule("bergline.catalog.sql.contention.turns")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
@@ -107,6 +110,26 @@ class SqlPointerStore(SqlPointers):
         if found.version < CONTENTION_VERSION:
             return None
         return sql_footprints.SqlFootprints(self.database, self.catalog_name, typed=found.typed)
+
+    @cached_property
+    def _turns(self) -> "sql_turns.SqlTurns":
+        return sql_turns.SqlTurns(self.database, self.catalog_name, self._kind)
+
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        """Both by one query; where the table of turns is missing, or not readable, nobody has a turn."""
+        if self.database.has_turns:
+            try:
+                row = self.database.first_row(self._turns.pointer_and_turn, name_values(table))
+                return self._pointer(table, row), self._turns.of_row(row)
+            except RefusedError:
+                self.database.has_turns = False
+        return self.read(table), None
+
+    def take_turn(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
+        return self._turns.take(tables, holder, lease_ms)
+
+    def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
+        self._turns.give_back(tables, holder)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.bin.tables(most)

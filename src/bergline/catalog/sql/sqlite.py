@@ -173,6 +173,10 @@ class SqliteDatabase(SqlDatabase):
     def lock_layout(self, connection: sa.Connection) -> None:
         """No-op: every writer has the lock already."""
 
+    def now_ms(self) -> sa.ColumnElement[int]:
+        """The clock of this machine; older versions of SQLite have it in days only."""
+        return sa.cast((sa.func.julianday("now") - sa.literal_column("2440587.5")) * 86_400_000, sa.BigInteger)
+
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         """No-op: SQLite gives keys after the highest one."""
 

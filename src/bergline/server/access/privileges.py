@@ -307,6 +307,8 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.SIGN_REQUEST.name: EndpointAccess(
         "`read` on the table, and `write` for what changes files; `create` for a table that was staged", _signed
     ),
+    endpoints.TAKE_TURN.name: on_table(_WRITE),
+    endpoints.GIVE_BACK_TURN.name: on_table(_WRITE),
     # events
     endpoints.LIST_EVENTS.name: EndpointAccess(
         "`read` on the tables that it names as subjects, else `administer` on the catalog", _told_events

@@ -25,6 +25,7 @@ from bergline.catalog.conflicts import describe_holder, describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.messages import failed_requirement
+from bergline.catalog.turns import TurnTaken
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -177,7 +178,7 @@ def _commit_placed(
         outcome = catalog.commit(tuple(p.change for p in placed), tuple(map(_new_table, created)))
     except CommitUnknownError:
         raise
-    except BerglineError as error:
+    except (BerglineError, TurnTaken) as error:
         discard(catalog, placed)
         if isinstance(error, AlreadyExistsError) and error.kind == "table":
             raise _not_new(error) from error

@@ -16,6 +16,7 @@ from bergline.catalog.pointer.group_commits import MemberResult
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
+from bergline.catalog.turns import TurnTaken
 from bergline.errors import ConflictError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.updates import AddSnapshot
@@ -120,7 +121,7 @@ def commit_together(
         RetryLoop(Timing(), lambda: LIMITS).run(attempt)
     except Exception as error:  # noqa: BLE001  (it is the answer to all that have none)
         for place, member in enumerate(members):
-            if place not in answers and isinstance(error, (*NOTHING_CHANGED, ConflictError)):
+            if place not in answers and isinstance(error, (*NOTHING_CHANGED, ConflictError, TurnTaken)):
                 member.discard()
         return tuple(answers.get(place, error) for place in range(len(members)))
     return tuple(answers[place] for place in range(len(members)))

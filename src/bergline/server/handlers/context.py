@@ -27,6 +27,7 @@ from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.replayed_files import replays_same_files
+from bergline.server.commits.turns import KnownTurns
 from bergline.server.credentials.file_access import FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
@@ -69,6 +70,7 @@ class ServerContext:
         self.plan_workers = WorkerPool(catalog.io, settings.planning_processes)
         self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
+        self.turns = KnownTurns(lambda table: self.store.read_with_turn(table)[1], settings.max_waiting_commits)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)

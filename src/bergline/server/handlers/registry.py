@@ -10,6 +10,7 @@ from bergline.server.handlers import (
     planning,
     remote_signing,
     tables,
+    turns,
     views,
 )
 from bergline.server.handlers.context import Handler
@@ -59,6 +60,8 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
     endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
+    endpoints.TAKE_TURN.name: turns.take_turn,
+    endpoints.GIVE_BACK_TURN.name: turns.give_back_turn,
     endpoints.LIST_EVENTS.name: events.list_events,
     endpoints.LIST_WEBHOOKS.name: webhooks.list_webhooks,
     endpoints.CREATE_WEBHOOK.name: webhooks.create_webhook,

@@ -243,6 +243,8 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     ),
     "list_ref_rules": (Ask(ANY, lambda _: "/bergline/v1/rules", hidden=False),),
     "list_namespace_ref_rules": (Ask(ANY, lambda w: f"/bergline{w.at}/rules"),),
+    "take_turn": (Ask(WRITE, lambda w: f"/bergline{w.table}/turn", lambda _: {"holder": "me", "lease-ms": 1}),),
+    "give_back_turn": (Ask(WRITE, lambda w: f"/bergline{w.table}/turn", query={"holder": "me"}),),
     "report_snapshot_check": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/checks", lambda _: {}),),
     "approve_snapshot": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/approvals", lambda _: {}),),
     "list_pull_requests": (Ask(ANY, lambda _: "/bergline/v1/pull-requests", hidden=False),),

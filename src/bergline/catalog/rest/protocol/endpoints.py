@@ -75,6 +75,7 @@ from bergline.catalog.rest.protocol.governance_rules import (
     SetRefRuleRequest,
 )
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
+from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
 
@@ -202,6 +203,9 @@ UNDROP_VIEW = Endpoint(
 SIGN_REQUEST = Endpoint(
     "sign_request", "POST", f"{_TABLE}/sign", RemoteSignRequest, RemoteSignResponse, queries=("staged",)
 )
+_TURN = f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
+TAKE_TURN = Endpoint("take_turn", "POST", _TURN, TakeTurnRequest, TakeTurnResponse)
+GIVE_BACK_TURN = Endpoint("give_back_turn", "DELETE", _TURN, status=204, queries=("holder",))
 _WEBHOOKS = f"{_OWN}/webhooks"
 _WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
 LIST_EVENTS = Endpoint(
