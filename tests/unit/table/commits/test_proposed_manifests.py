@@ -194,19 +194,16 @@ def test_number_of_files_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch)
 
 def test_manifest_with_content_of_deletes_that_adds_nothing_may_be_a_merged_one(lake: Lake) -> None:
     """An append that merges older delete manifests moves with them."""
-    properties = {"write.delete.mode": "merge-on-read", "commit.manifest.min-count-to-merge": "2"}
+    properties = {"write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"}
     table = lake.create_table("db.t", ORDERS, properties=properties)
-    table.append(order_rows(1, 2, 3, 4), fast=True)
     for number in (1, 2, 3):
-        with table.transaction() as transaction:
-            transaction.set_properties({"commit.manifest-merge.enabled": "false"})
-            transaction.delete(f"id = {number}")
-    table.set_properties({"commit.manifest-merge.enabled": "true"})
+        table.append(order_rows(number, 10 * number)).delete(f"id = {number}")
+    table.set_properties({"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "3"})
     late, catalog = rebasing(lake, lambda: table.append(order_rows(5), fast=True), may_move=True)
     late.load_table("db.t").append(order_rows(6))
     assert catalog.refusals == []
     table.refresh()
-    assert ids(table.scan().to_arrow()) == [4, 5, 6]
+    assert ids(table.scan().to_arrow()) == [5, 6, 10, 20, 30]
     assert table.current_snapshot is not None
     listed = load_manifest_list(table.io, table.current_snapshot)
     merged = [m for m in listed if m.content is ManifestContent.DELETES]
