@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
-from bergline.catalog.table_locations import is_outside
 from bergline.errors import (
     ConflictError,
     FormatError,
@@ -57,6 +56,7 @@ from bergline.table.commits.proposed_manifests import (
     SnapshotFiles,
     UnfitError,
     read_proposed,
+    read_proposed_list,
     write_added,
 )
 
@@ -275,16 +275,8 @@ class _Rebase:
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
-        if snapshot.manifest_list is None or snapshot.key_id is not None:
-            raise UnfitError("it has no manifest list that can be read")
-        if is_outside(self._metadata, [snapshot.manifest_list]):
-            raise UnfitError(f"{snapshot.manifest_list} is outside of the table's directories")
-        listed = load_manifest_list(self._io, snapshot)
+        listed = read_proposed_list(self._files, self._metadata, snapshot)
         own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
-        if any(m.sequence_number != snapshot.sequence_number for m in own):
-            raise UnfitError("one of its manifests has another sequence number")
-        if len({m.manifest_path for m in listed}) != len(listed):
-            raise UnfitError("a manifest is in its list twice")
         return listed, {m.manifest_path: read_proposed(self._files, self._metadata, m, snapshot) for m in own}
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
