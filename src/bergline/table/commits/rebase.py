@@ -6,7 +6,7 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -76,8 +76,6 @@ class Proposal(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
-    refs: Mapping[str, SnapshotRef] = {}
-    """The refs on that older state, where they are known: a retention that others set since then is kept."""
 
 
 class PlacedChange(msgspec.Struct, frozen=True):
@@ -96,7 +94,6 @@ def put_on(
     As it is where its requirements and number hold, renumbered where only its sequence number or row ids are taken, put
     on its branch's head where it may move.
     """
-    proposal = _with_retention(base.metadata, proposal)
     failed = _failed(base, proposal.requirements)
     if failed and not _may_move(base.metadata, proposal):
         raise failed[0][1]
@@ -115,20 +112,6 @@ def put_on(
     except BaseException:
         rebase.discard()
         raise
-
-
-def _with_retention(metadata: TableMetadata, proposal: Proposal) -> Proposal:
-    """The change with the retention that refs have now, where its writer meant to leave it as it was."""
-
-    def kept(update: Update) -> Update:
-        if not isinstance(update, SetSnapshotRef):
-            return update
-        before, now = proposal.refs.get(update.ref_name), metadata.refs.get(update.ref_name)
-        if before is None or now is None or update != _moved_ref(update.ref_name, before, update.snapshot_id):
-            return update
-        return _moved_ref(update.ref_name, now, update.snapshot_id)
-
-    return msgspec.structs.replace(proposal, updates=tuple(map(kept, proposal.updates)))
 
 
 def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tuple[Requirement, ConflictError]]:
