@@ -24,7 +24,7 @@ from bergline.scan.manifest_runs import FrozenScan, files_in, freeze_scan, read_
 from bergline.scan.plan import ScanPlan
 from bergline.scan.shipped_files import unship
 from bergline.spark.reads.partial_aggregates import combined
-from bergline.spark.reads.planning_tasks import AggregateTask, FoundFiles, PackTask, PlanTask, ReadPackedTask
+from bergline.spark.reads.planning_tasks import AggregateTask, FindFilesTask, FoundFiles, PackTask, ReadPackedTask
 from bergline.spark.runtime.backend import Aggregate, SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
@@ -141,7 +141,7 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
 def _ask(work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO) -> dict[int, FoundFiles]:
     """What each run has, by its number."""
     found: dict[int, FoundFiles] = {}
-    for row in _run(PlanTask(io, work.scan, most).run, "found binary", work, backend):
+    for row in _run(FindFilesTask(io, work.scan, most).run, "found binary", work, backend):
         each: FoundFiles = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         if each.error is not None:
             raise each.error
