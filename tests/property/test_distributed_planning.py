@@ -112,6 +112,7 @@ def distributed(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("pruned_reads")
 @given(st.data())
 @settings(slowly, max_examples=2, suppress_health_check=list(HealthCheck))
 def test_spark_plans_and_reads_as_one_process_does(
