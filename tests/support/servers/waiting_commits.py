@@ -9,9 +9,9 @@ from asgi_client import AsgiClient, AsgiResponse
 
 from bergline.catalog.identifiers import parse_table_name
 
-ORDERS = "/v1/namespaces/db/tables/orders"
+TABLES = "/v1/namespaces/db/tables"
+ORDERS = f"{TABLES}/orders"
 _LONG_S = 60
-_NAME = parse_table_name("db.orders")
 
 
 def body_of(*updates: Any, requirements: Sequence[Any] = ()) -> dict[str, Any]:
@@ -19,11 +19,11 @@ def body_of(*updates: Any, requirements: Sequence[Any] = ()) -> dict[str, Any]:
     return {"requirements": list(requirements), "updates": list(updates)}
 
 
-async def queued(client: AsgiClient, number: int) -> None:
-    """Wait until so many commits wait for the table of orders."""
+async def queued(client: AsgiClient, number: int, table: str = "orders") -> None:
+    """Wait until so many commits wait for a table."""
     waiting = client.application.context.locks._waiting
     async with asyncio.timeout(_LONG_S):
-        while len(waiting[_NAME]) < number:  # noqa: ASYNC110  (nobody tells)
+        while len(waiting[parse_table_name(f"db.{table}")]) < number:  # noqa: ASYNC110  (nobody tells)
             await asyncio.sleep(0)
 
 
@@ -34,16 +34,16 @@ async def send_commit(
     return await client.send("POST", path, [json.dumps(body).encode()], headers=headers)
 
 
-def commit_all(client: AsgiClient, *requests: Any) -> list[AsgiResponse]:
+def commit_all(client: AsgiClient, *requests: Any, table: str = "orders") -> list[AsgiResponse]:
     """The answers to commits that wait together, in their order; each a body, or a body with headers."""
 
     async def run() -> list[AsgiResponse]:
-        release = await client.application.context.locks.take([_NAME])
+        release = await client.application.context.locks.take([parse_table_name(f"db.{table}")])
         tasks = []
         for number, request in enumerate(requests, 1):
             body, headers = request if isinstance(request, tuple) else (request, None)
-            tasks.append(asyncio.create_task(send_commit(client, body, headers)))
-            await queued(client, number)
+            tasks.append(asyncio.create_task(send_commit(client, body, headers, f"{TABLES}/{table}")))
+            await queued(client, number, table)
         release()
         return list(await asyncio.gather(*tasks))
 

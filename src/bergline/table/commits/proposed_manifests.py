@@ -8,7 +8,7 @@ import polars as pl
 from bergline.catalog.table_locations import is_outside
 from bergline.format.encoding.avro_container import read_header
 from bergline.format.encoding.wire import decode_json
-from bergline.format.manifest.avro import partition_types, render_manifest
+from bergline.format.manifest.avro import parse_manifest_list, partition_types, render_manifest
 from bergline.format.manifest.columns import entries_of, read_manifest_columns
 from bergline.format.manifest.inheritance import added_entry
 from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
@@ -85,16 +85,33 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
+def read_proposed_list(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a new snapshot as its writer listed them; UnfitError if that cannot be looked at."""
+    location = snapshot.manifest_list
+    if location is None or snapshot.key_id is not None:
+        raise UnfitError("it has no manifest list that can be read")
+    if is_outside(metadata, [location]):
+        raise UnfitError(f"{location} is outside of the table's directories")
+    listed = parse_manifest_list(io.read(location, _MOST_BYTES), location)
+    if len({m.manifest_path for m in listed}) != len(listed):
+        raise UnfitError("a manifest is in its list twice")
+    own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
+    if any(m.sequence_number != snapshot.sequence_number for m in own):
+        raise UnfitError("one of its manifests has another sequence number")
+    size, entries = sum(m.manifest_length for m in own), sum(c or 0 for m in own for c in _files(m))
+    if size > _MOST_BYTES or entries > _MOST_ENTRIES:
+        raise UnfitError(f"{entries:,} files in {size:,} bytes of manifests are too many to be read in a commit")
+    return listed
+
+
 def read_proposed(io: FileIO, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> ProposedManifest:
-    """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says, or too large."""
+    """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says."""
     path = manifest.manifest_path
     if is_outside(metadata, [path]):
         raise UnfitError(f"{path} is outside of the table's directories")
     if manifest.key_metadata is not None:
         raise UnfitError(f"{path} is encrypted")
-    if manifest.manifest_length > _MOST_BYTES or sum(filter(None, _files(manifest))) > _MOST_ENTRIES:
-        raise UnfitError(f"{path} is too large to be read in a commit")
-    data = io.read(path, _MOST_BYTES)
+    data = io.read(path, manifest.manifest_length)
     frame = read_manifest_columns(data, path)
     facts = _facts(frame, snapshot)
     files = facts.added_files, facts.existing_files, facts.deleted_files

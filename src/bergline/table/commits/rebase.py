@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
-from bergline.catalog.table_locations import is_outside
 from bergline.errors import (
     ConflictError,
     FormatError,
@@ -52,7 +51,13 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
-from bergline.table.commits.proposed_manifests import ProposedManifest, UnfitError, read_proposed, write_added
+from bergline.table.commits.proposed_manifests import (
+    ProposedManifest,
+    UnfitError,
+    read_proposed,
+    read_proposed_list,
+    write_added,
+)
 
 SERVER_REBASE: Final = "commit.server-rebase"
 """The property that says which stale changes of any writer are put on the head: `appends` or `none`."""
@@ -266,16 +271,8 @@ class _Rebase:
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
-        if snapshot.manifest_list is None or snapshot.key_id is not None:
-            raise UnfitError("it has no manifest list that can be read")
-        if is_outside(self._metadata, [snapshot.manifest_list]):
-            raise UnfitError(f"{snapshot.manifest_list} is outside of the table's directories")
-        listed = load_manifest_list(self._io, snapshot)
+        listed = read_proposed_list(self._io, self._metadata, snapshot)
         own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
-        if any(m.sequence_number != snapshot.sequence_number for m in own):
-            raise UnfitError("one of its manifests has another sequence number")
-        if len({m.manifest_path for m in listed}) != len(listed):
-            raise UnfitError("a manifest is in its list twice")
         return listed, {m.manifest_path: read_proposed(self._io, self._metadata, m, snapshot) for m in own}
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
