@@ -1,8 +1,10 @@
 """`bergline serve` beside Iceberg's reference REST server in one run, both on SQLite and local disk.
 
 Loads of a small table, of one with 2,000 snapshots and of one that did not change; commits to tables of their own, to
-one table's main and to branches of one table; by 1, 8 and 32 clients. A commit that lost is tried again, and its time
-is until it succeeded. The reference server is the one that make gets for the tests.
+one table's main and to branches of one table, and properties of one table; by 1, 8 and 64 clients; and commits to
+another table beside a hot one. A commit that lost is tried again, and its time is until it succeeded; conflicts that
+were answered are counted. Our tables let the server put appends on their heads; the reference server cannot. The
+reference server is the one that make gets for the tests.
 """
 
 import argparse
@@ -16,7 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 import bergline
-from rest_load import Connection, Load, commits, loads, run_clients
+from rest_load import Connection, Load, beside, commits, loads, property_changes, run_clients
 from results import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
@@ -24,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "server
 from bergline_server import BerglineServer
 from java_rest_server import JavaRestServer
 
-CLIENTS = (1, 8, 32)
+READERS, WRITERS = (1, 8, 32), (1, 8, 64)
+REBASE = {"commit.server-rebase": "appends"}
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
 ROWS = pa.table({"id": pa.array([1], pa.int64())})
 TABLES = "/v1/namespaces/db/tables"
@@ -45,11 +48,11 @@ class Sizes(NamedTuple):
     each: int
 
 
-def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
-    """All cases on one server, one after the other."""
+def lines(uri: str, large: str, sizes: Sizes, properties: dict[str, str]) -> Iterator[tuple[Case, Load]]:
+    """All cases on one server, one after the other; its tables have these properties."""
     set_up(uri, large)
     unchanged = f"If-None-Match: {etag_of(uri, f'{TABLES}/large')}\r\n"
-    for clients in CLIENTS:
+    for clients in READERS:
         for name, path, status, headers in (
             ("load a small table", "small", 200, ""),
             (f"load a table of {sizes.snapshots:,} snapshots", "large", 200, ""),
@@ -60,7 +63,7 @@ def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
                 Case(name, clients),
                 run_clients(uri, clients, loads(f"{TABLES}/{path}", sizes.seconds, status, headers)),
             )
-    for clients in CLIENTS:
+    for clients in WRITERS:
         each = max(sizes.each // clients, 2)
         kinds = {
             "commit to tables of their own": (lambda n, c=clients: f"{TABLES}/own{c}_{n}", lambda _: "main"),
@@ -68,8 +71,14 @@ def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
             "commit to branches of one table": (lambda _, c=clients: f"{TABLES}/branches{c}", lambda n: f"b{n}"),
         }
         for name, (path_of, branch_of) in kinds.items():
-            create(uri, sorted({path_of(n).rpartition("/")[2] for n in range(clients)}))
+            create(uri, sorted({path_of(n).rpartition("/")[2] for n in range(clients)}), properties)
             yield Case(name, clients), run_clients(uri, clients, commits(path_of, branch_of, each))
+        create(uri, [f"properties{clients}"], properties)
+        changing = property_changes(f"{TABLES}/properties{clients}", each)
+        yield Case("set a property of one table", clients), run_clients(uri, clients, changing)
+    create(uri, ["hot", "quiet"], properties)
+    quiet = beside(f"{TABLES}/hot", f"{TABLES}/quiet", sizes.each)
+    yield Case("commit to a table beside a hot one", 1), run_clients(uri, 1 + WRITERS[1], quiet)
 
 
 def set_up(uri: str, large: str) -> None:
@@ -81,14 +90,14 @@ def set_up(uri: str, large: str) -> None:
         assert answer.status == 200, answer
 
     run_clients(uri, 1, client)
-    create(uri, ["small"])
+    create(uri, ["small"], {})
 
 
-def create(uri: str, names: list[str]) -> None:
+def create(uri: str, names: list[str], properties: dict[str, str]) -> None:
     async def client(connection: Connection, _: int, times: list[float]) -> None:
         times.append(0)
         for name in names:
-            answer = await connection.ask("POST", TABLES, {"name": name, "schema": SCHEMA})
+            answer = await connection.ask("POST", TABLES, {"name": name, "schema": SCHEMA, "properties": properties})
             assert answer.status == 200, answer
 
     run_clients(uri, 1, client)
@@ -120,7 +129,7 @@ def large_table(directory: Path, snapshots: int) -> str:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--small", action="store_true", help="in half a minute, to see that it works")
-    sizes = Sizes(100, 0.5, 16) if arguments.parse_args().small else Sizes(2000, 3.0, 200)
+    sizes = Sizes(100, 0.5, 16) if arguments.parse_args().small else Sizes(2000, 3.0, 400)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as servers:
         directory = Path(temporary)
         for side in ("ours", "theirs"):
@@ -129,9 +138,10 @@ def main() -> None:
         place = ("--warehouse", str(directory / "ours" / "warehouse"), "--allow-location", str(directory / "made"))
         ours = servers.enter_context(BerglineServer(directory / "ours", *place))
         theirs = servers.enter_context(JavaRestServer(directory / "theirs"))
-        print("| case | clients | bergline | p50 | p99 | reference | p50 | p99 | relative speed |")
-        print("|---|---|---|---|---|---|---|---|---|")
-        for (case, our), (_, their) in zip(lines(ours.uri, large, sizes), lines(theirs.uri, large, sizes), strict=True):
+        print("| case | clients | bergline | p50 | p99 | 409 | reference | p50 | p99 | 409 | relative speed |")
+        print("|---|---|---|---|---|---|---|---|---|---|---|")
+        both = lines(ours.uri, large, sizes, REBASE), lines(theirs.uri, large, sizes, {})
+        for (case, our), (_, their) in zip(*both, strict=True):
             print(
                 f"| {case.name} | {case.clients} | {shown(our)} | {shown(their)} | {our.rate / their.rate:.1f} |",
                 flush=True,
@@ -140,7 +150,7 @@ def main() -> None:
 
 
 def shown(load: Load) -> str:
-    return f"{load.rate:,.0f}/s | {load.half * 1000:.2f} ms | {load.most * 1000:.2f} ms"
+    return f"{load.rate:,.0f}/s | {load.half * 1000:.2f} ms | {load.most * 1000:.2f} ms | {load.conflicts}"
 
 
 if __name__ == "__main__":

@@ -5,11 +5,19 @@ import json
 import random
 import re
 import time
+import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import uvloop
+
+from bergline.format.manifest.avro import render_manifest, render_manifest_list
+from bergline.format.manifest.inheritance import added_entry, assign_numbers
+from bergline.format.manifest.manifest import DataFile, ManifestContent
+from bergline.format.manifest.summary import describe_manifest
+from bergline.format.metadata.json import parse_metadata
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
@@ -21,11 +29,12 @@ _RACED = b"greater than last sequence number"
 
 
 class Load(NamedTuple):
-    """What came of a run: answers a second, and how long half and nearly all of them took, in seconds."""
+    """What came of a run: answers a second, how long half and nearly all of them took, in seconds, and conflicts."""
 
     rate: float
     half: float
     most: float
+    conflicts: int = 0
 
 
 class Answer(NamedTuple):
@@ -42,6 +51,8 @@ class Connection:
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)
         self._host, self._port = parts.hostname, parts.port
+        self.conflicts = 0
+        """Commits that were answered with a conflict."""
 
     async def open(self) -> None:
         """Connect."""
@@ -93,7 +104,8 @@ def run_clients(uri: str, clients: int, client: Callable[[Connection, int, list[
         for connection in connections:
             connection.close()
         times.sort()
-        return Load(len(times) / took, times[len(times) // 2], times[len(times) * 99 // 100])
+        conflicts = sum(connection.conflicts for connection in connections)
+        return Load(len(times) / took, times[len(times) // 2], times[len(times) * 99 // 100], conflicts)
 
     return uvloop.run(run())
 
@@ -119,48 +131,125 @@ def commits(
     """Clients that add snapshots to a branch of a table; who loses looks again and tries again, within one time."""
 
     async def client(connection: Connection, number: int, times: list[float]) -> None:
-        path, branch = path_of(number), branch_of(number)
-        loaded = await connection.ask("GET", path)
+        writer = await Appender.open(connection, path_of(number), branch_of(number))
         for _ in range(each):
             started = time.perf_counter()
-            loaded = await _commit(connection, path, branch, loaded)
+            await writer.append()
             times.append(time.perf_counter() - started)
 
     return client
 
 
-async def _commit(connection: Connection, path: str, branch: str, loaded: Answer) -> Answer:
-    new = random.getrandbits(62)
-    for _ in range(_MOST_ATTEMPTS):
-        answer = await connection.ask("POST", path, _snapshot(loaded.body, branch, new))
-        if answer.status == 200:
-            return answer
-        if answer.status != 409 and _RACED not in answer.body:
-            raise RuntimeError(f"expected 200 or 409, found {answer.status}: {answer.body[:500]!r}")
-        loaded = await connection.ask("GET", path)
-    raise RuntimeError(f"no commit in {_MOST_ATTEMPTS} attempts")
+def beside(hot: str, own: str, each: int) -> Callable[..., Awaitable[None]]:
+    """One client that commits to a table of its own, and is timed, while all others commit to one hot table."""
+    done = asyncio.Event()
+
+    async def client(connection: Connection, number: int, times: list[float]) -> None:
+        writer = await Appender.open(connection, own if number == 0 else hot, "main")
+        if number:
+            while not done.is_set():
+                await writer.append()
+            return
+        for _ in range(each):
+            started = time.perf_counter()
+            await writer.append()
+            times.append(time.perf_counter() - started)
+        done.set()
+
+    return client
 
 
-def _snapshot(table: bytes, branch: str, new: int) -> dict[str, Any]:
-    """The commit of one append, as engines send it: the manifest list is theirs, the server does not read it."""
-    parent = _head_of(table, branch)
-    snapshot = {
-        "snapshot-id": new,
-        "sequence-number": _last_number(table) + 1,
-        "timestamp-ms": time.time_ns() // 1_000_000,
-        "manifest-list": f"file:/nowhere/snap-{new}.avro",
-        "schema-id": 0,
-        "summary": {"operation": "append", "added-records": "1", "total-records": "1"},
-    }
-    if parent is not None:
-        snapshot["parent-snapshot-id"] = parent
-    return {
-        "requirements": [{"type": "assert-ref-snapshot-id", "ref": branch, "snapshot-id": parent}],
-        "updates": [
-            {"action": "add-snapshot", "snapshot": snapshot},
-            {"action": "set-snapshot-ref", "ref-name": branch, "type": "branch", "snapshot-id": new},
-        ],
-    }
+def property_changes(path: str, each: int) -> Callable[..., Awaitable[None]]:
+    """Clients that each set a property of one table."""
+
+    async def client(connection: Connection, number: int, times: list[float]) -> None:
+        for turn in range(each):
+            update = {"action": "set-properties", "updates": {f"client-{number}": str(turn)}}
+            started = time.perf_counter()
+            while (
+                answer := await connection.ask("POST", path, {"requirements": [], "updates": [update]})
+            ).status == 409:
+                connection.conflicts += 1
+            if answer.status != 200:
+                raise RuntimeError(f"expected 200 or 409, found {answer.status}: {answer.body[:500]!r}")
+            times.append(time.perf_counter() - started)
+
+    return client
+
+
+class Appender:
+    """Appends to a branch of a table as engines do: a manifest and a manifest list of its own for each snapshot.
+
+    The data file is made up; the manifest has the same bytes each time, under another name.
+    """
+
+    def __init__(self, connection: Connection, path: str, branch: str, loaded: Answer) -> None:
+        self._connection, self._path, self._branch, self._loaded = connection, path, branch, loaded
+        metadata = parse_metadata(json.dumps(json.loads(loaded.body)["metadata"]).encode(), path)
+        self._directory = f"{metadata.location.removesuffix('/')}/metadata"
+        self._on_disk = Path(urlsplit(self._directory).path)
+        self._on_disk.mkdir(parents=True, exist_ok=True)
+        self._schema, self._spec = metadata.schema, metadata.spec
+        self._entries = [added_entry(DataFile(f"{metadata.location}/data/made-up.parquet", "PARQUET", (), 1, 1000))]
+        self._manifest = render_manifest(self._entries, self._schema, self._spec)
+
+    @classmethod
+    async def open(cls, connection: Connection, path: str, branch: str) -> Self:
+        """Load the table."""
+        return cls(connection, path, branch, await connection.ask("GET", path))
+
+    async def append(self) -> None:
+        """Commit one snapshot, however often it takes."""
+        new, name = random.getrandbits(62), f"{uuid.uuid4()}-m0.avro"
+        (self._on_disk / name).write_bytes(self._manifest)
+        for attempt in range(_MOST_ATTEMPTS):
+            body = self._snapshot(new, name, attempt)
+            answer = await self._connection.ask("POST", self._path, body)
+            if answer.status == 200:
+                self._loaded = answer
+                return
+            if answer.status != 409 and _RACED not in answer.body:
+                raise RuntimeError(f"expected 200 or 409, found {answer.status}: {answer.body[:500]!r}")
+            self._connection.conflicts += 1
+            self._loaded = await self._connection.ask("GET", self._path)
+        raise RuntimeError(f"no commit in {_MOST_ATTEMPTS} attempts")
+
+    def _snapshot(self, new: int, name: str, attempt: int) -> dict[str, Any]:
+        table, branch = self._loaded.body, self._branch
+        parent, number = _head_of(table, branch), _last_number(table) + 1
+        snapshot = {
+            "snapshot-id": new,
+            "sequence-number": number,
+            "timestamp-ms": time.time_ns() // 1_000_000,
+            "manifest-list": self._write_list(new, parent, number, name, attempt),
+            "schema-id": 0,
+            "summary": {"operation": "append", "added-data-files": "1", "added-records": "1", "total-records": "1"},
+        }
+        if parent is not None:
+            snapshot["parent-snapshot-id"] = parent
+        return {
+            "requirements": [{"type": "assert-ref-snapshot-id", "ref": branch, "snapshot-id": parent}],
+            "updates": [
+                {"action": "add-snapshot", "snapshot": snapshot},
+                {"action": "set-snapshot-ref", "ref-name": branch, "type": "branch", "snapshot-id": new},
+            ],
+        }
+
+    def _write_list(self, new: int, parent: int | None, number: int, manifest: str, attempt: int) -> str:
+        """The list of the new manifest alone: what the parent has costs the client the same on every server."""
+        listed = describe_manifest(
+            f"{self._directory}/{manifest}",
+            len(self._manifest),
+            self._entries,
+            spec=self._spec,
+            schema=self._schema,
+            content=ManifestContent.DATA,
+            snapshot_id=new,
+        )
+        name = f"snap-{new}-{attempt}-{uuid.uuid4()}.avro"
+        data = render_manifest_list(assign_numbers([listed], new, number), new, parent, number)
+        (self._on_disk / name).write_bytes(data)
+        return f"{self._directory}/{name}"
 
 
 def _last_number(table: bytes) -> int:

@@ -1,6 +1,7 @@
 """The server as an ASGI application: the core is synchronous, in threads beside the event loop."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -8,17 +9,20 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+import msgspec
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.endpoints import (
+    CANCEL_PLANNING,
     COMMIT_TABLE,
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
     CREATE_WEBHOOK,
     ENDPOINTS,
+    FETCH_PLANNING_RESULT,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
     LIST_EVENTS,
@@ -33,13 +37,16 @@ from bergline.catalog.rest.protocol.endpoints import (
     TEST_WEBHOOK,
     Endpoint,
 )
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
+from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, holding_turn, meeting_turns
 from bergline.console.web.app import Console
-from bergline.errors import BerglineError, NotFoundError
+from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once
 from bergline.server.commits.locks import Release
 from bergline.server.console.served import ServedLake
+from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, ready
@@ -49,7 +56,7 @@ from bergline.server.http.errors import RequestRefused, error_response, response
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import Request
 from bergline.server.http.request_bodies import RequestBodies
-from bergline.server.http.response import JSON, HeaderName, Response
+from bergline.server.http.response import JSON, HeaderName, PendingResponse, Response
 from bergline.server.http.routes import Routes, wrong_method
 from bergline.server.http.thread_pool import ThreadPool
 from bergline.server.idempotency import IdempotentChanges
@@ -69,9 +76,10 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
     "cache-control": HeaderName(b"Cache-Control"),
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
-_COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
-_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
-_WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
+_COMMITS = (COMMIT_TABLE, COMMIT_VIEW)
+_TABLE_COMMITS = (COMMIT_TABLE, COMMIT_TRANSACTION)
+_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_PLANNING_RESULT.name, FETCH_SCAN_TASKS.name}
+_WITHOUT_EFFECT = {*_PLANNING, CANCEL_PLANNING.name, SIGN_REQUEST.name}
 _CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
@@ -85,6 +93,7 @@ class Application:
         self._routes = Routes()
         self._console = Console(ServedLake(context, any_host=any_host))
         self._changes = IdempotentChanges(context, context.records)
+        self._commits = GroupedCommits(context, self._changes)
         self._bodies = RequestBodies()
         self._loads_in_event_loop = context.records.database.answers_at_once
         threads, queued = context.settings.threads, context.settings.max_queued
@@ -113,6 +122,8 @@ class Application:
         """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
             pool.close()
+        self.context.plan_workers.close()
+        self._commits.close()
         self._console.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -199,7 +210,39 @@ class Application:
             return name, error_response(500, "InternalServerError", "the server failed; its log says why")
 
     async def _answer(self, request: Request) -> Response:
-        return await self._with_timeout(await self._start(request))
+        """The response; a commit that finds somebody else's turn waits for its end, but no longer than one may last."""
+        end = time.monotonic() + LONGEST_TURN_MS / 1000
+        if request.endpoint is COMMIT_TABLE:
+            await self._wait_for_turn(request, request.table)
+        while True:
+            try:
+                response = await self._with_timeout(await self._start(request))
+                return await self._settled(response) if isinstance(response, PendingResponse) else response
+            except TurnTaken as taken:
+                self._bodies.hold_again(request.body)
+                self.context.turns.note(taken.table, taken.turn)
+                await self._wait_for_turn(request, taken.table)
+                if time.monotonic() > end:
+                    request = msgspec.structs.replace(request, heeds_turns=False)
+
+    async def _settled(self, pending: PendingResponse) -> Response:
+        """The response to a request that is worked out elsewhere, in time or not."""
+        running = asyncio.wrap_future(pending.running)
+        running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # `done` raises it
+        timeout_s = self.context.settings.request_timeout_s
+        await asyncio.wait([running], timeout=timeout_s if pending.wait_s is None else min(pending.wait_s, timeout_s))
+        return pending.done() if pending.running.done() else pending.late()
+
+    async def _wait_for_turn(self, request: Request, table: TableName) -> None:
+        try:
+            await self.context.turns.wait(table, request.headers.get(TURN_HEADER), self._look_for_turn)
+        except BaseException:
+            self._bodies.release(request.body)
+            raise
+
+    async def _look_for_turn(self, table: TableName) -> None:
+        with contextlib.suppress(RequestRefused, TimeoutError):  # then what is known has to do
+            await self._with_timeout(self._pool.start(self.context.turns.look, table))
 
     async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A monitoring page; all but `ready` are served even while every thread is busy."""
@@ -232,6 +275,8 @@ class Application:
 
     async def _start(self, request: Request) -> Future[Response]:
         """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
+        if request.endpoint is COMMIT_TABLE and request.heeds_turns and TURN_HEADER not in request.headers:
+            return self._join(request)
         try:
             release = await self._take_locks(request)
             try:
@@ -246,12 +291,33 @@ class Application:
         running.add_done_callback(lambda _: self._bodies.release(request.body))
         return running
 
+    def _join(self, request: Request) -> Future[Response]:
+        """Let a commit wait for its table, together with others; waiting takes no thread."""
+        waiting = WaitingCommit(request)
+        waiting.answer.add_done_callback(lambda _: self._bodies.release(request.body))
+        try:
+            self.context.locks.take_together(request.table, len(request.body), waiting, self._start_together)
+        except BaseException:
+            waiting.answer.cancel()
+            raise
+        return waiting.answer
+
+    def _start_together(self, waiting: list[WaitingCommit], release: Release) -> None:
+        """Start commits to one table that have its lock."""
+        try:
+            running = self._change_pool.start(self._commits.run, waiting)
+        except Exception as error:  # noqa: BLE001  (there is no room for them, or the server is about to stop)
+            release()
+            fail_all(waiting, error)
+            return
+        running.add_done_callback(lambda _: release())
+
     async def _take_locks(self, request: Request) -> Release:
         """The locks of the tables that a request commits to; waiting for them takes no thread."""
         names: list[TableName] = []
         if request.endpoint is COMMIT_TRANSACTION:
             names = await self._with_timeout(self._pool.start(committed_tables, request))
-        elif request.endpoint.name in _COMMITS:
+        elif request.endpoint in _COMMITS:
             names = [request.table]
         try:
             async with asyncio.timeout(self.context.settings.request_timeout_s):
@@ -281,24 +347,25 @@ class Application:
 
     def _run(self, request: Request) -> Response:
         try:
-            self._check_access(request)
+            with self.context.concealing(request):
+                check_request(self.context.access, self.context.catalog, request)
             if request.endpoint.name in _CHANGING:
                 return self._changes.run(request, lambda: self._handle(request))
             return self._handle(request)
         except BerglineError as error:
             return response_for(request.in_path(error), request.kind)
 
-    def _check_access(self, request: Request) -> None:
-        try:
-            check_request(self.context.access, self.context.catalog, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
-
     def _handle(self, request: Request) -> Response:
-        try:
+        holder = request.headers.get(TURN_HEADER)
+        with self.context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder):
             return HANDLERS[request.endpoint.name](self.context, request)
-        except NotFoundError as error:
-            raise self.context.access.conceal(request.in_path(error)) from error
+
+
+def _manners(request: Request) -> TurnManners:
+    """What the request does where somebody else has a turn; commits wait in the event loop, all others here."""
+    if not request.heeds_turns:
+        return TurnManners.IGNORE
+    return TurnManners.RAISE if request.endpoint in _TABLE_COMMITS else TurnManners.WAIT
 
 
 def _is_local(scope: Scope) -> bool:

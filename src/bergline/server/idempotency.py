@@ -13,7 +13,7 @@ from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.event_log import Event
 from bergline.catalog.identifiers import TableName, parse_namespace
-from bergline.catalog.protection.caller import acting_as, current_caller
+from bergline.catalog.protection.caller import Caller, acting_for, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.sql.governance.events import append_events
@@ -64,69 +64,115 @@ class IdempotentChanges:
 
     def run(self, request: Request, act: Callable[[], Response]) -> Response:
         """The response to a change; for a repeated Idempotency-Key, that of the first request."""
-        with acting_as(request.principal, request.groups) as caller:
-            access = self._context.access
-            caller.administers = access.is_active and access.may(
-                request.principal, request.groups, Privilege.ADMINISTER, CATALOG
-            )
-            return self._run(request, act)
+        change = self.begin(request)
+        with acting_for(change.caller):
+            known = change.replayed()
+            return change.run(act) if known is None else known
 
-    def _run(self, request: Request, act: Callable[[], Response]) -> Response:
-        record = self._record(request)
-        if record is None:
+    def begin(self, request: Request) -> "RecordedChange":
+        """A change that is to be made; RequestRefused for a key that is none."""
+        access, caller = self._context.access, Caller(request.principal, request.groups)
+        caller.administers = access.is_active and access.may(
+            request.principal, request.groups, Privilege.ADMINISTER, CATALOG
+        )
+        change = RecordedChange(self._context, self._records, request, caller)
+        if change.key is not None:
+            self._clean_up()
+        return change
+
+    def _clean_up(self) -> None:
+        """Remove expired requests, once a minute; a piece at a time, so that nobody waits for long."""
+        now = time.monotonic()
+        if now >= self._clean_up_at:
+            self._clean_up_at = now + _CLEANUP_INTERVAL_S
+            if self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s):
+                self._clean_up_at = now
+
+
+class RecordedChange:
+    """One request for a change: what is written in its transaction, and what is answered."""
+
+    def __init__(self, context: ServerContext, records: Records, request: Request, caller: Caller) -> None:
+        self.request = request
+        self.caller = caller
+        self.is_noted = False
+        """Whether its rows were written, in a transaction that may not have been committed."""
+        self._context = context
+        self._records = records
+        self._record = _record(request)
+
+    @property
+    def key(self) -> str | None:
+        """The request's Idempotency-Key."""
+        return None if self._record is None else self._record.request_key
+
+    def replayed(self) -> Response | None:
+        """The response to an earlier request with the same key, if there was one."""
+        if self._record is None:
+            return None
+        found = self._records.find_request(self._record.request_key)
+        return None if found is None else replay(self._context, self.request, found, self._record)
+
+    def run(self, act: Callable[[], Response]) -> Response:
+        """The response to a change that is made here, with its rows."""
+
+        def noted() -> Response:
+            with self._records.database.noting(self.note):
+                return act()
+
+        return self.answer(noted)
+
+    def answer(self, act: Callable[[], Response]) -> Response:
+        """The response to a change, given as a call that returns it or raises what became of the change."""
+        if self._record is None:
             try:
-                with self._records.database.noting(self._note(request, None)):
-                    return act()
+                return act()
             except ConflictError as error:
-                self._note_conflict(request, error)
+                self._note_conflict(error)
                 raise
-        found = self._records.find_request(record.request_key)
-        if found is not None:
-            return replay(self._context, request, found, record)
-        self._clean_up()
-        return self._run_first(request, record, act)
+        return self._keyed_answer(self._record, act)
 
-    def _run_first(self, request: Request, record: AnsweredRequest, act: Callable[[], Response]) -> Response:
-        recorded = False
+    def refuse(self, error: Exception) -> Response:
+        """The response to a change that was refused with an error."""
 
-        def note(connection: sa.Connection, changed: MovedTables) -> None:
-            nonlocal recorded
-            recorded = True
-            write(connection, changed)
+        def act() -> Response:
+            raise error
 
-        write = self._note(request, record)
+        return self.answer(act)
+
+    def _keyed_answer(self, record: AnsweredRequest, act: Callable[[], Response]) -> Response:
+        request = self.request
         try:
-            with self._records.database.noting(note):
-                response = act()
+            response = act()
         except AlreadyExistsError as error:
             if error.kind == REQUEST:  # a repeated request was first; nothing was changed here
-                return self._replayed(request, record)
+                return self._replayed(record)
             response = response_for(error, request.kind)
         except (StorageError, CommitUnknownError):
-            known = self._settled(request, record)
+            known = self._settled(record)
             if known is None:
                 raise
             return known
         except BerglineError as error:
             if isinstance(error, ConflictError):
-                self._note_conflict(request, error)
+                self._note_conflict(error)
             response = response_for(request.in_path(error), request.kind)
         except RequestRefused as refusal:
             response = refusal.response
         else:
-            if recorded:
+            if self.is_noted:
                 return response
-        return self._finish(request, record, response)
+        return self._finish(record, response)
 
-    def _finish(self, request: Request, record: AnsweredRequest, response: Response) -> Response:
+    def _finish(self, record: AnsweredRequest, response: Response) -> Response:
         """Record the response to a request that changed nothing; one that may succeed later, or has keys, is not."""
-        has_keys = response.status < _FINAL.start and wants_credentials(self._context, request)
+        has_keys = response.status < _FINAL.start and wants_credentials(self._context, self.request)
         if has_keys or response.status >= _FINAL.stop or len(response.body) > _MAX_RECORDED_BYTES:
             return response
         try:
             self._records.finish_request(_with(record, status=response.status, body=response.body.decode()))
         except AlreadyExistsError:
-            return self._replayed(request, record)
+            return self._replayed(record)
         except BerglineError as error:  # the conflict may be with this very request, sent twice
             raise CommitUnknownError(
                 f"cannot find out whether the request with this key was answered before: {error}",
@@ -136,48 +182,49 @@ class IdempotentChanges:
             ) from error
         return response
 
-    def _settled(self, request: Request, record: AnsweredRequest) -> Response | None:
+    def _settled(self, record: AnsweredRequest) -> Response | None:
         """The response to a change whose outcome the database did not report; None if it stays unknown."""
         try:
             found = self._records.find_request(record.request_key)
-            return None if found is None else replay(self._context, request, found, record)
+            return None if found is None else replay(self._context, self.request, found, record)
         except BerglineError:
             return None
 
-    def _replayed(self, request: Request, record: AnsweredRequest) -> Response:
+    def _replayed(self, record: AnsweredRequest) -> Response:
         found = self._records.find_request(record.request_key)
         if found is None:
             raise RequestRefused(
                 503, "ServiceUnavailableException", "the request's twin is not answered yet: try again"
             )
-        return replay(self._context, request, found, record)
+        return replay(self._context, self.request, found, record)
 
-    def _note(self, request: Request, record: AnsweredRequest | None) -> Callable[[sa.Connection, MovedTables], None]:
-        def note(connection: sa.Connection, changed: MovedTables) -> None:
-            if record is not None:
-                location = changed[0][1] if changed else None
-                response = request.precomputed.response
-                body = None if response is None else response.body.decode()
-                self._records.add_request(connection, _with(record, metadata_location=location, body=body))
-            if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
-                for name, location in changed:
-                    keep_dropped(self._context, request, connection, name, location)
-            if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
-                for name, location in changed:
-                    keep_dropped_view(self._context, request, connection, name, location)
-            follow_owners(self._context, request, connection, changed)
-            agent = _agent(request)
-            for resource, location in _resources(request, changed):
-                entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
-                self._records.add_audit(connection, entry)
-            said = AuditEntry(_now_ms(), request.principal, request.endpoint.name, request.resource, agent)
-            audit_rules(self._records, connection, said, dict(changed))
-            append_events(connection, self._events(request, changed))
+    def note(self, connection: sa.Connection, changed: MovedTables) -> None:
+        """Write the rows of the change, in its transaction; AlreadyExistsError if its key has a response."""
+        self.is_noted = True
+        request, record, now_ms = self.request, self._record, _now_ms()
+        if record is not None:
+            location = changed[0][1] if changed else None
+            response = request.precomputed.response
+            body = None if response is None else response.body.decode()
+            self._records.add_request(connection, _with(record, metadata_location=location, body=body))
+        if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
+            for name, location in changed:
+                keep_dropped(self._context, request, connection, name, location)
+        if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
+            for name, location in changed:
+                keep_dropped_view(self._context, request, connection, name, location)
+        follow_owners(self._context, request, connection, changed)
+        agent = _agent(request)
+        for resource, location in _resources(request, changed):
+            entry = AuditEntry(now_ms, request.principal, request.endpoint.name, resource, agent, location)
+            self._records.add_audit(connection, entry)
+        said = AuditEntry(now_ms, request.principal, request.endpoint.name, request.resource, agent)
+        audit_rules(self._records, connection, said, dict(changed))
+        append_events(connection, self._events(changed, now_ms))
 
-        return note
-
-    def _events(self, request: Request, changed: MovedTables) -> list[Event]:
-        made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, _now_ms())
+    def _events(self, changed: MovedTables, now_ms: int) -> list[Event]:
+        request = self.request
+        made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, now_ms)
         if changed:
             return [*change_events(made, changed, current_caller()), *governance_events(made, request)]
         if request.endpoint.name not in NAMESPACE_EVENTS:
@@ -185,8 +232,9 @@ class IdempotentChanges:
         is_new = request.endpoint is CREATE_NAMESPACE
         return [namespace_event(made, parse_namespace(request.read().namespace) if is_new else request.namespace)]
 
-    def _note_conflict(self, request: Request, error: ConflictError) -> None:
+    def _note_conflict(self, error: ConflictError) -> None:
         """Record who lost to whom; a record that cannot be written changes nothing about the response."""
+        request = self.request
         names = committed_tables(request) if request.endpoint is COMMIT_TRANSACTION else []
         if "namespace" in request.names:
             names = [request.table]
@@ -198,30 +246,24 @@ class IdempotentChanges:
         except BerglineError as failure:
             _LOG.warning("could not record a conflict: %s", failure)
 
-    def _record(self, request: Request) -> AnsweredRequest | None:
-        key = request.headers.get("idempotency-key") if request.endpoint.takes_key else None
-        if key is None:
-            return None
-        if not _KEY.fullmatch(key):
-            raise RequestRefused(400, "BadRequestException", "expected a UUID as Idempotency-Key, found another text")
-        return AnsweredRequest(
-            request_key=key.lower(),
-            principal=request.principal,
-            operation=request.endpoint.name,
-            resource=request.resource,
-            fingerprint=hashlib.sha256(
-                request.body + repr((sorted(request.query.items()), request.parts)).encode()
-            ).hexdigest(),
-            status=request.endpoint.status,
-            at_ms=_now_ms(),
-        )
 
-    def _clean_up(self) -> None:
-        """Remove expired requests, at most once a minute."""
-        now = time.monotonic()
-        if now >= self._clean_up_at:
-            self._clean_up_at = now + _CLEANUP_INTERVAL_S
-            self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
+def _record(request: Request) -> AnsweredRequest | None:
+    key = request.headers.get("idempotency-key") if request.endpoint.takes_key else None
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
+        raise RequestRefused(400, "BadRequestException", "expected a UUID as Idempotency-Key, found another text")
+    return AnsweredRequest(
+        request_key=key.lower(),
+        principal=request.principal,
+        operation=request.endpoint.name,
+        resource=request.resource,
+        fingerprint=hashlib.sha256(
+            request.body + repr((sorted(request.query.items()), request.parts)).encode()
+        ).hexdigest(),
+        status=request.endpoint.status,
+        at_ms=_now_ms(),
+    )
 
 
 def _agent(request: Request) -> str | None:

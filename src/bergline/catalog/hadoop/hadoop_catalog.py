@@ -8,9 +8,10 @@ from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.hadoop.version_files import is_version_file
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
+from bergline.catalog.pointer.group_commits import GroupMember, GroupOutcome
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import PointerSwap
-from bergline.catalog.pointer.settle import Verdict
+from bergline.catalog.pointer.settle import SwapHistory, Verdict
 from bergline.errors import BerglineError, RefusedError, UnsupportedError
 from bergline.format.metadata.gzip import pack
 from bergline.format.metadata.json import parse_metadata, render_metadata
@@ -65,13 +66,20 @@ class HadoopCatalog(PointerCatalog):
                 return Conflicted(self._moved_on(base))
         return super().commit(changes, new)
 
-    def _apply(self, change: TableChange) -> TableMetadata:
-        metadata = super()._apply(change)
+    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
+        """Always refused: a file that is not ours does not say which of several changes are in it."""
+        raise UnsupportedError(
+            f"cannot commit {len(members)} changes to `{base.name}` at once: a version-hint catalog takes one at a time"
+        )
+
+    def _apply(self, change: TableChange, *, logs_base: bool = True) -> TableMetadata:
+        metadata = super()._apply(change, logs_base=logs_base)
         _check_stays(metadata, change.base.metadata)
         return metadata
 
-    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap], history: SwapHistory) -> Verdict:
         """The file itself decides: ours, another writer's, or none yet: then repeating the swap is harmless."""
+        del history
         change, swap = changes[0], swaps[0]
         for wait in self._status_check_waits(change.base.metadata.properties):
             try:
@@ -85,7 +93,9 @@ class HadoopCatalog(PointerCatalog):
                 return Verdict.LOST if is_other and found is Verdict.UNKNOWN else found
         return Verdict.UNKNOWN
 
-    def _check_refused(self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap]) -> Verdict:
+    def _check_refused(
+        self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap], _known: SwapHistory
+    ) -> Verdict:
         """Always refused: creating the file already compared the bytes, and its name does not identify the writer."""
         return Verdict.LOST
 

@@ -1,7 +1,7 @@
 """Commits of a pointer catalog: write the next metadata files, then swap the pointers to them."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,11 +20,19 @@ from bergline.catalog.catalog import (
 from bergline.catalog.conflicts import describe_change
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.named_pointers import check_namespace
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
-from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap, PointersWithTurns
+from bergline.catalog.pointer.settle import (
+    SwapHistory,
+    Verdict,
+    check_refused,
+    send_swaps,
+    settle_swaps,
+    table_history,
+)
 from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
+from bergline.catalog.turns import TurnKeeper, wait_for_turn
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -51,7 +59,7 @@ class PointerCommit(PointerTables):
     def _commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...]) -> Outcome:
         self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
-            if self.store.read(base.name) != base.metadata_location:
+            if self._read_in_turn(base.name) != base.metadata_location:
                 return Conflicted(self._moved_on(base))
         for table in new:
             check_namespace(self.store, table.name.namespace)
@@ -76,36 +84,51 @@ class PointerCommit(PointerTables):
         except BaseException:
             self._discard(written)
             raise
-        return self._swap(changes, tuple(written))
+        return self._swap(changes, tuple(written), self._history(changes))
+
+    @property
+    def turns(self) -> TurnKeeper | None:
+        """Where writers of the same tables take turns; None if the store cannot."""
+        store = self.store
+        return store if isinstance(store, PointersWithTurns) else None
+
+    def _read_in_turn(self, table: TableName) -> str | None:
+        """The pointer, once nobody else has a turn on its table."""
+        store = self.store
+        if not isinstance(store, PointersWithTurns):
+            return store.read(table)
+        pointer, turn = store.read_with_turn(table)
+        if turn is not None and wait_for_turn(table, turn, lambda: store.read_with_turn(table)[1], self._sleep):
+            return store.read(table)
+        return pointer
 
     def _check_tables(self, names: list[TableName]) -> None:
         check_changed_tables(names, "this catalog", atomic=self.atomic_tables)
 
-    def _apply(self, change: TableChange) -> TableMetadata:
+    def _apply(self, change: TableChange, *, logs_base: bool = True) -> TableMetadata:
         base, updates = change.base, change.updates
         check_requirements(base.metadata, change.requirements, str(base.name))
         if base.metadata.table_uuid is None:  # an old v1 table gets its UUID with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
-        after = apply.apply_updates(
-            base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms()
-        )
+        logged = base.metadata_location if logs_base else None
+        after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._clock_ms())
         if drops_directory(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
             return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
         return after
 
     # not self.store: a commit in progress while the lake is closed must still be settled
-    def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
+    def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...], history: SwapHistory) -> Outcome:
         before = {change.base.name: change.base.metadata_location for change in changes}
         swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
         try:
             landed, cause = send_swaps(self._store, swaps), "the pointer cannot be read after a refusal"
-            verdict = Verdict.LANDED if landed else self._check_refused(changes, swaps)
+            verdict = Verdict.LANDED if landed else self._check_refused(changes, swaps, history)
         except NOTHING_CHANGED:
             self._discard(new)
             raise
         except Exception as error:  # noqa: BLE001  (any doubt is settled below)
             cause = f"{type(error).__name__}: {error}"
-            verdict = self._settle(changes, swaps)
+            verdict = self._settle(changes, swaps, history)
         match verdict:
             case Verdict.LANDED:
                 return Committed(new)
@@ -115,13 +138,15 @@ class PointerCommit(PointerTables):
             case Verdict.UNKNOWN:
                 return Unknown(new[0].name, new[0].metadata_location, cause)
 
-    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap], history: SwapHistory) -> Verdict:
         waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
-        return settle_swaps(self._store, swaps, history=self._history(changes), waits=waits)
+        return settle_swaps(self._store, swaps, history=history, waits=waits)
 
-    def _check_refused(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+    def _check_refused(
+        self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap], known: SwapHistory
+    ) -> Verdict:
         waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
-        known, adds_rows = self._history(changes), any(added_snapshots(c) for c in changes)
+        adds_rows = any(added_snapshots(c) for c in changes)
         uuids = {c.base.name: c.base.metadata.table_uuid for c in changes}
 
         def history(swap: PointerSwap, pointer: str) -> Verdict:
@@ -134,7 +159,7 @@ class PointerCommit(PointerTables):
 
         return check_refused(self._store, swaps, history=history, waits=waits)
 
-    def _history(self, changes: tuple[TableChange, ...]) -> Callable[[PointerSwap, str], Verdict]:
+    def _history(self, changes: tuple[TableChange, ...]) -> SwapHistory:
         added = {c.base.name: added_snapshots(c) for c in changes}
         bases = {c.base.name: c.base.metadata for c in changes}
         return lambda swap, pointer: table_history(

@@ -1,8 +1,8 @@
 """The catalog over any pointer store."""
 
-from bergline.catalog.pointer.commits import PointerCommit
+from bergline.catalog.pointer.group_commits import PointerGroupCommit
 from bergline.catalog.pointer.views import PointerViews
 
 
-class PointerCatalog(PointerCommit, PointerViews):
+class PointerCatalog(PointerGroupCommit, PointerViews):
     """Catalog over any PointerStore: namespaces, tables, commits and views."""

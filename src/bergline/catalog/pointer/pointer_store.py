@@ -2,13 +2,16 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.guard import RefGuard
+from bergline.catalog.turns import Turn, TurnKeeper
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -33,6 +36,10 @@ CATALOG: Final = "catalog"
 CATALOG_NAME: Final = "catalog name"
 """The kinds of NotFoundError for catalogs: there is none, or only others in the same database."""
 CREATE_HINT: Final = "connect(…, create=True) makes a new one"
+
+
+Moved = tuple[tuple[TableName, str | None], ...]
+"""Pointers that moved, each with its new value; None if it is gone."""
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
@@ -158,11 +165,41 @@ class DroppedPointers(Protocol):
 
 
 @runtime_checkable
+class KeptFootprints(Protocol):
+    """For stores that keep where the files of tables and views are."""
+
+    def footprints(self) -> Footprints | None:
+        """What is kept; None while nothing can be."""
+        ...
+
+
+@runtime_checkable
 class GuardedPointers(Protocol):
     """For stores that have rules about refs on record, and decide by them in the transaction of a swap."""
 
     def make_guard(self) -> RefGuard:
         """The guard that honours them."""
+        ...
+
+
+@runtime_checkable
+class PointersWithTurns(TurnKeeper, Protocol):
+    """For stores in which writers take turns; a turn is found with the pointer, at no cost of its own."""
+
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        """As `read`, and the turn that somebody has on the table now."""
+        ...
+
+
+@runtime_checkable
+class NotedPointers(Protocol):
+    """For stores that write rows of others in the transaction of a swap."""
+
+    def noting(self, note: Callable[[Any, Moved], None]) -> AbstractContextManager[None]:
+        """Run a callback in the transaction of every change that this thread makes in the block.
+
+        It is given the connection and the pointers that moved; what it raises rolls the change back.
+        """
         ...
 
 

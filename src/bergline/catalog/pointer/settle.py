@@ -22,11 +22,15 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
+SwapHistory = Callable[[PointerSwap, str], Verdict]
+"""The outcome of a swap by the metadata that the current pointer leads to."""
+
+
 def settle_swaps(
     pointers: Pointers,
     swaps: Sequence[PointerSwap],
     *,
-    history: Callable[[PointerSwap, str], Verdict],
+    history: SwapHistory,
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
     """Read back until the outcome is known; each wait is called before a retry after a failure.
@@ -53,7 +57,7 @@ def check_refused(
     pointers: Pointers,
     swaps: Sequence[PointerSwap],
     *,
-    history: Callable[[PointerSwap, str], Verdict],
+    history: SwapHistory,
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
     """Whether swaps that the store refused succeeded after all: one that is delivered twice refuses itself."""
@@ -94,7 +98,27 @@ def table_history(
     return Verdict.UNKNOWN
 
 
-def _read_history(pointer: str | None, swap: PointerSwap, history: Callable[[PointerSwap, str], Verdict]) -> Verdict:
+def group_history(
+    swap: PointerSwap, base: TableMetadata, now: TableMetadata, added_by_member: Sequence[frozenset[int]]
+) -> Verdict:
+    """The outcome of a swap that made the changes of several members at once.
+
+    A snapshot proves its own change alone: the same request may have been committed elsewhere.
+    """
+    if len(added_by_member) == 1:
+        return table_history(swap, base, now, added_by_member[0])
+    log = {e.metadata_file for e in now.metadata_log}
+    if swap.new in log:
+        return Verdict.LANDED
+    if swap.expected in log:
+        return Verdict.LOST
+    missing = frozenset().union(*added_by_member) - now.snapshots_by_id.keys()
+    if missing:
+        return Verdict.LOST if shows_all_since(base, now) else Verdict.UNKNOWN
+    return Verdict.LANDED if all(added_by_member) else Verdict.UNKNOWN
+
+
+def _read_history(pointer: str | None, swap: PointerSwap, history: SwapHistory) -> Verdict:
     if pointer == swap.new:
         return Verdict.LANDED
     if pointer is None or pointer == swap.expected:  # dropped since, or another table

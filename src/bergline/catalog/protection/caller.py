@@ -60,7 +60,13 @@ _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 @contextlib.contextmanager
 def acting_as(name: str, groups: Collection[str] = ()) -> Iterator[Caller]:
     """Changes that this thread makes in the block are made by a principal, as a server has authenticated it."""
-    caller = Caller(name, groups)
+    with acting_for(Caller(name, groups)) as caller:
+        yield caller
+
+
+@contextlib.contextmanager
+def acting_for(caller: Caller) -> Iterator[Caller]:
+    """Changes that this thread makes in the block are made by a caller, who may have made others before."""
     token = _CALLER.set(caller)
     try:
         yield caller

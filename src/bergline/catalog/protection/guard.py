@@ -1,7 +1,8 @@
 """The guard of a catalog: asked before every change of a pointer, it refuses what a rule forbids."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -13,6 +14,10 @@ else:  # not needed to read
     rule_scope = LazyModule("bergline.catalog.protection.rule_scope")
 
 
+DecideAgain = Callable[[Any], None]
+"""Decides on a change that was checked, on the connection of the transaction that makes it."""
+
+
 class RefGuard(Protocol):
     """Decides on changes from the metadata before and after them, before anything is written."""
 
@@ -22,6 +27,13 @@ class RefGuard(Protocol):
         """ProtectedRefError for a change that a rule forbids, InvalidInputError for rules that are wrong.
 
         Without a result the table is gone from its name; `done` says how, as in "the table dropped".
+        """
+        ...
+
+    def check_member(self, table: TableName, base: TableMetadata, result: TableMetadata) -> DecideAgain:
+        """As `check_change`, of one of several changes to a table that are made in one transaction.
+
+        The result decides again in that transaction, if the guard can do so.
         """
         ...
 

@@ -4,6 +4,7 @@ import contextlib
 from contextlib import AbstractContextManager
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.guard import DecideAgain
 from bergline.catalog.protection.ref_change import NoRecords, RefChange, RuleRecords, named_rules
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules import check_changed_rules, rule_texts
@@ -24,6 +25,10 @@ class TableRulesGuard:
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
     ) -> None:
         RefChange(table, base, result, done).check(self._records, server_decides=self._server_decides)
+
+    def check_member(self, table: TableName, base: TableMetadata, result: TableMetadata) -> DecideAgain:
+        self.check_change(table, base, result)
+        return lambda _: None
 
     def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
         RefChange(table, base, result).check(self._records, server_decides=self._server_decides)

@@ -1,6 +1,7 @@
-"""One commit at a time to each table in this process, so that none writes a metadata file in vain.
+"""One commit at a time to each table in this process, or those together that waited together.
 
-Waiting happens in the event loop: however many commits wait for one table, threads are left for others.
+So none writes a metadata file in vain. Waiting takes no thread: however many wait for one table, threads are left for
+others.
 """
 
 import asyncio
@@ -9,11 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
+from typing import Generic, TypeVar
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.http.errors import RequestRefused
 
 Release = Callable[[], None]
+_MOST_TOGETHER = 64
+_MOST_BYTES_TOGETHER = 16 * 1024 * 1024
+
+Member = TypeVar("Member")
 
 
 class _Waiter:
@@ -21,6 +27,36 @@ class _Waiter:
         self.size = size
         self.has_turn = False
         self.turn: Future[None] = Future()
+
+    def give_turn(self, others: deque["_Waiter"]) -> Callable[[Release], None]:
+        """Take the turn, with the lock of all waiters held; the result starts what it is for, once it is not."""
+        del others
+        self.has_turn = True
+        return self._start
+
+    def _start(self, _: Release) -> None:
+        if self.turn.set_running_or_notify_cancel():
+            self.turn.set_result(None)
+
+
+class _GroupWaiter(_Waiter, Generic[Member]):
+    """One that shares its turn with those of its kind that wait next to it."""
+
+    def __init__(self, size: int, member: Member, start: Callable[[list[Member], Release], None]) -> None:
+        super().__init__(size)
+        self._member = member
+        self._start_all = start
+
+    def give_turn(self, others: deque[_Waiter]) -> Callable[[Release], None]:
+        members, size = [self._member], self.size
+        while others and len(members) < _MOST_TOGETHER:
+            following = others[0]
+            if not isinstance(following, _GroupWaiter) or size + following.size > _MOST_BYTES_TOGETHER:
+                break
+            others.popleft()
+            size += following.size
+            members.append(following._member)  # noqa: SLF001  (of the same class)
+        return lambda release: self._start_all(members, release)
 
 
 class TableLocks:
@@ -48,26 +84,42 @@ class TableLocks:
             raise
         return partial(self._release, taken)
 
+    def take_together(
+        self, name: TableName, size: int, member: Member, start: Callable[[list[Member], Release], None]
+    ) -> None:
+        """Start a member once it has the lock of a name, together with those that wait next to it by then.
+
+        `start` is called here or by whoever releases the lock, with a release of its own. RequestRefused as of `take`.
+        """
+        if not self._wait(name, _GroupWaiter(size, member, start)):
+            start([member], partial(self._release, [name]))
+
     async def _take(self, name: TableName, size: int) -> None:
-        with self._lock:
-            waiting = self._waiting.get(name)
-            if waiting is None:
-                self._waiting[name] = deque()
-                return
-            held = sum(waiter.size for waiter in waiting)
-            if len(waiting) >= self._max_waiting or (waiting and held + size > self._max_bytes):
-                raise _too_many(name)
-            waiter = _Waiter(size)
-            waiting.append(waiter)
+        waiter = _Waiter(size)
+        if not self._wait(name, waiter):
+            return
         try:
             await asyncio.wrap_future(waiter.turn)
         except BaseException:
             with self._lock:
                 if not waiter.has_turn:
-                    waiting.remove(waiter)
+                    self._waiting[name].remove(waiter)
             if waiter.has_turn:
                 self._release([name])
             raise
+
+    def _wait(self, name: TableName, waiter: _Waiter) -> bool:
+        """Whether the lock must be waited for: if not, it is taken."""
+        with self._lock:
+            waiting = self._waiting.get(name)
+            if waiting is None:
+                self._waiting[name] = deque()
+                return False
+            held = sum(other.size for other in waiting)
+            if len(waiting) >= self._max_waiting or (waiting and held + waiter.size > self._max_bytes):
+                raise too_many_commits(name)
+            waiting.append(waiter)
+            return True
 
     def _release(self, names: Iterable[TableName]) -> None:
         for name in names:
@@ -76,12 +128,11 @@ class TableLocks:
                 if not waiting:
                     del self._waiting[name]
                     continue
-                waiter = waiting.popleft()
-                waiter.has_turn = True
-            if waiter.turn.set_running_or_notify_cancel():
-                waiter.turn.set_result(None)
+                start = waiting.popleft().give_turn(waiting)
+            start(partial(self._release, [name]))
 
 
-def _too_many(name: TableName) -> RequestRefused:
+def too_many_commits(name: TableName) -> RequestRefused:
+    """The error for a commit that may not wait for a table."""
     why = f"too many commits wait for `{name}` already: nothing was changed, try again"
     return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})

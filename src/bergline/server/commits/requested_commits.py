@@ -25,6 +25,7 @@ from bergline.catalog.conflicts import describe_holder, describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.messages import failed_requirement
+from bergline.catalog.turns import TurnTaken
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -47,12 +48,13 @@ from bergline.format.metadata.updates import (
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
+from bergline.table.commits.proposed_manifests import SnapshotFiles
 from bergline.table.commits.rebase import SERVER_REBASE, PlacedChange, Proposal, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
 _MAX_LAYOUTS = 500
-_LIMITS = RetryLimits(
+LIMITS = RetryLimits(
     retries=1000, when_unavailable=0, when_unmoved=1000, total_ms=30_000, min_wait_ms=2, max_wait_ms=250
 )
 """Clients wait for the response: short waits, and what is unavailable is theirs to retry."""
@@ -104,7 +106,7 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
 
     def attempt(_: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         bases = tuple(catalog.load_table(change.name) for change in changed)
-        if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
+        if all(map(is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
         placed = _place(catalog, changed, bases)
         if not any(change.updates for change in changes):
@@ -123,7 +125,7 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
             case _:
                 assert_never(outcome)
 
-    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
+    return RetryLoop(Timing(), lambda: LIMITS).run(attempt)
 
 
 def commit_requested_view(
@@ -140,7 +142,7 @@ def commit_requested_view(
                 raise
             return LostRace(error, base.metadata_location)
 
-    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
+    return RetryLoop(Timing(), lambda: LIMITS).run(attempt)
 
 
 def _place(
@@ -152,18 +154,20 @@ def _place(
         for change, base in zip(changes, bases, strict=True):
             placed.append(place_requested(catalog, change, base))
     except BaseException:
-        _discard(catalog, placed)
+        discard(catalog, placed)
         raise
     return tuple(placed)
 
 
-def place_requested(catalog: PointerCatalog, change: RequestedChange, base: LoadedTable) -> PlacedChange:
+def place_requested(
+    catalog: PointerCatalog, change: RequestedChange, base: LoadedTable, files: SnapshotFiles | None = None
+) -> PlacedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000)
+        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
-        raise
+        raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error
 
 
 def _commit_placed(
@@ -174,17 +178,18 @@ def _commit_placed(
         outcome = catalog.commit(tuple(p.change for p in placed), tuple(map(_new_table, created)))
     except CommitUnknownError:
         raise
-    except BerglineError as error:
-        _discard(catalog, placed)
+    except (BerglineError, TurnTaken) as error:
+        discard(catalog, placed)
         if isinstance(error, AlreadyExistsError) and error.kind == "table":
             raise _not_new(error) from error
         raise
     if isinstance(outcome, Conflicted):
-        _discard(catalog, placed)
+        discard(catalog, placed)
     return outcome
 
 
-def _discard(catalog: PointerCatalog, placed: Iterable[PlacedChange]) -> None:
+def discard(catalog: PointerCatalog, placed: Iterable[PlacedChange]) -> None:
+    """Remove the files that were written for changes which certainly did not get in."""
     for one in placed:
         if one.written:
             with cleaning_up(one.change.base.name):
@@ -222,7 +227,7 @@ def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
     return AlreadyExistsError(message, kind="requirement", name=error.name)
 
 
-def _is_done(change: RequestedChange, base: LoadedTable) -> bool:
+def is_done(change: RequestedChange, base: LoadedTable) -> bool:
     """Whether the snapshots of a change are in the table: ids never recur, so the same change was sent before."""
     added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
     present = base.metadata.snapshots_by_id

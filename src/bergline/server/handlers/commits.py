@@ -24,13 +24,17 @@ _MAX_TABLES = 1000
 
 def commit_table(context: ServerContext, request: Request) -> Response:
     """Change one table, or create one that was staged."""
+    (table,) = commit_requested(context.catalog, (requested_change(context, request),))
+    return table_response(context, table)
+
+
+def requested_change(context: ServerContext, request: Request) -> RequestedChange:
+    """The change of one table that a request asks for."""
     body: CommitTableRequest[WireUpdate] = request.read()
     name = request.table
     if body.identifier is not None and body.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
-    change = _change(context, name, body, parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
-    (table,) = commit_requested(context.catalog, (change,))
-    return table_response(context, table)
+    return _change(context, name, body, parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
 
 
 def commit_transaction(context: ServerContext, request: Request) -> Response:

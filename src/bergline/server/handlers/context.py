@@ -1,7 +1,8 @@
 """What handlers work with: the catalog, cached responses and the server's settings."""
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from bergline.catalog.identifiers import TableName
@@ -15,7 +16,7 @@ from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory, overlap
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
-from bergline.errors import InvalidInputError, RefusedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
@@ -26,6 +27,7 @@ from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.replayed_files import replays_same_files
+from bergline.server.commits.turns import KnownTurns
 from bergline.server.credentials.file_access import FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
@@ -36,6 +38,8 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
+from bergline.server.planning.submitted_plans import SubmittedPlans
+from bergline.server.planning.worker_pool import WorkerPool
 
 _MAX_NOTED = 10_000
 _OWN_FOR_S = 60.0
@@ -63,7 +67,10 @@ class ServerContext:
         self.signer = signer
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
+        self.plan_workers = WorkerPool(catalog.io, settings.planning_processes)
+        self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
+        self.turns = KnownTurns(lambda table: self.store.read_with_turn(table)[1], settings.max_waiting_commits)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)
@@ -166,6 +173,18 @@ class ServerContext:
     def owns_certainly(self, name: TableName, directories: Sequence[str]) -> bool:
         """Whether directories were found to be this table's alone a moment ago."""
         return time.monotonic() < self._own_directories.get((name, tuple(directories)), 0.0)
+
+    @contextlib.contextmanager
+    def concealing(self, request: Request) -> Iterator[None]:
+        """In the block, names that the caller may not know are left out of the error for a missing one."""
+        try:
+            yield
+        except NotFoundError as error:
+            raise self.concealed(request, error) from error
+
+    def concealed(self, request: Request, error: Exception) -> Exception:
+        """An error without names that the caller may not know."""
+        return self.access.conceal(request.in_path(error)) if isinstance(error, NotFoundError) else error
 
     def may_write(self, request: Request, name: TableName) -> bool:
         """Whether the caller, who may read a table, may also write and delete its files."""

@@ -43,6 +43,8 @@ class LostRace(msgspec.Struct, frozen=True):
     """The pointers that the attempt was made on."""
     distinct_attempts: int = 0
     """How many of the attempts so far depended on something else than those before them."""
+    others_wait: bool = False
+    """Whether the other writers let this one go first now: it does not wait either."""
 
 
 class RetryLimits(msgspec.Struct, frozen=True):
@@ -125,9 +127,7 @@ class RetryLoop:
                 self._wait_for_store(error, self._limits())
                 continue
             if isinstance(outcome, Unknown):
-                location = outcome.metadata_location
-                hint = f"it happened if {location} is the table's pointer or in its metadata log"
-                raise unknown_outcome(outcome.table, location, outcome.cause, [] if location is None else [hint])
+                raise unknown_commit(outcome)
             if not isinstance(outcome, LostRace):
                 return outcome
             self._wait_after(outcome, self._limits())
@@ -151,7 +151,7 @@ class RetryLoop:
             ) from lost.reason
         if self._unmoved:
             self._timing.sleep(limits.unmoved_wait_seconds(self._unmoved, self._timing.uniform))
-        else:
+        elif not lost.others_wait:
             self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
 
     def _wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:
@@ -160,6 +160,13 @@ class RetryLoop:
         if self._unavailable > limits.when_unavailable or elapsed_ms > limits.total_ms:
             raise error
         self._timing.sleep(limits.wait_seconds(self._unavailable, self._timing.uniform))
+
+
+def unknown_commit(outcome: Unknown) -> CommitUnknownError:
+    """The error of a commit whose outcome cannot be determined, with what would prove it."""
+    location = outcome.metadata_location
+    hint = f"it happened if {location} is the table's pointer or in its metadata log"
+    return unknown_outcome(outcome.table, location, outcome.cause, [] if location is None else [hint])
 
 
 def unknown_outcome(

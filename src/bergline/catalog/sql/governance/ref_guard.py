@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.protection.guard import DecideAgain
 from bergline.catalog.protection.ref_change import RefChange, ReplayCheck
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_scope import RuleLevel
@@ -39,6 +40,11 @@ class SqlRefGuard(TableRulesGuard):
         checked: dict[TableName, RefChange] | None = getattr(self._of_thread, "checked", None)
         if checked is not None:
             checked[table] = change
+
+    def check_member(self, table: TableName, base: TableMetadata, result: TableMetadata) -> DecideAgain:
+        change = RefChange(table, base, result, None, self.replay_check)
+        change.check(self._kept)
+        return lambda connection: self._decide(change, self._kept.within(connection))
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:

@@ -1,0 +1,205 @@
+"""Group commit: changes to one table that wait together are one metadata file and one swap.
+
+Each is applied to the state after those before it, and has a result of its own.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown, added_snapshots
+from bergline.catalog.pointer.commits import PointerCommit
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, NotedPointers, PointerSwap
+from bergline.catalog.pointer.settle import Verdict, group_history
+from bergline.catalog.protection.caller import see_change
+from bergline.catalog.protection.guard import DecideAgain
+from bergline.errors import BerglineError, ConflictError, RefusedError
+
+MemberResult = Committed | Conflicted | Unknown | Exception
+"""What became of one change of a group; an error refuses it alone.
+
+Conflicted asks for another attempt on the table as it is then.
+"""
+
+
+class GroupMember(Protocol):
+    """One of the changes that are committed together; every method may be called again for another attempt."""
+
+    def acting(self) -> AbstractContextManager[object]:
+        """A block in which the caller of this change acts, for checks and notes."""
+        ...
+
+    def change(self, base: LoadedTable) -> TableChange:
+        """The change on the state after the members before it, which has no file of its own.
+
+        Without updates it is done already. Any error refuses this member alone.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Wait until the files that the change names are there; any error refuses this member alone."""
+        ...
+
+    def note(self, connection: Any, metadata_location: str) -> None:
+        """Write the rows of this change, in the transaction of the swap; only stores with transactions ask for it.
+
+        Any BerglineError refuses this member alone, and the others are committed without it.
+        """
+        ...
+
+
+class GroupOutcome(msgspec.Struct, frozen=True):
+    """What became of each member, in their order."""
+
+    results: tuple[MemberResult, ...]
+
+
+class _PlacedMember(msgspec.Struct, frozen=True):
+    place: int
+    member: GroupMember
+    change: TableChange
+    after: LoadedTable
+    decide_again: DecideAgain
+
+
+class _MemberRefused(RefusedError):  # noqa: N818  (never leaves this module)
+    """A member was refused in the transaction, which was rolled back."""
+
+    def __init__(self, place: int, error: BerglineError) -> None:
+        super().__init__(str(error))
+        self.place = place
+        self.error = error
+
+
+class PointerGroupCommit(PointerCommit):
+    """Commits of several members at once."""
+
+    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
+        """Apply the members in order, write once, swap once; a lost response is settled for all.
+
+        A member that is refused changes nothing for the others. All are Conflicted if the pointer moved. An exception
+        means that nothing moved for another reason.
+        """
+        if self._read_in_turn(base.name) != base.metadata_location:
+            return _all(members, Conflicted(self._moved_on(base)))
+        refused_in_swap: dict[int, Exception] = {}
+        while True:
+            refused = dict(refused_in_swap)
+            placed = self._placed(base, members, refused)
+            if not placed:
+                return _all(members, Committed((base,)), refused)
+            if unfinished := _unfinished(placed):
+                refused_in_swap |= unfinished
+                continue
+            try:
+                table = self._written(base, placed)
+            except RefusedError as error:
+                if len(placed) > 1:
+                    return self._commit_half(base, members)
+                refused_in_swap[placed[0].place] = error
+                continue
+            try:
+                outcome = self._swap_group(base, placed, table)
+            except _MemberRefused as refusal:
+                refused_in_swap[refusal.place] = refusal.error
+                continue
+            return _all(members, outcome, {} if isinstance(outcome, Conflicted) else refused)
+
+    def _placed(
+        self, base: LoadedTable, members: Sequence[GroupMember], refused: dict[int, Exception]
+    ) -> list[_PlacedMember]:
+        """The changes to make, each on the state after those before it; errors go to `refused`."""
+        placed: list[_PlacedMember] = []
+        state = base
+        for place, member in enumerate(members):
+            if place in refused:
+                continue
+            with member.acting():
+                try:
+                    one = self._place(place, member, state, is_first=not placed)
+                except Exception as error:  # noqa: BLE001  (of this member, and not of those beside it)
+                    refused[place] = error
+                    continue
+            if one is not None:
+                placed.append(one)
+                state = one.after
+        return placed
+
+    def _place(self, place: int, member: GroupMember, state: LoadedTable, *, is_first: bool) -> _PlacedMember | None:
+        asked = member.change(state)
+        if not asked.updates:
+            return None
+        change = TableChange(state, asked.requirements, asked.updates)
+        after = self._apply(change, logs_base=is_first)
+        decide_again = self.guard.check_member(state.name, state.metadata, after)
+        see_change(state.name, state.metadata, after)
+        now = LoadedTable(state.name, after, state.metadata_location)
+        return _PlacedMember(place, member, change, now, decide_again)
+
+    def _written(self, base: LoadedTable, placed: Sequence[_PlacedMember]) -> LoadedTable:
+        after = placed[-1].after.metadata
+        return LoadedTable(base.name, after, self._table_files.write(after, base.metadata_location))
+
+    def _commit_half(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
+        """The first half by itself, if all cannot be written together; the others have to be worked out again."""
+        half = len(members) // 2
+        later = Conflicted(ConflictError(f"the changes to table `{base.name}` cannot be written all at once"))
+        return GroupOutcome((*self.commit_group(base, members[:half]).results, *(later for _ in members[half:])))
+
+    def _swap_group(self, base: LoadedTable, placed: Sequence[_PlacedMember], table: LoadedTable) -> Outcome:
+        added = [added_snapshots(one.change) for one in placed]
+
+        def history(swap: PointerSwap, pointer: str) -> Verdict:
+            return group_history(swap, base.metadata, self._table_files.load(pointer), added)
+
+        whole = TableChange(base, (), tuple(update for one in placed for update in one.change.updates))
+        notes = _MemberNotes(placed, table)
+        store = self._store
+        noting = store.noting(notes.write) if isinstance(store, NotedPointers) else contextlib.nullcontext()
+        try:
+            with noting:
+                return self._swap((whole,), (table,), history)
+        except NOTHING_CHANGED as error:
+            if notes.writing is None or isinstance(error, _MemberRefused):
+                raise
+            raise _MemberRefused(notes.writing, error) from error
+
+
+class _MemberNotes:
+    """The rows of all members, written in the transaction of the swap."""
+
+    def __init__(self, placed: Sequence[_PlacedMember], table: LoadedTable) -> None:
+        self._placed = placed
+        self._table = table
+        self.writing: int | None = None
+        """The member whose rows are being written, or could not be."""
+
+    def write(self, connection: Any, moved: Moved) -> None:
+        """Decide again on each member, and write its rows."""
+        for one in self._placed if (self._table.name, self._table.metadata_location) in moved else ():
+            self.writing = one.place
+            with one.member.acting():
+                try:
+                    one.decide_again(connection)
+                    one.member.note(connection, self._table.metadata_location)
+                except BerglineError as error:
+                    raise _MemberRefused(one.place, error) from error
+        self.writing = None
+
+
+def _unfinished(placed: Sequence[_PlacedMember]) -> dict[int, Exception]:
+    """The members whose files could not be written; those behind them have to be worked out again without them."""
+    found: dict[int, Exception] = {}
+    for one in placed:
+        try:
+            one.member.finish()
+        except Exception as error:  # noqa: BLE001  (of this member, and not of those beside it)
+            found[one.place] = error
+    return found
+
+
+def _all(members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, Exception] | None = None) -> GroupOutcome:
+    return GroupOutcome(tuple((refused or {}).get(place, outcome) for place in range(len(members))))
