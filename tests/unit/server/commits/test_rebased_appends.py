@@ -195,7 +195,8 @@ def test_append_that_is_sent_again_while_the_first_is_under_way_is_there_once(
     uri: str, served: Lake, *, keys: bool
 ) -> None:
     """Its branch has moved on in between, which does not mean that the first one can no longer land."""
-    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    once = {"commit.retry.num-retries": "0"}
+    table = served.create_table("db.t", ORDERS, properties=once).append(order_rows(1))
     with AnsweringProxy(uri) as proxy:
         proxy.keys = keys
 
