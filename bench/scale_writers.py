@@ -1,6 +1,6 @@
 """Processes without a server on one SQLite catalog: appends to one table, and a merge beside writers that never pause.
 
-The other side is the same with turns switched off, in the same run.
+The other side is the same without turns and without the queue, in the same run.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from bergline.table.commits import commit
 from results import Scaled
 
 SCHEMA = pa.schema([("id", pa.int64())])
-WITHOUT = "without turns"
+WITHOUT = "each for itself"
 NEVER = 10**9
 GIVE_UP_S = 30
 
@@ -29,28 +29,28 @@ def rows(count: int) -> pa.Table:
     return pa.table({"id": range(count)}, schema=SCHEMA)
 
 
-def without_turns() -> tuple[int, int]:
-    """From now on nobody in this process asks for a turn; after how many losses they did."""
-    before = commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS
-    use_turns(NEVER, NEVER)
-    return before
-
-
-def use_turns(losses: int, losses_of_appends: int) -> None:
-    commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS = losses, losses_of_appends  # type: ignore[misc]
+@contextlib.contextmanager
+def each_for_itself() -> Iterator[None]:
+    """In the block nobody in this process takes turns, or queues up."""
+    before = commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS, commit.catalog_queue
+    commit.LOSSES_BEFORE_A_TURN = commit.LOSSES_OF_APPENDS = NEVER  # type: ignore[misc]
+    commit.catalog_queue = lambda _: None
+    try:
+        yield
+    finally:
+        commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS, commit.catalog_queue = before  # type: ignore[misc]
 
 
 def append_on(uri: str, turns: bool, begin: Barrier, end: Event, times: int) -> None:
     """Append to the table again and again, so many times or until the end."""
-    if not turns:
-        without_turns()
-    table = bergline.connect(uri).load_table("db.t")
-    begin.wait()
-    for _ in range(times):
-        if end.is_set():
-            return
-        with contextlib.suppress(ConflictError):  # it tries for as long as the merge does
-            table.append(rows(1))
+    with contextlib.nullcontext() if turns else each_for_itself():
+        table = bergline.connect(uri).load_table("db.t")
+        begin.wait()
+        for _ in range(times):
+            if end.is_set():
+                return
+            with contextlib.suppress(ConflictError):  # it tries for as long as the merge does
+                table.append(rows(1))
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def merge_seconds(writers: int, merges: int, *, turns: bool) -> list[float]:
             for _ in range(20):
                 table.append(rows(10), branch=f"b{number}")
         if not turns:
-            stack.callback(use_turns, *without_turns())
+            stack.enter_context(each_for_itself())
         stack.enter_context(writing(uri, writers, NEVER, turns=turns))
         found = []
         for number in range(merges):
