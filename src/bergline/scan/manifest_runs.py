@@ -39,7 +39,7 @@ class FrozenScan(msgspec.Struct, frozen=True):
         groups = file_groups(io, run, self.metadata, pruning)
         check_groups_readable(groups, self.metadata)
         if self.delete_entries is None:
-            index = _delete_index(io, run, groups, self.deletes, metadata=self.metadata, pruning=pruning)
+            index = delete_index(io, run, groups, self.deletes, metadata=self.metadata, pruning=pruning)
         else:
             index = DeleteIndex(self.delete_entries, self.metadata)
         files = PlannedFiles([with_deletes(group, index) for group in groups])
