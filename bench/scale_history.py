@@ -1,8 +1,8 @@
 """The append of one small file to tables of 10, 2,000 and 20,000 snapshots.
 
 In the library beside PyIceberg, by two writers in turns, and as commits through the server. All sizes take turns within
-each round, and each figure is the median of its rounds. PyIceberg appends to the same tables afterwards, fewer times, in
-a catalog of its own.
+each round, and each figure is the median of its rounds. PyIceberg appends to the same tables afterwards, less often,
+in a catalog of its own.
 """
 
 import argparse
