@@ -122,3 +122,19 @@ def test_file_that_nobody_could_read_again_is_not_written(metadata: TableMetadat
         table_files(io, size - 1).write(changed, None)
     assert io.list("memory:/") == []
     table_files(io, size).write(changed, None)
+
+
+@pytest.mark.parametrize("properties", [{}, {CODEC: "gzip"}])
+def test_history_is_shared_with_what_is_cached_of_the_directory(
+    metadata: TableMetadata, properties: dict[str, Any]
+) -> None:
+    """After a commit that lost, too: its file is forgotten, and the winner's continues the base."""
+    io = MemoryFileIO()
+    base = msgspec.structs.replace(metadata, properties=properties)
+    files, others = table_files(io), table_files(io)
+    first = files.write(base, None)
+    winner = others.write(msgspec.structs.replace(base, properties=properties | {"a": "b"}), first)
+    files.discard(files.write(msgspec.structs.replace(base, snapshot_log=()), first))
+    read = files.load(winner)
+    assert read == others.load(winner)
+    assert all(now is before for now, before in zip(read.snapshots, base.snapshots, strict=True))
