@@ -7,6 +7,8 @@ from functools import partial
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_store import FoundNames, Pointers, SearchedNames
 from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
 from bergline.reports.found_table import find_table
@@ -14,6 +16,7 @@ from bergline.reports.problem import Problem, attempt, problem_of
 from bergline.reports.totals import Totals, totals_of
 
 _READERS = 16
+_MOST_VIEWS = 100_000
 
 
 class TableLine(msgspec.Struct, frozen=True):
@@ -49,16 +52,13 @@ def lake_overview(
     problems: list[Problem] = []
     namespaces = attempt(problems, "the namespaces", lake.catalog.list_namespaces) or []
     words = search.casefold().split()
-    tables: list[TableName] = []
-    views: list[TableName] = []
-    for one in sorted(namespaces) if namespace is None else [namespace]:
-        shown = ".".join(one)
-        tables += attempt(problems, f"the tables of `{shown}`", partial(lake.catalog.list_tables, one)) or []
-        views += attempt(problems, f"the views of `{shown}`", partial(_views, lake, one)) or []
-    found, found_views = sorted(_matching(tables, words)), sorted(_matching(views, words))
+    found = _searched(lake, words, namespace, (offset, limit), problems)
+    if found is None:
+        found = _listed(lake, words, namespaces if namespace is None else [namespace], (offset, limit), problems)
+    tables, views = found
     with ThreadPoolExecutor(_READERS) as pool:
-        lines = tuple(pool.map(lambda name: table_line(lake, name), found[offset : offset + limit]))
-    return LakeOverview(tuple(sorted(namespaces)), lines, tuple(found_views), len(found), offset, tuple(problems))
+        lines = tuple(pool.map(lambda name: table_line(lake, name), tables.names))
+    return LakeOverview(tuple(sorted(namespaces)), lines, tuple(views.names), tables.matching, offset, tuple(problems))
 
 
 def table_line(lake: Lake, name: TableName) -> TableLine:
@@ -80,6 +80,40 @@ def table_line(lake: Lake, name: TableName) -> TableLine:
         len(metadata.snapshots),
         metadata.format_version,
     )
+
+
+def _searched(
+    lake: Lake, words: list[str], namespace: Namespace | None, page: tuple[int, int], problems: list[Problem]
+) -> tuple[FoundNames, FoundNames] | None:
+    """The tables to show, and the views, found by the catalog's database; None if it has none, or not the namespace."""
+    catalog = lake.catalog
+    if not isinstance(catalog, PointerCatalog) or (namespace is not None and not catalog.namespace_exists(namespace)):
+        return None
+    tables: Pointers | SearchedNames = catalog.store
+    views: Pointers | SearchedNames | None = catalog.store.views
+    if not isinstance(tables, SearchedNames):
+        return None
+    where = "" if namespace is None else f" of `{'.'.join(namespace)}`"
+    found = attempt(problems, f"the tables{where}", partial(tables.search_names, words, namespace, *page))
+    found_views: FoundNames | None = None
+    if isinstance(views, SearchedNames):
+        search = partial(views.search_names, words, namespace, 0, _MOST_VIEWS)
+        found_views = attempt(problems, f"the views{where}", search)
+    return found or FoundNames([], 0), found_views or FoundNames([], 0)
+
+
+def _listed(
+    lake: Lake, words: list[str], namespaces: Iterable[Namespace], page: tuple[int, int], problems: list[Problem]
+) -> tuple[FoundNames, FoundNames]:
+    """The same from all names of all namespaces."""
+    tables: list[TableName] = []
+    views: list[TableName] = []
+    for one in sorted(namespaces):
+        shown = ".".join(one)
+        tables += attempt(problems, f"the tables of `{shown}`", partial(lake.catalog.list_tables, one)) or []
+        views += attempt(problems, f"the views of `{shown}`", partial(_views, lake, one)) or []
+    found, found_views = sorted(_matching(tables, words)), sorted(_matching(views, words))
+    return FoundNames(found[page[0] :][: page[1]], len(found)), FoundNames(found_views, len(found_views))
 
 
 def _views(lake: Lake, namespace: Namespace) -> list[TableName]:

@@ -45,3 +45,21 @@ def test_a_namespace_that_is_not_there_is_a_problem_and_no_failure(lake: Lake) -
     overview = lake_overview(lake, namespace=("gone",))
     assert overview.tables == ()
     assert "gone" in overview.problems[0].what
+
+
+def test_pages_of_a_search_come_from_the_database(lake: Lake) -> None:
+    lake.create_namespace("other")
+    for number in range(5):
+        lake.create_table(f"db.t{number}", ORDERS)
+    lake.create_table("other.T9", ORDERS)
+    lake.create_view("db.v", "SELECT 1", ORDERS)
+    pages = [lake_overview(lake, search="T", offset=offset, limit=2) for offset in (0, 2, 4, 6)]
+    assert [[str(t.name) for t in page.tables] for page in pages] == [
+        ["db.t0", "db.t1"],
+        ["db.t2", "db.t3"],
+        ["db.t4", "other.T9"],
+        [],
+    ]
+    assert {page.matching for page in pages} == {6}
+    assert [str(name) for name in lake_overview(lake, namespace=("db",)).views] == ["db.v"]
+    assert lake_overview(lake, namespace=("other",)).views == ()

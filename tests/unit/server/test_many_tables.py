@@ -364,6 +364,10 @@ def test_million_tables_make_no_difference(tmp_path: Path) -> None:
             assert response.status == status, response
             assert work.thousands <= 20, path
         with watched(million.store.database) as work:
+            found = million.store.search_names([], None, 998_000, 10)
+        assert (len(found.names), found.matching) == (10, 1_000_000 - 1000 + 1)
+        assert not [line for line in plans(million.store.database, work) if "TEMP B-TREE" in line]
+        with watched(million.store.database) as work:
             assert client("POST", f"{IN_BIG}/tables", {"name": "new", "schema": SCHEMA}).status == 200
             assert client("DELETE", f"{IN_BIG}/tables/new").status == 204
         assert work.thousands <= 20

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -180,6 +180,22 @@ class GuardedPointers(Protocol):
 
     def make_guard(self) -> RefGuard:
         """The guard that honours them."""
+        ...
+
+
+class FoundNames(NamedTuple):
+    """Some of the names that were searched for, and how many there are."""
+
+    names: list[TableName]
+    matching: int
+
+
+@runtime_checkable
+class SearchedNames(Protocol):
+    """For stores that can search all names, and show some of them, without holding all."""
+
+    def search_names(self, words: Sequence[str], namespace: Namespace | None, offset: int, limit: int) -> FoundNames:
+        """Names of this kind that contain all words, which are casefolded, in a namespace or in all."""
         ...
 
 

@@ -87,7 +87,7 @@ class SqlFootprints:
             connection.execute(self._database.insert(FOOTPRINTS).on_conflict_do_nothing(), rows)
 
     def near(self, paths: Sequence[str], table_uuid: str | None) -> list[NearFootprint]:
-        """One query for all names, and one for the bin."""
+        """One query for all names, and one for the bin, of the same moment: what comes back is in one of them."""
         path = self._database.by_bytes(FOOTPRINTS.c.path)
         conditions: list[sa.ColumnElement[bool]] = [FOOTPRINTS.c.path.is_(None)]
         if len(paths) > _MOST_PATHS:
@@ -98,7 +98,7 @@ class SqlFootprints:
         if table_uuid is not None:
             conditions.append(FOOTPRINTS.c.table_uuid == table_uuid)
         found: list[NearFootprint] = []
-        with self._database.reading() as connection:
+        with self._database.reading_snapshot() as connection:
             for source in self._sources:
                 query = source.joined(self._catalog, FOOTPRINTS.c.table_uuid, FOOTPRINTS.c.directory)
                 rows = connection.execute(query.where(sa.or_(*conditions)))

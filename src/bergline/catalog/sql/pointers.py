@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
-from bergline.catalog.pointer.pointer_store import PointerSwap
+from bergline.catalog.pointer.pointer_store import FoundNames, PointerSwap
 from bergline.catalog.sql.database import Note, SqlDatabase
 from bergline.catalog.sql.layout import (
     MAX_LOCATION_LENGTH,
@@ -20,6 +20,7 @@ from bergline.catalog.sql.layout import (
 )
 from bergline.errors import FormatError, InvalidInputError
 
+_ROWS_AT_ONCE = 1000
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
 _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
 
@@ -121,6 +122,26 @@ class SqlPointers:
         with self.database.reading() as connection:
             found = connection.execute(query.order_by(TABLES.c.table_name).limit(most)).scalars()
             return [TableName(namespace, name) for name in found]
+
+    def search_names(self, words: Sequence[str], namespace: Namespace | None, offset: int, limit: int) -> FoundNames:
+        """In the order of the primary key; the database counts if there is no word, else the rows pass by."""
+        mine = TABLES.c.catalog_name == self._catalog if namespace is None else self._in(namespace)
+        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(mine, of_kind(self._kind))
+        query = query.order_by(TABLES.c.table_namespace, TABLES.c.table_name)
+        found, matching = list[TableName](), 0
+        with self.database.reading() as connection:
+            if not words:
+                counted = sa.select(sa.func.count()).select_from(TABLES).where(mine, of_kind(self._kind))
+                matching = connection.execute(counted).scalar_one()
+                rows = connection.execute(query.offset(offset).limit(limit))
+                return FoundNames([TableName(tuple(levels.split(".")), name) for levels, name in rows], matching)
+            for levels, name in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+                text = f"{levels}.{name}".casefold()
+                if all(word in text for word in words):
+                    if offset <= matching < offset + limit:
+                        found.append(TableName(tuple(levels.split(".")), name))
+                    matching += 1
+        return FoundNames(found, matching)
 
     def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
         """The names of this kind whose metadata file is below one of the directories, spelt the same."""

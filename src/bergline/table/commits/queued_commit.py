@@ -22,9 +22,8 @@ from bergline.catalog.protection.caller import acting_as, current_caller, reques
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
 from bergline.format.encoding.wire import decode_json, encode_json
-from bergline.format.metadata.refs import SnapshotRef
 from bergline.format.metadata.requirements import Requirement
-from bergline.format.metadata.updates import SetSnapshotRef, Update
+from bergline.format.metadata.updates import Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import cleaning_up
@@ -44,7 +43,6 @@ class _WireChange(msgspec.Struct, Generic[AnyUpdate], frozen=True, rename="kebab
 
     requirements: tuple[Requirement, ...]
     updates: tuple[AnyUpdate, ...]
-    refs: dict[str, SnapshotRef]
 
 
 class CatalogQueue:
@@ -80,9 +78,7 @@ class QueuedCommit:
         self._table = change.base.name
         self._sleep = sleep
         self._token = uuid4().hex
-        moved = {u.ref_name for u in change.updates if isinstance(u, SetSnapshotRef)}
-        refs = {name: ref for name, ref in change.base.metadata.refs.items() if name in moved}
-        wire = _WireChange[Update](change.requirements, change.updates, refs)
+        wire = _WireChange[Update](change.requirements, change.updates)
         self._row = QueuedChange(self._token, current_caller().name, encode_json(wire).decode())
         self._lead_again_s = 0.0
 
@@ -207,7 +203,7 @@ class _QueuedMember:
         """The change on a base; ConflictError if it does not fit there any more."""
         self.discard()
         wire = decode_json(self._row.change.encode(), _WireChange[WireUpdate], "the queue")
-        proposal = Proposal(wire.requirements, plain_updates(wire.updates), may_move=True, refs=wire.refs)
+        proposal = Proposal(wire.requirements, plain_updates(wire.updates), may_move=True)
         self._placed = put_on(self._io, base, proposal, time.time_ns() // 1_000_000)
         return self._placed.change
 

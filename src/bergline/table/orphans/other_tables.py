@@ -164,7 +164,7 @@ class OtherTables:
             location = dropped.metadata_location
             if dropped.purge_begun or location == self._table.metadata_location:
                 continue
-            if self._near is not None and location not in self._near.dropped:
+            if self._near is not None and not self._near.has_dropped(dropped.name, location):
                 continue
             try:
                 metadata = self._files.load(location)

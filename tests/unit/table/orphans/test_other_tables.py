@@ -4,7 +4,7 @@ import pytest
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.catalog.catalog import DroppedView
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import RefusedError
@@ -59,3 +59,18 @@ def test_views_in_the_bin_are_listed_while_their_metadata_is_there(lake: Lake, o
         for place in (location, f"{location}-gone"):
             store.view_bin.add(connection, DroppedView(TableName(("db",), "v"), place, 1, 2, "ann"))
     assert [view.metadata_location for view in others(lake, orders).views()] == [location]
+
+
+def test_table_that_is_dropped_after_it_was_found_near_is_looked_at_in_the_bin(lake: Lake, orders: Table) -> None:
+    inside = lake.create_table("db.inside", ORDERS, location=f"{orders.location}/inside").append(order_rows(1))
+    found, store = others(lake, orders), sql_store_of(lake.catalog)
+    live = found.tables()
+    assert [str(table.name) for table in [next(live)]] == ["db.inside"]
+    name = parse_table_name("db.inside")
+    dropped = DroppedTable(name, inside.metadata_location, 1, 2**60, "ann", purges_files=True)
+    with store.database.changing() as connection:
+        store.bin.add(connection, dropped)
+    store.drop(name)
+    (in_bin,) = live
+    assert in_bin.metadata_location == inside.metadata_location
+    assert [file for file in found.files_of(in_bin) if file.endswith(".parquet")]
