@@ -21,6 +21,7 @@ from bergline.server.opening import open_server
 
 CALLERS = ("ann", "bob", "eve")
 BRANCHES = ("main", "dev", "test")
+RULE = {property_of("test"): "writers=ann, eve; bypass=eve"}
 FIELDS = [
     {"id": 1, "name": "id", "type": "long", "required": True},
     {"id": 2, "name": "day", "type": "date", "required": False},
@@ -71,8 +72,10 @@ bodies = st.one_of(
         ]
     ),
 )
-requests = st.tuples(bodies, st.sampled_from(CALLERS), st.none() | st.integers(0, 2))
-groups = st.lists(st.lists(requests, min_size=1, max_size=8), min_size=1, max_size=4)
+requests = st.tuples(bodies, st.sampled_from(CALLERS), st.none() | st.integers(0, 20))
+repeated = st.tuples(requests, st.sampled_from([1, 1, 1, 2]))
+"""A request, and how often it is sent."""
+groups = st.lists(st.lists(repeated, min_size=1, max_size=8), min_size=1, max_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +107,10 @@ def test_groups_equal_the_same_requests_one_after_the_other(
     together, alone = servers
     table, of_keys = f"t{next(_TABLE_NUMBERS)}", uuid.uuid4()
     for client in servers:
-        body = {"name": table, "schema": {"type": "struct", "fields": FIELDS}}
+        body = {"name": table, "schema": {"type": "struct", "fields": FIELDS}, "properties": RULE}
         assert client("POST", TABLES, body, headers=bearer("bl_ann")).status == 200
     for group in asked:
-        sent = [(body, headers_of(caller, key, of_keys)) for body, caller, key in group]
+        sent = [(body, headers_of(caller, key, of_keys)) for (body, caller, key), times in group for _ in range(times)]
         answers = commit_all(together, *sent, table=table)
         expected = [commit_all(alone, one, table=table)[0] for one in sent]
         assert [told(a) for a in answers] == [told(a) for a in expected]

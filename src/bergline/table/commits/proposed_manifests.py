@@ -1,24 +1,23 @@
 """The manifests that a writer made for its snapshot, with what they really hold."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
-import polars as pl
 
 from bergline.catalog.table_locations import is_outside
-from bergline.format.encoding.avro_container import read_header
 from bergline.format.encoding.wire import decode_json
-from bergline.format.manifest.avro import partition_types, render_manifest
-from bergline.format.manifest.columns import entries_of, read_manifest_columns
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest
+from bergline.format.manifest.entry_numbers import EntryNumbers, read_entry_numbers
 from bergline.format.manifest.inheritance import added_entry
-from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
 from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
-_MOST_ENTRIES: Final = 1_000_000
+_MOST_ENTRIES: Final = 100_000
 
 
 class UnfitError(Exception):
@@ -62,10 +61,10 @@ class ManifestFacts(msgspec.Struct, frozen=True):
 
 
 class ProposedManifest(msgspec.Struct, frozen=True):
-    """A manifest of a snapshot that is not committed yet, its entries as stored."""
+    """A manifest of a snapshot that is not committed yet."""
 
     manifest: ManifestFile
-    frame: pl.DataFrame
+    data: bytes
     spec: PartitionSpec
     holds: ManifestFacts
 
@@ -96,25 +95,42 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
+def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a new snapshot as its writer listed them; UnfitError if that cannot be looked at."""
+    location = snapshot.manifest_list
+    if location is None or snapshot.key_id is not None:
+        raise UnfitError("it has no manifest list that can be read")
+    if is_outside(metadata, [location]):
+        raise UnfitError(f"{location} is outside of the table's directories")
+    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location)
+    if len({m.manifest_path for m in listed}) != len(listed):
+        raise UnfitError("a manifest is in its list twice")
+    own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
+    if any(m.sequence_number != snapshot.sequence_number for m in own):
+        raise UnfitError("one of its manifests has another sequence number")
+    size, entries = sum(m.manifest_length for m in own), sum(c or 0 for m in own for c in _files(m))
+    if size > _MOST_BYTES or entries > _MOST_ENTRIES:
+        raise UnfitError(f"{entries:,} files in {size:,} bytes of manifests are too many to be read in a commit")
+    return listed
+
+
 def read_proposed(
     files: SnapshotFiles, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot
 ) -> ProposedManifest:
-    """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says, or too large."""
+    """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says."""
     path = manifest.manifest_path
     if is_outside(metadata, [path]):
         raise UnfitError(f"{path} is outside of the table's directories")
     if manifest.key_metadata is not None:
         raise UnfitError(f"{path} is encrypted")
-    if manifest.manifest_length > _MOST_BYTES or sum(filter(None, _files(manifest))) > _MOST_ENTRIES:
-        raise UnfitError(f"{path} is too large to be read in a commit")
-    data = files.read(path, _MOST_BYTES)
-    frame = read_manifest_columns(data, path)
-    facts = _facts(frame, snapshot)
+    data = files.read(path, manifest.manifest_length)
+    header, entries = read_entry_numbers(data, path)
+    facts = _facts(entries, snapshot)
     counts = facts.added_files, facts.existing_files, facts.deleted_files
     rows = facts.added_rows, facts.existing_rows, facts.deleted_rows
     if (len(data), counts, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
         raise UnfitError(f"{path} is not what the manifest list says")
-    return ProposedManifest(manifest, frame, _spec(metadata, manifest, data), facts)
+    return ProposedManifest(manifest, data, _spec(metadata, manifest, header), facts)
 
 
 def write_added(
@@ -123,8 +139,8 @@ def write_added(
     """A new manifest with the files that a manifest adds, and none of those that were there."""
     spec, path = proposed.spec, proposed.manifest.manifest_path
     schema = metadata.schema_for(spec)
-    added = proposed.frame.filter(pl.col("status") == int(EntryStatus.ADDED))
-    entries = [added_entry(e.data_file) for e in entries_of(added, partition_types(spec, schema), spec.spec_id, path)]
+    stored = parse_manifest(proposed.data, spec, schema, path)
+    entries = [added_entry(e.data_file) for e in stored if e.status is EntryStatus.ADDED]
     data = render_manifest(entries, schema, spec, format_version=metadata.format_version)
     files.create(location, data)
     return describe_manifest(
@@ -146,37 +162,44 @@ def _rows(manifest: ManifestFile) -> tuple[int | None, int | None, int | None]:
     return manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count
 
 
-def _facts(frame: pl.DataFrame, snapshot: Snapshot) -> ManifestFacts:
-    status, number = pl.col("status"), snapshot.sequence_number
-    added, existing, deleted = (
-        status == int(s) for s in (EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED)
+def _facts(entries: Iterable[EntryNumbers], snapshot: Snapshot) -> ManifestFacts:
+    files, rows = [0, 0, 0], [0, 0, 0]
+    added_bytes = added_deletes = numbered = unnumbered = late = row_ids = elsewhere = 0
+    for entry in entries:
+        files[entry.status] += 1
+        rows[entry.status] += entry.record_count
+        own, of_file = entry.sequence_number, entry.file_sequence_number
+        late += max(own or 0, of_file or 0) >= snapshot.sequence_number
+        if entry.status != EntryStatus.ADDED:
+            unnumbered += own is None or of_file is None
+            continue
+        late += of_file is not None
+        added_bytes += entry.file_size_in_bytes
+        added_deletes += bool(entry.content)
+        numbered += own is not None
+        row_ids += entry.first_row_id is not None
+        elsewhere += entry.snapshot_id not in (None, snapshot.snapshot_id)
+    return ManifestFacts(
+        added_files=files[EntryStatus.ADDED],
+        existing_files=files[EntryStatus.EXISTING],
+        deleted_files=files[EntryStatus.DELETED],
+        added_rows=rows[EntryStatus.ADDED],
+        existing_rows=rows[EntryStatus.EXISTING],
+        deleted_rows=rows[EntryStatus.DELETED],
+        added_bytes=added_bytes,
+        added_deletes=added_deletes,
+        numbered=numbered,
+        unnumbered=unnumbered,
+        late=late,
+        row_ids=row_ids,
+        elsewhere=elsewhere,
     )
-    own, of_file = pl.col("sequence_number"), pl.col("file_sequence_number")
-    is_delete = pl.col("content").fill_null(int(FileContent.DATA)) != int(FileContent.DATA)
-    rows = pl.col("record_count")
-    found = frame.select(
-        added_files=added.sum(),
-        existing_files=existing.sum(),
-        deleted_files=deleted.sum(),
-        added_rows=rows.filter(added).sum(),
-        existing_rows=rows.filter(existing).sum(),
-        deleted_rows=rows.filter(deleted).sum(),
-        added_bytes=pl.col("file_size_in_bytes").filter(added).sum(),
-        added_deletes=(added & is_delete).sum(),
-        numbered=(added & own.is_not_null()).sum(),
-        unnumbered=(~added & (own.is_null() | of_file.is_null())).sum(),
-        late=((own >= number) | (of_file >= number) | (added & of_file.is_not_null())).sum(),
-        row_ids=(added & pl.col("first_row_id").is_not_null()).sum(),
-        elsewhere=(added & (pl.col("snapshot_id") != snapshot.snapshot_id)).sum(),
-    )
-    return ManifestFacts(**found.row(0, named=True))
 
 
-def _spec(metadata: TableMetadata, manifest: ManifestFile, data: bytes) -> PartitionSpec:
+def _spec(metadata: TableMetadata, manifest: ManifestFile, header: Mapping[str, bytes]) -> PartitionSpec:
     """The partition spec of a manifest; UnfitError if the table has another one of that id, or none."""
     spec = metadata.specs_by_id.get(manifest.partition_spec_id)
-    header = read_header(data, manifest.manifest_path).get("partition-spec", b"[]")
-    fields = decode_json(header, tuple[PartitionField, ...], manifest.manifest_path)
+    fields = decode_json(header.get("partition-spec", b"[]"), tuple[PartitionField, ...], manifest.manifest_path)
     if spec is None or fields != spec.fields:
         raise UnfitError(f"partition spec {manifest.partition_spec_id} of {manifest.manifest_path} is gone")
     return spec

@@ -6,13 +6,12 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
-from bergline.catalog.table_locations import is_outside
 from bergline.errors import (
     ConflictError,
     FormatError,
@@ -57,6 +56,7 @@ from bergline.table.commits.proposed_manifests import (
     SnapshotFiles,
     UnfitError,
     read_proposed,
+    read_proposed_list,
     write_added,
 )
 
@@ -76,8 +76,6 @@ class Proposal(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
-    refs: Mapping[str, SnapshotRef] = {}
-    """The refs on that older state, where they are known: a retention that others set since then is kept."""
 
 
 class PlacedChange(msgspec.Struct, frozen=True):
@@ -96,7 +94,6 @@ def put_on(
     As it is where its requirements and number hold, renumbered where only its sequence number or row ids are taken, put
     on its branch's head where it may move.
     """
-    proposal = _with_retention(base.metadata, proposal)
     failed = _failed(base, proposal.requirements)
     if failed and not _may_move(base.metadata, proposal):
         raise failed[0][1]
@@ -115,20 +112,6 @@ def put_on(
     except BaseException:
         rebase.discard()
         raise
-
-
-def _with_retention(metadata: TableMetadata, proposal: Proposal) -> Proposal:
-    """The change with the retention that refs have now, where its writer meant to leave it as it was."""
-
-    def kept(update: Update) -> Update:
-        if not isinstance(update, SetSnapshotRef):
-            return update
-        before, now = proposal.refs.get(update.ref_name), metadata.refs.get(update.ref_name)
-        if before is None or now is None or update != _moved_ref(update.ref_name, before, update.snapshot_id):
-            return update
-        return _moved_ref(update.ref_name, now, update.snapshot_id)
-
-    return msgspec.structs.replace(proposal, updates=tuple(map(kept, proposal.updates)))
 
 
 def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tuple[Requirement, ConflictError]]:
@@ -275,16 +258,8 @@ class _Rebase:
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
-        if snapshot.manifest_list is None or snapshot.key_id is not None:
-            raise UnfitError("it has no manifest list that can be read")
-        if is_outside(self._metadata, [snapshot.manifest_list]):
-            raise UnfitError(f"{snapshot.manifest_list} is outside of the table's directories")
-        listed = load_manifest_list(self._io, snapshot)
+        listed = read_proposed_list(self._files, self._metadata, snapshot)
         own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
-        if any(m.sequence_number != snapshot.sequence_number for m in own):
-            raise UnfitError("one of its manifests has another sequence number")
-        if len({m.manifest_path for m in listed}) != len(listed):
-            raise UnfitError("a manifest is in its list twice")
         return listed, {m.manifest_path: read_proposed(self._files, self._metadata, m, snapshot) for m in own}
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:

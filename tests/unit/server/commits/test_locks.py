@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.commits.locks import TableLocks
+from bergline.server.commits.locks import Release, TableLocks
 from bergline.server.http.errors import RequestRefused
 
 A, B = TableName(("db",), "a"), TableName(("db",), "b")
@@ -81,3 +81,49 @@ def test_too_many_that_wait_or_too_many_bytes_are_refused_and_hold_nothing() -> 
             (await task)()
 
     asyncio.run(run())
+
+
+def test_those_that_wait_next_to_each_other_start_together() -> None:
+    locks, started = TableLocks(100, 1000), []
+
+    def start(members: list[str], release: Release) -> None:
+        started.append("".join(members))
+        release()
+
+    async def run() -> None:
+        release = await locks.take([A])
+        for member in "abc":
+            locks.take_together(A, 1, member, start)
+        between = asyncio.create_task(locks.take([A]))
+        await asyncio.sleep(0)
+        for member in "de":
+            locks.take_together(A, 1, member, start)
+        assert started == []
+        release()
+        assert started == ["abc"]
+        (await between)()
+        assert started == ["abc", "de"]
+        locks.take_together(A, 1, "f", start)
+        assert started == ["abc", "de", "f"]
+        (await locks.take([A]))()
+
+    asyncio.run(run())
+
+
+def test_no_more_start_together_than_fit() -> None:
+    locks, sizes = TableLocks(1000, 1 << 40), []
+
+    def start(members: list[int], release: Release) -> None:
+        sizes.append(len(members))
+        release()
+
+    async def run() -> None:
+        release = await locks.take([A])
+        for number in range(100):
+            locks.take_together(A, 1, number, start)
+        for number in range(3):
+            locks.take_together(A, 10 << 20, number, start)
+        release()
+
+    asyncio.run(run())
+    assert sizes == [64, 37, 1, 1]

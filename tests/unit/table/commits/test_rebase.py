@@ -274,16 +274,6 @@ def test_append_is_left_to_its_writer_where_more_than_the_head_changed(
     assert why in refused(lake, rival)
 
 
-def test_retention_that_others_set_meanwhile_stays_where_the_writer_says_what_it_knew(lake: Lake) -> None:
-    table = new_table(lake).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: keep_longer(table), may_move=True)
-    catalog.edit = lambda proposal: msgspec.structs.replace(proposal, refs=catalog.sent[0].base.metadata.refs)
-    late.load_table("db.t").append(order_rows(3))
-    assert catalog.refusals == []
-    assert table.refresh().metadata.refs["main"].min_snapshots_to_keep == 3
-    assert ids(table.scan().to_arrow()) == [1, 2, 3]
-
-
 def test_append_to_a_branch_that_is_gone_is_left_to_its_writer(lake: Lake) -> None:
     new_table(lake).append(order_rows(1)).refs.create_branch("dev")
     assert "branch `dev` is gone" in refused(lake, lambda t: t.refs.drop_branch("dev"), branch="dev")
