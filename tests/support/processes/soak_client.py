@@ -67,8 +67,21 @@ class SoakPlan(msgspec.Struct, frozen=True):
 
     def tables(self) -> list[str]:
         """All tables: for each epoch one that is hot, one of clients without a server, and one of each client's own."""
-        epochs, numbers = range(int(self.seconds // self.epoch_s) + 1), range(len(self.kinds))
+        epochs, numbers = range(self.epoch(self.seconds) + 1), range(len(self.kinds))
         return [name for e in epochs for name in (hot(e), unserved(e), *(own(n, e) for n in numbers))]
+
+    def epoch(self, passed_s: float) -> int:
+        """Whose tables are changed so long after the beginning; the last one lasts until all is over."""
+        return int(min(passed_s, self.seconds) // self.epoch_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether clients are to stop."""
+        return (Path(self.directory) / "over").exists()
+
+    def end(self) -> None:
+        """Let clients stop."""
+        (Path(self.directory) / "over").touch()
 
     def ledger(self, number: int) -> Path:
         """Where a client writes down what it was told; it is there once the client is ready."""
@@ -130,8 +143,8 @@ class SoakClient:
         add = self.way()
         self.ledger = SoakLedger(self.plan.ledger(self.number))
         begin = self.plan.wait_for_begin()
-        while (passed := time.monotonic() - begin) < self.plan.seconds:
-            epoch = int(passed // self.plan.epoch_s)
+        while not self.plan.is_over:
+            epoch = self.plan.epoch(time.monotonic() - begin)
             table = own(self.number, epoch) if self.dice.random() < OWN_TABLE_SHARE else hot(epoch)
             if self.kind == "library":
                 table = unserved(epoch)

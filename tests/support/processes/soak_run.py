@@ -37,6 +37,8 @@ PROPERTIES = {
 }
 WARM_UP_S = 20.0
 PAUSED_S = 1.5
+REBASED = ("1", "3", "5", "7", "9")
+"""Epochs in which the server puts late appends of every client on the head."""
 STEADY_S = (1.0, 3.0)
 LONGEST_RECOVERY_S = 60.0
 PAUSE_S = 0.05
@@ -154,6 +156,7 @@ def soak(directory: Path, seconds: float, replicas: int, clients: int, seed: int
         with running_clients(plan, directory) as processes:
             begin = plan.begin_when_ready()
             kills = Killer(served, reader, clients, seed).run(begin + seconds)
+            plan.end()
             wrong = [f"clients {n} ended with {code}" for n, code in enumerate(map(wait, processes)) if code]
         reader.read_on()
         for server in served.servers:
@@ -168,7 +171,8 @@ def make_tables(plan: SoakPlan) -> None:
     with bergline.connect(plan.balancer) as lake:
         lake.create_namespace("soak")
         for name in plan.tables():
-            lake.create_table(name, ROWS, properties=PROPERTIES)
+            rebase = {"commit.server-rebase": "appends"} if name.endswith(REBASED) else {}
+            lake.create_table(name, ROWS, properties=PROPERTIES | rebase)
 
 
 @contextmanager
