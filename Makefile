@@ -20,7 +20,7 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java chromium demo test check thorough torture rck nessie trino flink dbt spark-versions lint bench docs pictures clean
+.PHONY: help setup java chromium demo test check thorough torture soak rck nessie trino flink dbt spark-versions lint bench docs pictures clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -28,6 +28,7 @@ help:
 	@echo "make check   the quick part of it, about a minute"
 	@echo "make thorough  more kinds of tables and statements beside the official runtime than make test has time for"
 	@echo "make torture many writers in every kind of trouble, for MINUTES=30, or one round of EXAMPLES=1000"
+	@echo "make soak    replicas of the server on PostgreSQL under load for MINUTES=10 while all of them are killed again and again"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
 	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
@@ -131,6 +132,9 @@ thorough: java $(INSTALLED) $(S3_SERVER) $(TPCDS)
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@$(BIN)/python tools/torture.py $(if $(EXAMPLES),--examples $(EXAMPLES),--minutes $(or $(MINUTES),30)) $(if $(SEED),--seed $(SEED))
+
+soak: $(INSTALLED)
+	@$(BIN)/python tools/soak.py --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 rck: java $(INSTALLED) $(REST_SERVER)
 	@$(BIN)/python tools/rck/run.py $(URI)

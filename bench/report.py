@@ -35,6 +35,7 @@ BENCHES = {
     "bench_rows": "rows that change on Spark",
     "bench_tpcds": "TPC-DS",
     "bench_server": "REST server",
+    "bench_scale": "hot tables and large lakes",
 }
 """All of them, in the order of the report."""
 QUICK = {"bench_tables": [], "bench_refs": ["100"]}

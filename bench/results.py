@@ -55,3 +55,20 @@ def record(case: str, ours: Sequence[float], theirs: Sequence[float], peer: str)
 def load(path: Path) -> list[Measured]:
     """What was kept."""
     return [msgspec.json.decode(line, type=Measured) for line in path.read_bytes().splitlines()]
+
+
+class Scaled(msgspec.Struct, frozen=True):
+    """One figure of a large or busy lake; a unit that ends in `/s` is better when higher, every other when lower."""
+
+    case: str
+    unit: str
+    ours: float
+    theirs: float | None = None
+    peer: str = ""
+
+    @property
+    def speed(self) -> float | None:
+        """How many times better than the peer, if there is one."""
+        if self.theirs is None:
+            return None
+        return self.ours / self.theirs if self.unit.endswith("/s") else self.theirs / self.ours

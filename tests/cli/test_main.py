@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,12 @@ def test_help_lists_every_command_with_its_line(tmp_path: Path) -> None:
 def test_version_is_printed(tmp_path: Path) -> None:
     done = run("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"bergline {bergline.__version__}\n", "")
+
+
+def test_command_line_is_the_package_run_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bergline", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"bergline {bergline.__version__}\n"
 
 
 def test_command_that_is_not_there_is_a_usage_error_with_near_names(tmp_path: Path) -> None:

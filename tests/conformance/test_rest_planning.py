@@ -117,8 +117,9 @@ def rows(start: int, stop: int, **more: Any) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def planning_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
-    """A server that names few files at once."""
-    with BerglineServer(tmp_path_factory.mktemp("planning"), "--files-per-plan", "3") as server:
+    """A server that names few files at once, and tells Java to ask again for every plan."""
+    options = "--files-per-plan", "3", "--planning-wait", "0"
+    with BerglineServer(tmp_path_factory.mktemp("planning"), *options) as server:
         yield server
 
 
@@ -185,10 +186,10 @@ def scattered(planned_lake: Lake) -> Table:
 WANTED = list(range(5, 1200, 3))
 
 
-def plans(server: BerglineServer) -> int:
-    """How many scans the server has planned."""
+def plans(server: BerglineServer, operation: str = "plan_table_scan") -> int:
+    """How many scans the server has planned, or how often it was asked for something else."""
     lines = urllib3.request("GET", f"{server.uri}/metrics").data.decode().splitlines()
-    return sum(int(line.split()[-1]) for line in lines if 'requests_total{operation="plan_table_scan"' in line)
+    return sum(int(line.split()[-1]) for line in lines if f'requests_total{{operation="{operation}"' in line)
 
 
 _JAVA = """
@@ -211,6 +212,8 @@ def test_java_reads_the_same_rows_by_plans_of_the_server(
         ours = sorted(map(str, evolved.scan(row_filter=text).to_arrow()["id"].to_pylist()))
         assert sorted(i for (i,) in theirs) == ours, text
     assert plans(planning_server) - before >= len(FILTERS)
+    assert plans(planning_server, "fetch_planning_result") >= len(FILTERS)
+    assert plans(planning_server, "cancel_planning") >= len(FILTERS)  # Java does so with every plan, at its end
 
 
 @pytest.mark.official

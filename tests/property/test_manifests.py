@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError
+from bergline.format.encoding.avro_container import read_container
 from bergline.format.manifest.avro import (
     parse_manifest,
     parse_manifest_list,
     render_manifest,
     render_manifest_list,
 )
+from bergline.format.manifest.columns import read_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, inherit
+from bergline.format.manifest.list_records import read_list_records
 from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
@@ -126,6 +129,40 @@ def test_damaged_list_gives_manifests_or_a_format_error(written: list[ManifestFi
         problem = str(error)
     assert problem.endswith("in l.avro")
     assert all(isinstance(m, ManifestFile) for m in found)
+
+
+@settings(max_examples=100)
+@given(st.lists(manifests, max_size=4), st.sampled_from([1, 2, 3]), st.data())
+def test_records_and_columns_of_a_list_agree(written: list[ManifestFile], version: int, data: st.DataObject) -> None:
+    """What is read record by record, known or not, damaged or not, is what columns give; the rest is left to them."""
+    if version == 1:
+        written = [
+            msgspec.structs.replace(m, content=ManifestContent.DATA, sequence_number=0, min_sequence_number=0)
+            for m in written
+        ]
+    if version == 3:
+        written = [msgspec.structs.replace(m, first_row_id=data.draw(numbers)) for m in written]
+    whole = read_container(render_manifest_list(written, 1, None, 1, format_version=version), "x")
+    assert read_list_records(whole) == read_list_records(whole) == read_manifest_list(whole, "x") == written
+    for manifest in read_list_records(whole) or ():
+        kept = manifest.__dict__[str(version)]
+        assert (
+            kept == read_container(render_manifest_list([fresh(manifest)], 1, None, 1, format_version=version), "").data
+        )
+    damaged = bytearray(whole.data)
+    for _ in range(data.draw(st.integers(0, 2)) if damaged else 0):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
+    records = data.draw(st.integers(0, len(written) + 1))
+    for content in (bytes(damaged), cut):
+        odd = msgspec.structs.replace(whole, blocks=(content,), records=records)
+        found = read_list_records(odd)
+        assert found is None or found == read_manifest_list(odd, "x")
+
+
+def fresh(manifest: ManifestFile) -> ManifestFile:
+    """The same without what is kept with it."""
+    return msgspec.structs.replace(manifest)
 
 
 @settings(max_examples=60)

@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
+from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.json import parse_metadata, render_metadata
@@ -233,3 +235,81 @@ def test_updates_give_consistent_metadata_or_our_error(metadata: TableMetadata, 
     assert after.last_partition_id >= metadata.last_partition_id
     assert after.metadata_log[-1] == MetadataLogEntry(metadata.last_updated_ms, "base.json")
     assert {e.snapshot_id for e in after.snapshot_log} <= set(after.snapshots_by_id)
+
+
+@settings(max_examples=100)
+@given(tables(), tables(), st.data())
+def test_known_metadata_changes_nothing_in_what_is_read(
+    metadata: TableMetadata, known: TableMetadata, data: st.DataObject
+) -> None:
+    """Whatever the file and whatever is known: the same metadata, or the same error."""
+    joined = msgspec.structs.replace(metadata, snapshots=(*known.snapshots, *metadata.snapshots))
+    text = bytearray(render_document(data.draw(st.sampled_from([metadata, joined]))))
+    for _ in range(data.draw(st.integers(0, 2))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    found = [parsed(bytes(text), other) for other in (None, metadata, known)]
+    assert found[0] == found[1] == found[2]
+
+
+def render_document(metadata: TableMetadata) -> bytes:
+    """The JSON of metadata, consistent or not."""
+    fields = {f.replace("_", "-"): getattr(metadata, f) for f in TableMetadata.__struct_fields__}
+    return encode_json(fields | {"current-snapshot-id": metadata.current_snapshot_id or -1})
+
+
+def parsed(data: bytes, known: TableMetadata | None) -> TableMetadata | str:
+    try:
+        return parse_metadata(data, "x", known)
+    except BerglineError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@settings(max_examples=80)
+@given(tables(), st.data())
+def test_what_is_kept_from_commit_to_commit_changes_nothing(metadata: TableMetadata, data: st.DataObject) -> None:
+    """Indexes, checks and JSON that metadata takes over give what metadata without them gives."""
+    for _ in range(data.draw(st.integers(1, 5))):
+        render_metadata(metadata)
+        updates = data.draw(st.lists(updates_for(metadata) | st.just(next_append(metadata)), min_size=1, max_size=3))
+        outcomes = [applied(base, updates) for base in (metadata, msgspec.structs.replace(metadata))]
+        assert outcomes[0] == outcomes[1]
+        if not isinstance(outcomes[0], TableMetadata):
+            continue
+        earlier, metadata = metadata, outcomes[0]
+        assert metadata.snapshots_by_id == {s.snapshot_id: s for s in metadata.snapshots}
+        text = render_metadata(metadata)
+        assert text == render_metadata(msgspec.structs.replace(metadata))
+        read = parse_metadata(text, "x")
+        assert parse_metadata(text, "x", metadata) == read
+        assert parse_metadata(text, "x", earlier) == read
+        assert parse_metadata(text, "x", msgspec.structs.replace(earlier)) == read
+        if data.draw(st.booleans()):
+            metadata = parse_metadata(text, "x", earlier)
+        document = json.loads(text)
+        assert document["snapshots"] == json.loads(msgspec.json.encode(metadata.snapshots))
+        assert document["snapshot-log"] == json.loads(msgspec.json.encode(metadata.snapshot_log))
+        assert check_invariants(msgspec.structs.replace(metadata)) == metadata
+
+
+def next_append(metadata: TableMetadata) -> Update:
+    """A snapshot that fits behind the others."""
+    head = metadata.current_snapshot
+    has_rows = metadata.format_version > 2
+    return AddSnapshot(
+        Snapshot(
+            snapshot_id=max(metadata.snapshots_by_id, default=0) // 2 + 3,
+            parent_snapshot_id=head and head.snapshot_id,
+            timestamp_ms=metadata.last_updated_ms,
+            manifest_list="m",
+            sequence_number=metadata.next_sequence_number,
+            first_row_id=metadata.next_row_id if has_rows else None,
+            added_rows=3 if has_rows else None,
+        )
+    )
+
+
+def applied(base: TableMetadata, updates: list[Update]) -> TableMetadata | str:
+    try:
+        return apply_updates(base, updates, base_location="base.json", now_ms=NOW)
+    except BerglineError as error:
+        return f"{type(error).__name__}: {error}"

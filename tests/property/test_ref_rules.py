@@ -126,3 +126,11 @@ def test_nothing_moves_where_nothing_changes(change: tuple[TableMetadata, TableM
         assert find_ref_moves(table, msgspec.structs.replace(table)) == ()
     moved = {move.ref for move in find_ref_moves(base, result)}
     assert {n for n in NAMES if base.refs.get(n) != result.refs.get(n)} <= moved
+
+
+@given(changes())
+def test_moves_do_not_depend_on_the_order_of_snapshots(change: tuple[TableMetadata, TableMetadata]) -> None:
+    """A table that only gained snapshots is looked at from its new ones, and gives the moves of a look at all."""
+    base, result = change
+    shuffled = msgspec.structs.replace(result, snapshots=result.snapshots[::-1])
+    assert find_ref_moves(base, result) == find_ref_moves(base, shuffled)

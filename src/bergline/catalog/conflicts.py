@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
 from bergline.format.metadata.snapshot import Snapshot
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, snapshots_gained
 
 _ENGINE = ("engine-name", "engine-version")
 _SHOWN = 80
@@ -14,7 +14,8 @@ _SHOWN = 80
 def describe_change(base: TableMetadata, now: TableMetadata) -> str:
     """The newest snapshot added in between, or what else is different."""
     when = _time(now.last_updated_ms)
-    new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id]
+    gained = snapshots_gained(base, now)
+    new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id] if gained is None else gained
     if new:
         last = max(new, key=lambda s: (s.sequence_number, s.timestamp_ms))
         refs = sorted(name for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)

@@ -3,7 +3,7 @@
 import re
 import threading
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -34,7 +34,7 @@ class MetadataFiles(Generic[Metadata]):
     def __init__(
         self,
         io: FileIO,
-        parse: Callable[[bytes, str], Metadata],
+        parse: Callable[[bytes, str, Metadata | None], Metadata],
         render: Callable[[Metadata], bytes],
         default_codec: str,
         most_bytes: int = MAX_METADATA_BYTES,
@@ -46,6 +46,8 @@ class MetadataFiles(Generic[Metadata]):
         self._default_codec = default_codec
         self._cache: OrderedDict[str, tuple[Metadata, int]] = OrderedDict()
         self._cached_bytes = 0
+        self._cached_in: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """The keys of each directory, the latest last."""
         self._lock = threading.Lock()
 
     def load(self, location: str) -> Metadata:
@@ -104,7 +106,7 @@ class MetadataFiles(Generic[Metadata]):
     def _parsed(self, location: str, data: bytes, key: str) -> Metadata:
         """Parse a file, and cache the result under a key."""
         text = unpack(data, location, self._most_bytes)
-        metadata = self._parse(text, location)
+        metadata = self._parse(text, location, self._latest_in(_directory(location)))
         self._remember(key, metadata, len(text))
         return metadata
 
@@ -112,14 +114,24 @@ class MetadataFiles(Generic[Metadata]):
         with self._lock:
             self._forget(key)
             self._cache[key] = metadata, size
+            self._cached_in[_directory(key)][key] = None
             self._cached_bytes += size
             while self._cached_bytes > _CACHED_BYTES and len(self._cache) > 1:
-                _, (_, dropped) = self._cache.popitem(last=False)
-                self._cached_bytes -= dropped
+                self._forget(next(iter(self._cache)))
 
     def _forget(self, key: str) -> None:
         if key in self._cache:
             self._cached_bytes -= self._cache.pop(key)[1]
+            directory = _directory(key)
+            del self._cached_in[directory][key]
+            if not self._cached_in[directory]:
+                del self._cached_in[directory]
+
+    def _latest_in(self, directory: str) -> Metadata | None:
+        """What was cached last of a directory, which is likely to be an earlier state of what is loaded from it."""
+        with self._lock:
+            keys = self._cached_in.get(directory)
+            return self._cache[next(reversed(keys))][0] if keys else None
 
 
 def table_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[TableMetadata]:
@@ -147,15 +159,19 @@ def metadata_directory(metadata: TableMetadata | ViewMetadata) -> str:
     return absolute_location(metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata"))
 
 
-def _parse_table(data: bytes, source: str) -> TableMetadata:
-    return table_json.parse_metadata(data, source)
+def _directory(location: str) -> str:
+    return location.rpartition("/")[0]
+
+
+def _parse_table(data: bytes, source: str, known: TableMetadata | None) -> TableMetadata:
+    return table_json.parse_metadata(data, source, known)
 
 
 def _render_table(metadata: TableMetadata) -> bytes:
     return table_json.render_metadata(metadata)
 
 
-def _parse_view(data: bytes, source: str) -> ViewMetadata:
+def _parse_view(data: bytes, source: str, _: ViewMetadata | None) -> ViewMetadata:
     return view_json.parse_view_metadata(data, source)
 
 

@@ -49,7 +49,9 @@ def drops_directory(before: TableMetadata, after: TableMetadata, updates: Iterab
             visited.append(update.location)
         elif isinstance(update, SetProperties):
             visited += directories_of("", update.updates)
-    return bool(after.snapshots) and is_outside(after, (f"{directory.rstrip('/')}/x" for directory in visited))
+    if not after.snapshots or set(visited) <= set(table_directories(after)):
+        return False
+    return is_outside(after, (f"{directory.rstrip('/')}/x" for directory in visited))
 
 
 def _all_in(directories: Iterable[str], parents: Iterable[str]) -> bool:

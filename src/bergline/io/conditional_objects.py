@@ -1,8 +1,8 @@
 """Small objects that are changed only by conditional writes: if they are still as they were read."""
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 from bergline.errors import FormatError, NotFoundError, StorageError
 from bergline.io.conditional_writes import Tag, WriteRefusal, put_object, tag_of
@@ -21,6 +21,13 @@ class StoredObject(NamedTuple):
     tag: Tag
     modified: dt.datetime | None = None
     """When it was written, by the store's clock; None if not requested."""
+
+
+class ListedObject(NamedTuple):
+    """The name of an object, and its size in bytes."""
+
+    name: str
+    size: int
 
 
 class ConditionalObjects:
@@ -71,11 +78,27 @@ class ConditionalObjects:
 
     def names(self, directory: str) -> list[str]:
         """The names of all objects below a directory, at any depth, sorted."""
+        return sorted(found.name for page in self.pages(directory) for found in page)
+
+    def pages(self, directory: str, after: str | None = None) -> Iterator[list[ListedObject]]:
+        """All objects below a directory, at any depth, a request for each page; or those after a name."""
         check_process()
         key = f"{self._prefix}{directory}"
+        offset = None if after is None else f"{self._prefix}{after}"
         with object_errors("list", self.location(directory)):
-            found = self._store.api.list(self._store.store, key, chunk_size=_LIST_CHUNK).collect()
-        return sorted(o["path"].removeprefix(self._prefix) for o in found if o["path"].startswith(f"{key}/"))
+            for page in self._store.api.list(self._store.store, key, offset=offset, chunk_size=_LIST_CHUNK):
+                yield [self._listed(o) for o in page if o["path"].startswith(f"{key}/")]
+
+    def children(self, directory: str) -> tuple[list[ListedObject], list[str]]:
+        """The objects directly in a directory, and the directories in it."""
+        check_process()
+        with object_errors("list", self.location(directory)):
+            found = self._store.api.list_with_delimiter(self._store.store, f"{self._prefix}{directory}")
+        inner = [path.rstrip("/").removeprefix(self._prefix) for path in found["common_prefixes"]]
+        return [self._listed(o) for o in found["objects"]], inner
+
+    def _listed(self, found: Mapping[str, Any]) -> ListedObject:
+        return ListedObject(found["path"].removeprefix(self._prefix), found["size"])
 
     def delete(self, name: str) -> None:
         """Delete an object, whatever it holds; a missing one counts as deleted."""

@@ -2,9 +2,10 @@
 
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
+from typing import TypeVar
 
 import msgspec
 import polars as pl
@@ -26,16 +27,24 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import check_partition
 from bergline.format.partition.spec import PartitionSpec
 from bergline.io.fileio import FileIO
-from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
+from bergline.scan.manifest_cache import DEFAULT_LIMIT, MANIFEST_LISTS, MANIFESTS, FreshReads
 
 _READERS = 32
 _CORES = os.cpu_count() or 1
 _MOST_DIGITS = len(str(MAX_INT))
 _MOST_BYTES = 2**30  # the size limit for a manifest or manifest list
+_MOST_KEPT = DEFAULT_LIMIT // 2  # a scan that would fill the cache leaves it to others, and finds its start there again
+
+Found = TypeVar("Found")
 
 
-def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
-    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them."""
+def load_manifest_list(
+    io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None, *, most: int = _MOST_BYTES
+) -> list[ManifestFile]:
+    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them.
+
+    FormatError if the list has to be read and has more than `most` bytes.
+    """
     if snapshot.key_id is not None:
         raise UnsupportedError(
             f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id} at {snapshot.manifest_list}"
@@ -44,7 +53,7 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None 
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)
     if known is None:
-        known = tuple(parse_manifest_list(_read(io, snapshot.manifest_list), snapshot.manifest_list))
+        known = tuple(parse_manifest_list(io.read(snapshot.manifest_list, most), snapshot.manifest_list))
         keep_manifest_list(io, snapshot.manifest_list, known, fresh)
     return list(known)
 
@@ -67,9 +76,7 @@ def keep_manifest_list(
 
 def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshReads | None = None) -> list[pl.DataFrame]:
     """The entries of each manifest as stored; read from storage and not the cache if `fresh`."""
-    for manifest in manifests:
-        if manifest.key_metadata is not None:
-            raise UnsupportedError(f"cannot read the encrypted manifest {manifest.manifest_path}")
+    _check_not_encrypted(manifests)
     paths = [m.manifest_path for m in manifests]
     known = {path: MANIFESTS.find(io, path, fresh) for path in paths}
     frames = {path: frame for path, frame in known.items() if frame is not None}
@@ -77,14 +84,58 @@ def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshRead
     return [_checked(frames[m.manifest_path], m) for m in manifests]
 
 
+def each_batch(
+    io: FileIO, manifests: Sequence[ManifestFile], use: Callable[[Sequence[pl.DataFrame], Sequence[int]], Found]
+) -> Iterator[Found]:
+    """What `use` makes of the entries of some manifests at a time, as stored; it may run in several threads.
+
+    It gets the places of these manifests, which may come in any order. What it leaves out takes no memory.
+    """
+    _check_not_encrypted(manifests)
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, manifest in enumerate(manifests):
+        places[manifest.manifest_path].append(place)
+    known = {path: MANIFESTS.find(io, path) for path in places}
+
+    def used(frames: Mapping[str, pl.DataFrame]) -> Found:
+        pairs = [(_checked(frame, manifests[place]), place) for path, frame in frames.items() for place in places[path]]
+        return use(*zip(*pairs, strict=True))
+
+    if at_hand := {path: frame for path, frame in known.items() if frame is not None}:
+        yield used(at_hand)
+    room = _MOST_KEPT
+
+    def decoded(frames: Mapping[str, pl.DataFrame]) -> Found:
+        nonlocal room
+        for path, frame in frames.items():
+            size = int(frame.estimated_size())
+            room -= size
+            if room >= 0:
+                MANIFESTS.keep(io, path, frame, size)
+        return used(frames)
+
+    yield from _decoded(io, [path for path in known if path not in at_hand], decoded)
+
+
 def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata) -> dict[int, pl.DataFrame]:
     """All entries of manifests by partition spec, validated, with inheritance applied."""
-    by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
-    for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
+    by_spec = resolved_by_spec(load_columns(io, manifests), manifests, metadata)
+    return {spec_id: frame for spec_id, (frame, _) in by_spec.items()}
+
+
+def resolved_by_spec(
+    frames: Sequence[pl.DataFrame], manifests: Sequence[ManifestFile], metadata: TableMetadata
+) -> dict[int, tuple[pl.DataFrame, list[int]]]:
+    """Entries as stored, by partition spec, validated, with inheritance applied; with the places of the manifests."""
+    by_spec: dict[int, list[int]] = defaultdict(list)
+    for place, (frame, manifest) in enumerate(zip(frames, manifests, strict=True)):
         spec = spec_of(manifest, metadata)
         check_partition(frame, partition_types(spec, metadata.schema_for(spec)), manifest.manifest_path)
-        by_spec[manifest.partition_spec_id].append((frame, manifest))
-    return {spec_id: inherit_columns(*zip(*pairs, strict=True)) for spec_id, pairs in by_spec.items()}
+        by_spec[manifest.partition_spec_id].append(place)
+    return {
+        spec_id: (inherit_columns([frames[p] for p in places], [manifests[p] for p in places]), places)
+        for spec_id, places in by_spec.items()
+    }
 
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
@@ -96,9 +147,24 @@ def live_deletes(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, data_paths: pl.Series
 ) -> Iterator[ManifestEntry]:
     """The live entries of delete manifests, without those that refer to a single data file not among the paths."""
-    about = pl.col("referenced_data_file").is_null() | pl.col("referenced_data_file").is_in(data_paths.implode())
-    for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
-        yield from (e for e in _entries(frame.filter(about), manifest, metadata) if e.is_live)
+    wanted = data_paths.hash().unique().sort()
+
+    def about_them(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, list[ManifestEntry]]]:
+        some = [frame.filter(_is_about(frame["referenced_data_file"], wanted)) for frame in frames]
+        return [(p, _entries(frame, manifests[p], metadata)) for frame, p in zip(some, places, strict=True)]
+
+    found = dict(pair for batch in each_batch(io, manifests, about_them) for pair in batch)
+    for place in range(len(manifests)):
+        yield from (entry for entry in found[place] if entry.is_live)
+
+
+def _is_about(referenced: pl.Series, wanted: pl.Series) -> pl.Series:
+    """Where a delete file refers to no single data file, or to one with a wanted hash: others may share it."""
+    if wanted.is_empty():
+        return referenced.is_null()
+    hashes = referenced.hash()
+    places = wanted.search_sorted(hashes).clip(0, len(wanted) - 1)
+    return referenced.is_null() | (wanted.gather(places) == hashes)
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:
@@ -152,31 +218,41 @@ def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
 
 def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[str, pl.DataFrame]:
     """Load manifests that are not in the cache."""
-    frames = _decode_one(io, paths[0]) if len(paths) == 1 else _decode_many(io, paths)
+    frames = {path: frame for some in _decoded(io, paths, dict) for path, frame in some.items()}
     for path, frame in frames.items():
         MANIFESTS.keep(io, path, frame, int(frame.estimated_size()), fresh)
     return frames
 
 
-def _decode_one(io: FileIO, path: str) -> dict[str, pl.DataFrame]:
-    return read_manifests_columns([(_read(io, path), path)])
-
-
-def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Read in many threads, decompress in this one, and decode in others meanwhile.
+def _decoded(io: FileIO, paths: Sequence[str], use: Callable[[Mapping[str, pl.DataFrame]], Found]) -> Iterator[Found]:
+    """Read in many threads, decompress in this one, and decode and use in others meanwhile.
 
     Decompressing small blocks in several threads would make them wait for each other at every block.
     """
+    if len(paths) <= 1:
+        yield from (use(read_manifests_columns([(_read(io, path), path)])) for path in paths)
+        return
     threads = _threads(os.getpid())
-    frames: dict[str, pl.DataFrame] = {}
-    under_way: deque[Future[dict[str, pl.DataFrame]]] = deque()
-    for group in manifest_groups(zip(threads.map(partial(_read, io), paths), paths, strict=True)):
-        under_way.append(threads.submit(decode_manifests, group))
+    under_way: deque[Future[Found]] = deque()
+    for group in manifest_groups(_read_ahead(io, paths)):
+        under_way.append(threads.submit(lambda some: use(decode_manifests(some)), group))
         if len(under_way) > _CORES:  # limits the memory for what is decompressed but not yet decoded
-            frames |= under_way.popleft().result()
+            yield under_way.popleft().result()
     for future in under_way:
-        frames |= future.result()
-    return frames
+        yield future.result()
+
+
+def _read_ahead(io: FileIO, paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+    """The content of files with their paths, in order; so many are read ahead as there are threads."""
+    threads = _threads(os.getpid())
+    ahead: deque[tuple[Future[bytes], str]] = deque()
+    for path in paths:
+        ahead.append((threads.submit(_read, io, path), path))
+        if len(ahead) > _READERS:
+            future, first = ahead.popleft()
+            yield future.result(), first
+    for future, path in ahead:
+        yield future.result(), path
 
 
 def _read(io: FileIO, location: str) -> bytes:
@@ -187,6 +263,12 @@ def _read(io: FileIO, location: str) -> bytes:
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  (a forked process has none of its parent's threads)
     return ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-manifests")
+
+
+def _check_not_encrypted(manifests: Iterable[ManifestFile]) -> None:
+    for manifest in manifests:
+        if manifest.key_metadata is not None:
+            raise UnsupportedError(f"cannot read the encrypted manifest {manifest.manifest_path}")
 
 
 def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:

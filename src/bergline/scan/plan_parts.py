@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.manifest.manifest import ManifestContent, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.scan.applicable_deletes import applicable_deletes
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_deletes, load_manifest_list, spec_of
-from bergline.scan.planned_files import FileGroup, PlannedFiles
+from bergline.scan.manifests import load_manifest_list, spec_of
+from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.planner import added_groups, append_manifests, bound_on, file_groups, with_deletes
 from bergline.scan.pruning import Pruning
 
@@ -53,24 +52,21 @@ class PlanParts:
         counts = manifest.added_files_count, manifest.existing_files_count
         return None if None in counts else sum(count or 0 for count in counts)
 
-    def plan(self, start: int, stop: int) -> PlannedFiles:
-        """The matching files of a range of manifests, with their deletes."""
+    def files(self, start: int, stop: int) -> PlannedFiles:
+        """The matching files of a range of manifests, without their deletes."""
         run = self._data[start:stop]
         if self._appends is not None:
             return PlannedFiles(added_groups(self._io, run, self._metadata, self._pruning, self._appends))
-        groups = file_groups(self._io, run, self._metadata, self._pruning)
-        index = self._index(run, groups)
-        return PlannedFiles([with_deletes(group, index) for group in groups])
+        return PlannedFiles(file_groups(self._io, run, self._metadata, self._pruning))
 
-    def _index(self, run: Sequence[ManifestFile], groups: Sequence[FileGroup]) -> DeleteIndex:
-        """The deletes that may apply to the files: not older than all of them, nor of other partitions."""
-        paths = pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
-        oldest = min((m.min_sequence_number or 0 for m in run), default=0)
+    def with_deletes(self, files: PlannedFiles) -> PlannedFiles:
+        """Some files with the deletes that apply to each."""
+        if not self._deletes or not len(files):
+            return files
         # spec: deletes apply to data files of their own partition, unless they are of an unpartitioned spec
-        manifests = [m for m in self._deletes if (m.sequence_number or 0) >= oldest and self._may_match(m)]
-        if not len(paths):
-            manifests = []
-        return DeleteIndex(live_deletes(self._io, manifests, self._metadata, paths), self._metadata)
+        manifests = [m for m in self._deletes if self._may_match(m)]
+        index = DeleteIndex(applicable_deletes(self._io, manifests, self._metadata, files.groups), self._metadata)
+        return PlannedFiles([with_deletes(group, index) for group in files.groups])
 
     def _may_match(self, manifest: ManifestFile) -> bool:
         return self._pruning.may_match_manifest(manifest, spec_of(manifest, self._metadata))

@@ -77,6 +77,16 @@ class PlannedFiles(Sequence[PlannedFile]):
                 length -= taken
             start = max(0, start - group.frame.height)
 
+    def window(self, start: int, length: int) -> "PlannedFiles":
+        """Some of the files, in columns."""
+        groups = []
+        for group in self._groups:
+            deletes = group.deletes[start : start + length]
+            groups.append(FileGroup(group.frame.slice(start, length), group.spec_id, group.partition, deletes))
+            length -= groups[-1].frame.height
+            start = max(0, start - group.frame.height)
+        return PlannedFiles(groups)
+
     def split(self, choose: Callable[[FileGroup], pl.Series]) -> tuple["PlannedFiles", "PlannedFiles"]:
         """The files for which a mask is true, and the others."""
         parts = self.parts(lambda group: choose(group).fill_null(False))

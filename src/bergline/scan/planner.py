@@ -9,6 +9,7 @@ from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
+from bergline.format.manifest.inheritance import MANIFEST, entries_together
 from bergline.format.manifest.manifest import (
     ROW_FORMATS,
     EntryStatus,
@@ -23,10 +24,31 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
-from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
+from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list, resolved_by_spec, spec_of
+from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
+
+
+def scan_outline(
+    metadata: TableMetadata,
+    snapshot_id: int | None,
+    *,
+    table_schema: Schema,
+    columns: Schema,
+    row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
+) -> ScanPlan:
+    """The plan of a scan without its files, and so without what their deletes compare."""
+    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
+    return ScanPlan(
+        snapshot_id=snapshot_id,
+        table_schema=table_schema,
+        schema=columns,
+        filter=bound_on(row_filter, table_schema),
+        files=(),
+        specs=metadata.specs_by_id,
+        name_mapping=None if mapping is None else parse_name_mapping(mapping),
+    )
 
 
 def plan_scan(
@@ -39,32 +61,21 @@ def plan_scan(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot."""
-    bound = bound_on(row_filter, table_schema)
-    files: Sequence[PlannedFile] = ()
-    keys: tuple[KeyColumn, ...] = ()
-    if snapshot_id is not None:
-        manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
-        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-        entries = list(live_entries(io, deletes, metadata))
-        keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
-        data = [m for m in manifests if m.content is ManifestContent.DATA]
-        groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
-        _check_readable(groups, metadata)
-        for entry in entries:
-            check_readable(entry.data_file, metadata.location)
-        index = DeleteIndex(entries, metadata)
-        files = PlannedFiles([with_deletes(group, index) for group in groups])
-    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
-    return ScanPlan(
-        snapshot_id=snapshot_id,
-        table_schema=table_schema,
-        schema=columns,
-        filter=bound,
-        files=files,
-        key_columns=keys,
-        specs=metadata.specs_by_id,
-        name_mapping=None if mapping is None else parse_name_mapping(mapping),
-    )
+    outline = scan_outline(metadata, snapshot_id, table_schema=table_schema, columns=columns, row_filter=row_filter)
+    if snapshot_id is None:
+        return outline
+    manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
+    data = [m for m in manifests if m.content is ManifestContent.DATA]
+    groups = file_groups(io, data, metadata, Pruning(outline.filter, table_schema))
+    check_groups_readable(groups, metadata)
+    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+    entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
+    keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
+    for entry in entries:
+        check_readable(entry.data_file, metadata.location)
+    index = DeleteIndex(entries, metadata)
+    files = PlannedFiles([with_deletes(group, index) for group in groups])
+    return msgspec.structs.replace(outline, files=files, key_columns=keys)
 
 
 def plan_appends(
@@ -80,7 +91,7 @@ def plan_appends(
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
     groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)
-    _check_readable(groups, metadata)
+    check_groups_readable(groups, metadata)
     files = PlannedFiles(groups)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
@@ -126,14 +137,30 @@ def bound_on(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
 def file_groups(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning
 ) -> list[FileGroup]:
-    """The matching files by partition spec, without their deletes."""
+    """The matching files by partition spec, without their deletes; only these are ever in memory together."""
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
-    return [
-        _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
-    ]
+
+    def matching(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, pl.DataFrame]]:
+        found = []
+        for spec_id, (batch, own) in resolved_by_spec(frames, [kept[p] for p in places], metadata).items():
+            files = _matching(batch, spec_id, metadata, pruning)
+            numbers = pl.Series(MANIFEST, [places[p] for p in own], pl.UInt32)
+            found.append((spec_id, files.with_columns(numbers.gather(files[MANIFEST]))))
+        return found
+
+    by_spec: dict[int, list[pl.DataFrame]] = {m.partition_spec_id: [] for m in kept}
+    for batch in each_batch(io, kept, matching):
+        for spec_id, files in batch:
+            by_spec[spec_id].append(files)
+    return [_group(frames, spec_id, metadata) for spec_id, frames in by_spec.items()]
 
 
-def _check_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
+def paths_in(groups: Iterable[FileGroup]) -> pl.Series:
+    """The paths of the files of groups."""
+    return pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
+
+
+def check_groups_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
     """UnsupportedError if a data file cannot be read, before any is opened."""
     for group in groups:
         frame = group.frame
@@ -159,13 +186,20 @@ def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:
     return FileGroup(files, spec_id, types, deletes)
 
 
-def _group(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> FileGroup:
+def _group(frames: Sequence[pl.DataFrame], spec_id: int, metadata: TableMetadata) -> FileGroup:
+    """The files of several batches, in the order of their manifests."""
     spec = metadata.specs_by_id[spec_id]
-    types = partition_types(spec, metadata.schema_for(spec))
+    files = frames[0] if len(frames) == 1 else entries_together([f for f in frames if f.height] or frames[:1])
+    if not files[MANIFEST].is_sorted():
+        files = files.sort(MANIFEST, maintain_order=True)
+    return FileGroup(files, spec_id, partition_types(spec, metadata.schema_for(spec)))
+
+
+def _matching(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> pl.DataFrame:
     live = batch.filter(pl.col("status") != int(EntryStatus.DELETED))
     if live["content"].fill_null(0).max():
         raise FormatError("expected data files in a data manifest, found delete files")
-    return FileGroup(pruning.matching(live, spec), spec_id, types)
+    return pruning.matching(live, metadata.specs_by_id[spec_id])
 
 
 def key_columns(metadata: TableMetadata, ids: Iterable[int]) -> tuple[KeyColumn, ...]:

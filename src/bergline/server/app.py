@@ -1,6 +1,7 @@
 """The server as an ASGI application: the core is synchronous, in threads beside the event loop."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -8,17 +9,20 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+import msgspec
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.endpoints import (
+    CANCEL_PLANNING,
     COMMIT_TABLE,
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
     CREATE_WEBHOOK,
     ENDPOINTS,
+    FETCH_PLANNING_RESULT,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
     LIST_EVENTS,
@@ -33,6 +37,8 @@ from bergline.catalog.rest.protocol.endpoints import (
     TEST_WEBHOOK,
     Endpoint,
 )
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
+from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, holding_turn, meeting_turns
 from bergline.console.web.app import Console
 from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
@@ -50,7 +56,7 @@ from bergline.server.http.errors import RequestRefused, error_response, response
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import Request
 from bergline.server.http.request_bodies import RequestBodies
-from bergline.server.http.response import JSON, HeaderName, Response
+from bergline.server.http.response import JSON, HeaderName, PendingResponse, Response
 from bergline.server.http.routes import Routes, wrong_method
 from bergline.server.http.thread_pool import ThreadPool
 from bergline.server.idempotency import IdempotentChanges
@@ -70,8 +76,10 @@ _HEADER_NAMES = {  # Java 1.11 finds them only in this case
     "cache-control": HeaderName(b"Cache-Control"),
 }
 _LOOPBACK = {"127.0.0.1", "::1"}
-_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
-_WITHOUT_EFFECT = {*_PLANNING, SIGN_REQUEST.name}
+_COMMITS = (COMMIT_TABLE, COMMIT_VIEW)
+_TABLE_COMMITS = (COMMIT_TABLE, COMMIT_TRANSACTION)
+_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_PLANNING_RESULT.name, FETCH_SCAN_TASKS.name}
+_WITHOUT_EFFECT = {*_PLANNING, CANCEL_PLANNING.name, SIGN_REQUEST.name}
 _CALLS_OUT = (CREATE_WEBHOOK, TEST_WEBHOOK)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
@@ -114,6 +122,8 @@ class Application:
         """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
             pool.close()
+        self.context.plan_workers.close()
+        self._commits.close()
         self._console.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -200,7 +210,39 @@ class Application:
             return name, error_response(500, "InternalServerError", "the server failed; its log says why")
 
     async def _answer(self, request: Request) -> Response:
-        return await self._with_timeout(await self._start(request))
+        """The response; a commit that finds somebody else's turn waits for its end, but no longer than one may last."""
+        end = time.monotonic() + LONGEST_TURN_MS / 1000
+        if request.endpoint is COMMIT_TABLE:
+            await self._wait_for_turn(request, request.table)
+        while True:
+            try:
+                response = await self._with_timeout(await self._start(request))
+                return await self._settled(response) if isinstance(response, PendingResponse) else response
+            except TurnTaken as taken:
+                self._bodies.hold_again(request.body)
+                self.context.turns.note(taken.table, taken.turn)
+                await self._wait_for_turn(request, taken.table)
+                if time.monotonic() > end:
+                    request = msgspec.structs.replace(request, heeds_turns=False)
+
+    async def _settled(self, pending: PendingResponse) -> Response:
+        """The response to a request that is worked out elsewhere, in time or not."""
+        running = asyncio.wrap_future(pending.running)
+        running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # `done` raises it
+        timeout_s = self.context.settings.request_timeout_s
+        await asyncio.wait([running], timeout=timeout_s if pending.wait_s is None else min(pending.wait_s, timeout_s))
+        return pending.done() if pending.running.done() else pending.late()
+
+    async def _wait_for_turn(self, request: Request, table: TableName) -> None:
+        try:
+            await self.context.turns.wait(table, request.headers.get(TURN_HEADER), self._look_for_turn)
+        except BaseException:
+            self._bodies.release(request.body)
+            raise
+
+    async def _look_for_turn(self, table: TableName) -> None:
+        with contextlib.suppress(RequestRefused, TimeoutError):  # then what is known has to do
+            await self._with_timeout(self._pool.start(self.context.turns.look, table))
 
     async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A monitoring page; all but `ready` are served even while every thread is busy."""
@@ -233,7 +275,7 @@ class Application:
 
     async def _start(self, request: Request) -> Future[Response]:
         """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
-        if request.endpoint is COMMIT_TABLE:
+        if request.endpoint is COMMIT_TABLE and request.heeds_turns and TURN_HEADER not in request.headers:
             return self._join(request)
         try:
             release = await self._take_locks(request)
@@ -275,7 +317,7 @@ class Application:
         names: list[TableName] = []
         if request.endpoint is COMMIT_TRANSACTION:
             names = await self._with_timeout(self._pool.start(committed_tables, request))
-        elif request.endpoint is COMMIT_VIEW:
+        elif request.endpoint in _COMMITS:
             names = [request.table]
         try:
             async with asyncio.timeout(self.context.settings.request_timeout_s):
@@ -314,8 +356,16 @@ class Application:
             return response_for(request.in_path(error), request.kind)
 
     def _handle(self, request: Request) -> Response:
-        with self.context.concealing(request):
+        holder = request.headers.get(TURN_HEADER)
+        with self.context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder):
             return HANDLERS[request.endpoint.name](self.context, request)
+
+
+def _manners(request: Request) -> TurnManners:
+    """What the request does where somebody else has a turn; commits wait in the event loop, all others here."""
+    if not request.heeds_turns:
+        return TurnManners.IGNORE
+    return TurnManners.RAISE if request.endpoint in _TABLE_COMMITS else TurnManners.WAIT
 
 
 def _is_local(scope: Scope) -> bool:

@@ -1,15 +1,18 @@
 """Commits that wait for one table run together, in one thread; each has its own answer."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Final
 
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.protection.caller import acting_for
+from bergline.catalog.turns import TurnManners, meeting_turns
 from bergline.errors import BerglineError
 from bergline.server.access.privileges import check_request
+from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import RequestedChange
 from bergline.server.commits.requested_groups import RequestedMember, commit_together
 from bergline.server.handlers.commits import commit_table, requested_change
@@ -19,6 +22,8 @@ from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 from bergline.server.idempotency import IdempotentChanges, RecordedChange
+
+_FILES_AT_ONCE: Final = 32
 
 
 class WaitingCommit:
@@ -62,6 +67,11 @@ class GroupedCommits:
     def __init__(self, context: ServerContext, changes: IdempotentChanges) -> None:
         self._context = context
         self._changes = changes
+        self._threads = ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="bergline-server-files")
+
+    def close(self) -> None:
+        """Take no more commits; none is running."""
+        self._threads.shutdown()
 
     def run(self, waiting: Sequence[WaitingCommit]) -> None:
         """Answer all commits that were not cancelled before, whatever happens."""
@@ -108,8 +118,11 @@ class GroupedCommits:
         together.clear()
         if not checked:
             return
-        members = [RequestedMember(self._context.catalog, one.change, one.recorded) for one in checked]
-        results = commit_together(self._context.catalog, checked[0].change.name, members)
+        catalog = self._context.catalog
+        files = GroupFiles(catalog.io, self._threads) if len(checked) > 1 else None
+        members = [RequestedMember(catalog, one.change, one.recorded, files) for one in checked]
+        with meeting_turns(TurnManners.RAISE):
+            results = commit_together(catalog, checked[0].change.name, members, files)
         for one, result in zip(checked, results, strict=True):
             one.waiting.respond(partial(self._answer, one.recorded, result))
 

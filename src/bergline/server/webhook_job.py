@@ -66,8 +66,12 @@ class WebhookJob:
         return True
 
     def prune_once(self) -> int:
-        """Delete a piece of the events whose time is over; how many."""
-        return self._context.events.prune(self._clock_ms() - 1000 * self._context.settings.event_retention_s)
+        """Delete a piece of the events, and of the audit log, whose time is over; how many."""
+        now, settings = self._clock_ms(), self._context.settings
+        deleted = self._context.events.prune(now - 1000 * settings.event_retention_s)
+        if settings.audit_retention_s:
+            deleted += self._context.records.prune_audit_piece(now - 1000 * settings.audit_retention_s)
+        return deleted
 
     def _send_all(self, claim: ClaimedWebhook) -> None:
         webhooks = self._context.webhooks

@@ -3,9 +3,11 @@
 import http.client
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, Self
@@ -76,6 +78,11 @@ class BerglineServer:
         return status
 
     @property
+    def process_id(self) -> int:
+        """Of the server."""
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether it has neither ended nor been killed."""
         return self._process.poll() is None
@@ -88,6 +95,18 @@ class BerglineServer:
         if self._talk:
             self._talk.join(60)
         self._process.stderr.close()
+
+    def terminate(self) -> None:
+        """Ask it to end, as a deployment does, and wait until it has."""
+        self._process.terminate()
+        self._process.wait(timeout=60)
+        self.kill()
+
+    def pause(self, seconds: float) -> None:
+        """Stop it for a while, as a machine does that hangs, and let it go on as if nothing were."""
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
 
     def _write_down(self, said: IO[str]) -> None:
         """What it goes on to say, into the log: a server that nobody listens to stops when the pipe is full."""

@@ -3,17 +3,33 @@
 from collections.abc import Callable
 
 import msgspec
+import polars as pl
 import pytest
 from rows import order_rows
 
 from bergline import Table
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.manifest.avro import render_manifest, render_manifest_list
-from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.manifest import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.manifests import live_entries, load_entries, load_manifest_list, with_counts
+from bergline.scan.manifest_cache import MANIFESTS, forget_files
+from bergline.scan.manifests import (
+    each_batch,
+    live_deletes,
+    live_entries,
+    load_entries,
+    load_manifest_list,
+    with_counts,
+)
 
 ENTRIES = [
     ManifestEntry(EntryStatus.ADDED, DataFile("memory:/new", "PARQUET", ("eu",), 1, 1)),
@@ -151,3 +167,49 @@ def test_a_damaged_manifest_that_a_snapshot_names_itself_is_refused(
     io, snapshot = _naming_itself(metadata, damage(_of_spec(metadata, 1)))
     with pytest.raises(FormatError, match=message):
         load_manifest_list(io, snapshot)
+
+
+def test_a_scan_that_would_fill_the_cache_keeps_its_start_there(
+    io: MemoryFileIO, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [f"memory:/copy{n}.avro" for n in range(4)]
+    for path in paths:
+        io.create(path, io.read("memory:/m.avro"))
+    manifests = [msgspec.structs.replace(MANIFEST, manifest_path=path) for path in paths]
+    monkeypatch.setattr("bergline.format.manifest.columns._TOGETHER_BYTES", 1)
+    forget_files()
+    sizes = list(each_batch(io, manifests, lambda frames, places: (places[0], int(frames[0].estimated_size()))))
+    assert sorted(place for place, _ in sizes) == [0, 1, 2, 3]
+    assert all(MANIFESTS.find(io, path) is not None for path in paths)
+    forget_files()
+    monkeypatch.setattr("bergline.scan.manifests._MOST_KEPT", 2 * sizes[0][1])
+    assert len(list(each_batch(io, manifests, lambda frames, _: len(frames)))) == 4
+    assert sum(MANIFESTS.find(io, path) is not None for path in paths) == 2
+
+
+def test_a_manifest_that_is_listed_twice_is_used_twice(io: MemoryFileIO) -> None:
+    for _ in range(2):  # decoded, then from the cache
+        batches = each_batch(io, [MANIFEST, MANIFEST], lambda frames, places: [*zip(frames, places, strict=True)])
+        found = [(frame.height, place) for batch in batches for frame, place in batch]
+        assert found == [(3, 0), (3, 1)]
+
+
+@pytest.mark.parametrize("wanted", [[], ["memory:/a"], ["memory:/a", "memory:/b", "memory:/z"]])
+def test_delete_files_of_other_data_files_are_left_out(metadata: TableMetadata, wanted: list[str]) -> None:
+    io = MemoryFileIO()
+    referenced = ["memory:/a", "memory:/b", "memory:/c", None]
+    entries = [
+        ManifestEntry(
+            EntryStatus.ADDED,
+            DataFile(
+                f"memory:/d{n}", "PARQUET", ("eu",), 1, 1, FileContent.POSITION_DELETES, referenced_data_file=path
+            ),
+        )
+        for n, path in enumerate(referenced)
+    ]
+    content = ManifestContent.DELETES
+    io.create("memory:/d.avro", render_manifest(entries, metadata.schema, metadata.spec, content=content))
+    counts = {"added_files_count": 4, "existing_files_count": 0, "deleted_files_count": 0}
+    listed = msgspec.structs.replace(MANIFEST, manifest_path="memory:/d.avro", content=content, **counts)
+    found = live_deletes(io, [listed], metadata, pl.Series("path", wanted, pl.String))
+    assert [e.data_file.referenced_data_file for e in found] == [p for p in referenced if p is None or p in wanted]

@@ -41,9 +41,9 @@ def parts(io: MemoryFileIO, metadata: TableMetadata, text: str, snapshot_id: int
 def test_parts_together_are_the_whole_plan(io: MemoryFileIO, metadata: TableMetadata) -> None:
     found = parts(io, metadata, "id >= 15")
     assert len(found) == len(MANIFESTS)
-    whole = [f.file.file_path for f in found.plan(0, 3)]
+    whole = [f.file.file_path for f in found.files(0, 3)]
     assert whole == ["memory:/10", "memory:/20", "memory:/30"]
-    assert [f.file.file_path for n in range(3) for f in found.plan(n, n + 1)] == whole
+    assert [f.file.file_path for n in range(3) for f in found.files(n, n + 1)] == whole
 
 
 def test_files_of_a_manifest_are_counted_without_reading_it(io: MemoryFileIO, metadata: TableMetadata) -> None:

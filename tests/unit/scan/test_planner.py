@@ -22,6 +22,7 @@ from bergline.format.types.single_values import encode_value
 from bergline.format.types.types import LONG
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.changelog import plan_changelog
+from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 
@@ -134,3 +135,26 @@ def test_files_that_cannot_be_read_are_refused_when_planned(
         assert len(plan(io, metadata, "id > 9").files) == 1
         with pytest.raises(UnsupportedError, match=f"{message} of the table at {metadata.location}$"):
             plan_changelog(io, metadata, [snapshot], table_schema=metadata.schema, columns=metadata.schema)
+
+
+def test_files_are_in_the_order_of_their_manifests_however_these_are_decoded(
+    metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Manifests of one Avro schema are decoded together, a few at a time: others come in between."""
+    io = MemoryFileIO()
+    rows = []
+    for number in range(12):
+        path, version = f"memory:/m{number}", 2 + number % 2
+        entries = [ManifestEntry(EntryStatus.ADDED, file(10 * number + n, 10 * number + n)) for n in range(3)]
+        io.create(path, render_manifest(entries, metadata.schema, metadata.spec, format_version=version))
+        rows.append(manifest(path, 3))
+    io.create(metadata.snapshot(103).manifest_list, render_manifest_list(rows, 103, 102, 3))
+    expected = [f"memory:/{n}-{n}" for m in range(12) for n in range(10 * m, 10 * m + 3)]
+    for together in (1, 2000, 1 << 22):
+        monkeypatch.setattr("bergline.format.manifest.columns._TOGETHER_BYTES", together)
+        MANIFESTS.clear()
+        assert [planned.file.file_path for planned in plan(io, metadata).files] == expected
+        assert [p.file.file_path for p in plan(io, metadata, "id = 71 OR id = 22").files] == [
+            "memory:/22-22",
+            "memory:/71-71",
+        ]

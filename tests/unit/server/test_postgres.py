@@ -1,5 +1,6 @@
 """The server on PostgreSQL: two of them side by side know the same keys, tokens and tables."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -134,3 +135,21 @@ def test_server_without_a_place_for_files_does_not_start(postgres: str, tmp_path
         open_server(postgres)
     assert "--warehouse" in caught.value.hints[0]
     open_server(postgres, places=[str(tmp_path)]).catalog.close()
+
+
+def test_turn_granted_by_one_server_is_kept_by_the_other(replicas: tuple[ServerContext, ServerContext]) -> None:
+    with AsgiClient(replicas[0]) as one, AsgiClient(replicas[1]) as other:
+        one.namespace("db")
+        one.table()
+        body = {"holder": "me", "lease-ms": 5000}
+        assert one("POST", f"/bergline{ORDERS}/turn", body).json == {"granted": True}
+        assert other("POST", f"/bergline{ORDERS}/turn", {**body, "holder": "you"}).json == {"granted": False}
+        landed = threading.Event()
+        waiting = threading.Thread(target=lambda: other.commit(set_property("a", "b")).status == 200 and landed.set())
+        waiting.start()
+        assert not landed.wait(0.3)
+        assert one.commit(set_property("c", "d"), headers={"X-Bergline-Turn": "me"}).status == 200
+        assert not landed.wait(0.1)
+        assert one("DELETE", f"/bergline{ORDERS}/turn", query={"holder": "me"}).status == 204
+        waiting.join(60)
+        assert landed.is_set()

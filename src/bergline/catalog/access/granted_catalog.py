@@ -24,6 +24,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.pull_requests import PullRequestCalls
+from bergline.catalog.turns import KeepsTurns, TurnKeeper
 from bergline.errors import NotFoundError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
@@ -92,6 +93,11 @@ class GrantedCatalog:
         for change in changes:
             self._by.check(_READ, table_of(change.base.name))
         return self._inner.commit(changes)
+
+    @property
+    def turns(self) -> TurnKeeper | None:
+        """Where commits take turns, which need no privilege beyond that of the commit."""
+        return self._inner.turns if isinstance(self._inner, KeepsTurns) else None
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         with self._creating(table_of(name)):

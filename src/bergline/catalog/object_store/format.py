@@ -1,6 +1,7 @@
 """The JSON objects of an object store catalog: pointers, commits of several pointers, and namespaces.
 
-Every write has a new stamp: no content ever recurs, and so neither do the store's tags.
+Every write has a new stamp: no content ever recurs, and so neither do the store's tags. In a catalog of version 2 the
+objects of names have a size that says what they hold, so that a listing needs no read of each.
 """
 
 import uuid
@@ -13,6 +14,12 @@ import msgspec
 from bergline.errors import FormatError, UnsupportedError
 
 FORMAT_VERSION = 1
+"""Of the objects."""
+CATALOG_VERSION = 2
+"""Of new catalogs, by their mark."""
+SIZED_VERSION = 2
+"""Of the catalogs in which sizes say what objects hold."""
+_BLOCK = 512
 _UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _Object = TypeVar("_Object", bound="CatalogObject")
 
@@ -88,7 +95,20 @@ class NamespaceObject(CatalogObject, frozen=True, kw_only=True):
 class CatalogMark(CatalogObject, frozen=True, kw_only=True):
     """Marks a catalog and its format version."""
 
+    format_version: int = CATALOG_VERSION
     catalog: str = "bergline"
+
+
+class Held(Enum):
+    """What the object of a name holds by its size: the remainder, in bytes."""
+
+    TABLE = 0
+    VIEW = 1
+    NOTHING = 2
+    """Its name was dropped."""
+    NAMESPACE = 3
+    UNDECIDED = 4
+    """A commit decides, or any other size: the object must be read."""
 
 
 class _Version(msgspec.Struct, rename="kebab"):
@@ -105,16 +125,39 @@ def render(value: CatalogObject) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def parser(kind: type[_Object], what: str) -> Callable[[bytes, str], _Object]:
+def render_sized(value: PointerObject | NamespaceObject) -> bytes:
+    """Serialize the object of a name, with blank lines up to a size that says what it holds."""
+    data, held = render(value), _held(value)
+    blocks = max(1, -(-(len(data) - held.value) // _BLOCK))
+    return data.ljust(_BLOCK * blocks + held.value, b"\n")
+
+
+def held_by(size: int) -> Held:
+    """What an object of this size holds, in a catalog with sizes."""
+    rest = size % _BLOCK
+    return Held(rest) if size >= _BLOCK and rest < Held.UNDECIDED.value else Held.UNDECIDED
+
+
+def _held(value: PointerObject | NamespaceObject) -> Held:
+    if isinstance(value, NamespaceObject):
+        return Held.NOTHING if value.properties is None else Held.NAMESPACE
+    if value.intent is not None:
+        return Held.UNDECIDED
+    if value.current is None:
+        return Held.NOTHING
+    return Held.TABLE if value.current.type is ObjectKind.TABLE else Held.VIEW
+
+
+def parser(kind: type[_Object], what: str, newest: int = FORMAT_VERSION) -> Callable[[bytes, str], _Object]:
     """A parser for one kind of object: FormatError names the location, UnsupportedError a newer format version."""
     version_of, value_of = msgspec.json.Decoder(_Version), msgspec.json.Decoder(kind)
 
     def parse(data: bytes, location: str) -> _Object:
         try:
             version = version_of.decode(data).format_version
-            if version > FORMAT_VERSION:
+            if version > newest:
                 raise UnsupportedError(
-                    f"expected format version {FORMAT_VERSION} of the catalog, found {version} in {location}",
+                    f"expected format version {newest} of the catalog, found {version} in {location}",
                     hints=["a newer bergline wrote it: use that one"],
                 )
             return value_of.decode(data)
@@ -127,4 +170,4 @@ def parser(kind: type[_Object], what: str) -> Callable[[bytes, str], _Object]:
 parse_pointer = parser(PointerObject, "the pointer of a table")
 parse_commit = parser(CommitObject, "a commit of several tables")
 parse_namespace = parser(NamespaceObject, "a namespace")
-parse_mark = parser(CatalogMark, "the mark of a catalog")
+parse_mark = parser(CatalogMark, "the mark of a catalog", CATALOG_VERSION)

@@ -9,7 +9,7 @@ NAMESPACES = "namespaces"
 POINTERS = "pointers"
 COMMITS = "commits"
 MARK = "catalog.json"
-_ENDING = ".json"
+ENDING = ".json"
 _LONGEST_LEVEL = 240  # in bytes; with the extension it still fits a file name, for stores that keep objects as files
 _LONGEST_KEY = 800  # of the 1024 that stores allow, with room for the catalog's own directory
 
@@ -26,12 +26,12 @@ def namespace_object(namespace: Namespace) -> str:
 
 def commit_object(commit: str) -> str:
     """The object of a commit of several tables, by its UUID."""
-    return f"{COMMITS}/{commit}{_ENDING}"
+    return f"{COMMITS}/{commit}{ENDING}"
 
 
 def commit_of(name: str) -> str:
     """The UUID in the name of a commit's object."""
-    return name.removeprefix(f"{COMMITS}/").removesuffix(_ENDING)
+    return name.removeprefix(f"{COMMITS}/").removesuffix(ENDING)
 
 
 def below(directory: str, namespace: Namespace) -> str:
@@ -39,9 +39,14 @@ def below(directory: str, namespace: Namespace) -> str:
     return "/".join([directory, *map(_level, namespace)])
 
 
+def beginning(table: TableName, characters: int) -> str:
+    """What the keys of names in a namespace begin with that have the same first characters as a name."""
+    return f"{below(POINTERS, table.namespace)}/{_level(table.name[:characters])}"
+
+
 def levels_of(name: str) -> tuple[str, ...] | None:
     """The levels encoded in an object's key; None if it is not one of ours."""
-    directory, *encoded = name.removesuffix(_ENDING).split("/")
+    directory, *encoded = name.removesuffix(ENDING).split("/")
     levels = tuple(unquote(level, errors="replace") for level in encoded)
     ours = bool(levels) and all(levels) and name == _joined(directory, levels)
     return levels if ours else None
@@ -59,7 +64,7 @@ def _object(directory: str, levels: tuple[str, ...]) -> str:
 
 
 def _joined(directory: str, levels: tuple[str, ...]) -> str:
-    return "/".join([directory, *map(_level, levels)]) + _ENDING
+    return "/".join([directory, *map(_level, levels)]) + ENDING
 
 
 def _level(text: str) -> str:

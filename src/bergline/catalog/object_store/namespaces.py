@@ -1,17 +1,30 @@
 """Namespaces as objects. A namespace exists if it has an object or contains anything."""
 
-from collections.abc import Callable, Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.object_store.format import NamespaceObject, ObjectKind, new_stamp, parse_namespace, render
-from bergline.catalog.object_store.names import NAMESPACES, POINTERS, below, levels_of, namespace_object
+from bergline.catalog.object_store.format import Held, NamespaceObject, ObjectKind, held_by, new_stamp, parse_namespace
+from bergline.catalog.object_store.names import (
+    ENDING,
+    NAMESPACES,
+    POINTERS,
+    beginning,
+    below,
+    levels_of,
+    namespace_object,
+    pointer_object,
+)
 from bergline.catalog.object_store.pointers import PointerObjects
 from bergline.errors import BerglineError, FormatError, StorageError, UnsupportedError
-from bergline.io.conditional_objects import StoredObject
+from bergline.io.conditional_objects import ListedObject, StoredObject
 
 _THREADS = 16
+_SAME_BEGINNING = 3
+"""How many characters at the end of a missing name may differ from those suggested before it."""
+_HELD = {ObjectKind.TABLE: Held.TABLE, ObjectKind.VIEW: Held.VIEW}
 _Name = TypeVar("_Name")
 
 
@@ -72,17 +85,38 @@ class ObjectNamespaces:
 
     def list_below(self, namespace: Namespace) -> list[Namespace]:
         """All namespaces below one, at every level, sorted."""
-        own = self._listed(NAMESPACES, namespace)
-        found = set(_which(lambda n: self._read(n)[1] is not None, own))
+        found = {name for page in self._namespaces_below(namespace) for name in page}
         # a namespace with an object of its own exists whatever it contains
-        tables = [t for t in self._tables(namespace) if t.namespace not in found]
-        found |= {t.namespace for t in _which(lambda t: self._is_taken(t, *ObjectKind), tables)}
+        found |= {table.namespace for page in self._tables_below(namespace, found) for table in page}
         return sorted({n[: i + 1] for n in found for i in range(len(namespace), len(n))})
 
     def list_names(self, namespace: Namespace, kind: ObjectKind) -> list[TableName]:
         """The names of one kind directly in a namespace, sorted."""
-        tables = [t for t in self._tables(namespace) if t.namespace == namespace]
-        return sorted(_which(lambda t: self._is_taken(t, kind), tables))
+        listed, _ = self._objects.children(below(POINTERS, namespace))
+        return sorted(self._taken(listed, kind, in_namespace=namespace))
+
+    def names_around(self, table: TableName, kind: ObjectKind, most: int) -> list[TableName]:
+        """Names of one kind next to a name, at most so many on each side, from the first page of two listings."""
+        directory, found = below(POINTERS, table.namespace), list[TableName]()
+        start = beginning(table, max(len(table.name) - _SAME_BEGINNING, 1))
+        for after, is_there in ((start, table.__gt__), (pointer_object(table), table.__lt__)):
+            page = next(self._objects.pages(directory, after), [])
+            names = {name: listed for listed in page if (name := _table(listed.name)) and is_there(name)}
+            near = sorted(name for name in names if name.namespace == table.namespace)
+            some = near[-most:] if after == start else near[:most]
+            found += self._taken([names[name] for name in some], kind, in_namespace=table.namespace)
+        return found
+
+    def siblings(self, namespace: Namespace, most: int) -> list[Namespace]:
+        """The namespaces next to one with the same parent, by their objects and by what their names contain."""
+        parent = namespace[:-1]
+        own, _ = self._objects.children(below(NAMESPACES, parent))
+        _, with_names = self._objects.children(below(POINTERS, parent))
+        keys = [found.name for found in own if self._held(found) is not Held.NOTHING]
+        levels = {levels_of(key) for key in (*keys, *(f"{directory}{ENDING}" for directory in with_names))}
+        found = sorted(name for name in levels if name is not None and len(name) == len(namespace))
+        place = bisect_left(found, namespace)
+        return found[max(place - most, 0) : place + most]
 
     def _stays_gone(self, namespace: Namespace, gone: StoredObject, properties: Mapping[str, str]) -> bool:
         """Check again; restore the namespace if something was found in it."""
@@ -97,8 +131,36 @@ class ObjectNamespaces:
         return False
 
     def _holds_anything(self, namespace: Namespace) -> bool:
-        nested = _which(lambda n: self._read(n)[1] is not None, self._listed(NAMESPACES, namespace))
-        return bool(nested or _which(lambda t: self._is_taken(t, *ObjectKind), self._tables(namespace)))
+        """Whether anything is in it, looked for page by page."""
+        return any(self._namespaces_below(namespace)) or any(self._tables_below(namespace))
+
+    def _namespaces_below(self, namespace: Namespace) -> Iterator[list[Namespace]]:
+        """The namespaces below one that have an object of their own, page by page."""
+        for page in self._objects.pages(below(NAMESPACES, namespace)):
+            held = {levels: self._held(found) for found in page if (levels := levels_of(found.name)) is not None}
+            doubtful = [name for name, what in held.items() if what not in {Held.NAMESPACE, Held.NOTHING}]
+            read = _which(lambda n: self._read(n)[1] is not None, doubtful)
+            yield [*read, *(name for name, what in held.items() if what is Held.NAMESPACE)]
+
+    def _tables_below(self, namespace: Namespace, but_in: Collection[Namespace] = ()) -> Iterator[list[TableName]]:
+        """The tables and views in a namespace and below it, page by page; but those in some namespaces."""
+        for page in self._objects.pages(below(POINTERS, namespace)):
+            yield self._taken([f for f in page if (t := _table(f.name)) and t.namespace not in but_in], *ObjectKind)
+
+    def _taken(
+        self, listed: Iterable[ListedObject], *kinds: ObjectKind, in_namespace: Namespace | None = None
+    ) -> list[TableName]:
+        """The names of listed objects that have an entry of these kinds; read where the size does not say so."""
+        tables = {table: self._held(found) for found in listed if (table := _table(found.name)) is not None}
+        if in_namespace is not None:
+            tables = {table: held for table, held in tables.items() if table.namespace == in_namespace}
+        wanted = {_HELD[kind] for kind in kinds}
+        doubtful = [table for table, held in tables.items() if held not in {Held.TABLE, Held.VIEW, Held.NOTHING}]
+        read = _which(lambda t: self._is_taken(t, *kinds), doubtful)
+        return [*read, *(table for table, held in tables.items() if held in wanted)]
+
+    def _held(self, found: ListedObject) -> Held:
+        return held_by(found.size) if self._pointers.sized else Held.UNDECIDED
 
     def _is_taken(self, table: TableName, *kinds: ObjectKind) -> bool:
         """Whether a name has an entry of these kinds; an unreadable pointer counts as a table."""
@@ -107,13 +169,6 @@ class ObjectNamespaces:
         except (FormatError, UnsupportedError):
             return ObjectKind.TABLE in kinds
         return entry is not None and entry.type in kinds
-
-    def _tables(self, namespace: Namespace) -> list[TableName]:
-        return [TableName(n[:-1], n[-1]) for n in self._listed(POINTERS, namespace) if len(n) > 1]
-
-    def _listed(self, directory: str, namespace: Namespace) -> list[tuple[str, ...]]:
-        names = self._objects.names(below(directory, namespace))
-        return [levels for name in names if (levels := levels_of(name)) is not None]
 
     def _read(self, namespace: Namespace) -> tuple[StoredObject | None, dict[str, str] | None]:
         """The namespace's object, and its properties if it was not dropped."""
@@ -128,8 +183,14 @@ class ObjectNamespaces:
         """Replace the object that was read; None if and only if it changed meanwhile."""
         key = namespace_object(namespace)
         kept = None if properties is None else dict(properties)
-        data = render(NamespaceObject(stamp=new_stamp(), name=list(namespace), properties=kept))
+        data = self._pointers.rendered(NamespaceObject(stamp=new_stamp(), name=list(namespace), properties=kept))
         return self._objects.replace(key, stored, data) if stored else self._objects.create(key, data)
+
+
+def _table(name: str) -> TableName | None:
+    """The table or view of an object; None if it is not one of ours."""
+    levels = levels_of(name)
+    return TableName(levels[:-1], levels[-1]) if levels is not None and len(levels) > 1 else None
 
 
 def _which(is_so: Callable[[_Name], bool], names: list[_Name]) -> list[_Name]:

@@ -6,7 +6,15 @@ from operator import eq
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.object_store.commits import PointerCommits
-from bergline.catalog.object_store.format import CatalogMark, Entry, ObjectKind, new_stamp, parse_mark, render
+from bergline.catalog.object_store.format import (
+    SIZED_VERSION,
+    CatalogMark,
+    Entry,
+    ObjectKind,
+    new_stamp,
+    parse_mark,
+    render,
+)
 from bergline.catalog.object_store.names import MARK
 from bergline.catalog.object_store.namespaces import ObjectNamespaces
 from bergline.catalog.object_store.pointers import PENDING_TIMEOUT_S, PointerChange, PointerObjects
@@ -67,8 +75,12 @@ class ObjectPointers:
         return False
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """List the objects and read each: some were left by a drop."""
+        """List the objects; those whose size does not say what they hold are read."""
         return self._namespaces.list_names(namespace, self._kind)
+
+    def names_around(self, table: TableName, most: int) -> list[TableName]:
+        """The names that begin like a name, and those behind it: of one page of a listing each."""
+        return self._namespaces.names_around(table, self._kind, most)
 
     def _change(self, swap: PointerSwap) -> PointerChange:
         before = None if swap.expected is None else Entry(self._kind, swap.expected)
@@ -91,13 +103,15 @@ class ObjectPointerStore(ObjectPointers):
         super().__init__(PointerObjects(objects, pending_timeout_s=pending_timeout_s), ObjectKind.TABLE)
         self.views = ObjectPointers(self._pointers, ObjectKind.VIEW)
         found = objects.read(MARK)
-        if found is not None:
-            parse_mark(found.data, objects.location(MARK))
-        elif not create:
-            raise missing_catalog(f"no catalog at `{objects.directory}`: no {MARK} in it", objects.directory)
-        else:
+        if found is None:
+            if not create:
+                raise missing_catalog(f"no catalog at `{objects.directory}`: no {MARK} in it", objects.directory)
             _check_conditions(objects)
-            objects.create(MARK, render(CatalogMark(stamp=new_stamp())))
+            made = objects.create(MARK, render(CatalogMark(stamp=new_stamp())))
+            found = made or objects.read(MARK)  # another process, perhaps of another version, may have been first
+        if found is None:
+            raise missing_catalog(f"no catalog at `{objects.directory}`: {MARK} is gone", objects.directory)
+        self._pointers.sized = parse_mark(found.data, objects.location(MARK)).format_version >= SIZED_VERSION
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         return self._namespaces.create(namespace, properties)
@@ -117,6 +131,10 @@ class ObjectPointerStore(ObjectPointers):
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         return self._namespaces.list_below(below)
+
+    def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
+        """Those with the same parent, of which no tables are listed."""
+        return self._namespaces.siblings(namespace, most)
 
     def close(self) -> None:
         """Nothing to close."""

@@ -16,12 +16,14 @@ from bergline.catalog.object_store.format import (
     CommitObject,
     Entry,
     Intent,
+    NamespaceObject,
     PointerObject,
     State,
     new_stamp,
     parse_commit,
     parse_pointer,
     render,
+    render_sized,
 )
 from bergline.catalog.object_store.names import commit_object, pointer_object
 from bergline.errors import FormatError, StorageError, UnavailableError
@@ -63,6 +65,8 @@ class PointerObjects:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.objects = objects
+        self.sized = False
+        """Whether the catalog is of a version in which the sizes of objects say what they hold."""
         self._pending_timeout_s = pending_timeout_s
         self._clock = clock
         self._sleep = sleep
@@ -90,9 +94,13 @@ class PointerObjects:
     def write(self, seen: Seen, current: Entry | None, intent: Intent | None = None) -> StoredObject | None:
         """Replace the object that was seen; None if and only if it changed meanwhile."""
         name = [*seen.table.namespace, seen.table.name]
-        data = render(PointerObject(stamp=new_stamp(), name=name, current=current, intent=intent))
+        data = self.rendered(PointerObject(stamp=new_stamp(), name=name, current=current, intent=intent))
         key = pointer_object(seen.table)
         return self.objects.replace(key, seen.stored, data) if seen.stored else self.objects.create(key, data)
+
+    def rendered(self, value: PointerObject | NamespaceObject) -> bytes:
+        """The object of a name, as the catalog's version has it."""
+        return render_sized(value) if self.sized else render(value)
 
     def attempts(self, *names: TableName | Namespace) -> Iterator[None]:
         """Retry with backoff; UnavailableError in the end."""

@@ -20,7 +20,7 @@ from bergline.catalog.catalog import (
 from bergline.catalog.conflicts import describe_change
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.named_pointers import check_namespace
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap, PointersWithTurns
 from bergline.catalog.pointer.settle import (
     SwapHistory,
     Verdict,
@@ -32,6 +32,7 @@ from bergline.catalog.pointer.settle import (
 from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
+from bergline.catalog.turns import TurnKeeper, wait_for_turn
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -58,7 +59,7 @@ class PointerCommit(PointerTables):
     def _commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...]) -> Outcome:
         self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
-            if self.store.read(base.name) != base.metadata_location:
+            if self._read_in_turn(base.name) != base.metadata_location:
                 return Conflicted(self._moved_on(base))
         for table in new:
             check_namespace(self.store, table.name.namespace)
@@ -84,6 +85,22 @@ class PointerCommit(PointerTables):
             self._discard(written)
             raise
         return self._swap(changes, tuple(written), self._history(changes))
+
+    @property
+    def turns(self) -> TurnKeeper | None:
+        """Where writers of the same tables take turns; None if the store cannot."""
+        store = self.store
+        return store if isinstance(store, PointersWithTurns) else None
+
+    def _read_in_turn(self, table: TableName) -> str | None:
+        """The pointer, once nobody else has a turn on its table."""
+        store = self.store
+        if not isinstance(store, PointersWithTurns):
+            return store.read(table)
+        pointer, turn = store.read_with_turn(table)
+        if turn is not None and wait_for_turn(table, turn, lambda: store.read_with_turn(table)[1], self._sleep):
+            return store.read(table)
+        return pointer
 
     def _check_tables(self, names: list[TableName]) -> None:
         check_changed_tables(names, "this catalog", atomic=self.atomic_tables)

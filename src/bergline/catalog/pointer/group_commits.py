@@ -39,6 +39,10 @@ class GroupMember(Protocol):
         """
         ...
 
+    def finish(self) -> None:
+        """Wait until the files that the change names are there; any error refuses this member alone."""
+        ...
+
     def note(self, connection: Any, metadata_location: str) -> None:
         """Write the rows of this change, in the transaction of the swap; only stores with transactions ask for it.
 
@@ -79,7 +83,7 @@ class PointerGroupCommit(PointerCommit):
         A member that is refused changes nothing for the others. All are Conflicted if the pointer moved. An exception
         means that nothing moved for another reason.
         """
-        if self.store.read(base.name) != base.metadata_location:
+        if self._read_in_turn(base.name) != base.metadata_location:
             return _all(members, Conflicted(self._moved_on(base)))
         refused_in_swap: dict[int, Exception] = {}
         while True:
@@ -87,6 +91,9 @@ class PointerGroupCommit(PointerCommit):
             placed = self._placed(base, members, refused)
             if not placed:
                 return _all(members, Committed((base,)), refused)
+            if unfinished := _unfinished(placed):
+                refused_in_swap |= unfinished
+                continue
             try:
                 table = self._written(base, placed)
             except RefusedError as error:
@@ -181,6 +188,17 @@ class _MemberNotes:
                 except BerglineError as error:
                     raise _MemberRefused(one.place, error) from error
         self.writing = None
+
+
+def _unfinished(placed: Sequence[_PlacedMember]) -> dict[int, Exception]:
+    """The members whose files could not be written; those behind them have to be worked out again without them."""
+    found: dict[int, Exception] = {}
+    for one in placed:
+        try:
+            one.member.finish()
+        except Exception as error:  # noqa: BLE001  (of this member, and not of those beside it)
+            found[one.place] = error
+    return found
 
 
 def _all(members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, Exception] | None = None) -> GroupOutcome:

@@ -1,10 +1,19 @@
 """Pointers in memory, for one process."""
 
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
+from bergline.catalog.turns import LONGEST_TURN_MS, Turn
+
+
+class _MemoryTurn(NamedTuple):
+    holder: str
+    since_ms: float
+    until_ms: float
 
 
 class _State:
@@ -14,6 +23,7 @@ class _State:
         self.pointers: dict[TableName, str] = {}
         self.views: set[TableName] = set()
         self.namespaces: dict[Namespace, dict[str, str]] = {}
+        self.turns: dict[TableName, _MemoryTurn] = {}
         self.lock = threading.Lock()
 
 
@@ -91,6 +101,34 @@ class MemoryPointerStore(MemoryPointers):
         super().__init__(_State(), views=False)
         self.views = MemoryPointers(self._state, views=True)
 
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        with self._state.lock:
+            turn = self._state.turns.get(table)
+            left_ms = 0 if turn is None else turn.until_ms - _now_ms()
+            return self._read(table), Turn(turn.holder, round(left_ms)) if turn and left_ms > 0 else None
+
+    def take_turn(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
+        with self._state.lock:
+            now, turns = _now_ms(), self._state.turns
+            taken: dict[TableName, _MemoryTurn] = {}
+            for table in tables:
+                before = turns.get(table, _MemoryTurn("", now, now))
+                is_own = before.holder == holder and now < before.until_ms
+                if not is_own and now < 2 * before.until_ms - before.since_ms:  # the others go first for as long
+                    return False
+                since = before.since_ms if is_own else now
+                taken[table] = _MemoryTurn(holder, since, min(now + lease_ms, since + LONGEST_TURN_MS))
+            turns.update(taken)
+            return True
+
+    def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
+        with self._state.lock:
+            now, turns = _now_ms(), self._state.turns
+            for table in tables:
+                turn = turns.get(table)
+                if turn is not None and turn.holder == holder:
+                    turns[table] = turn._replace(until_ms=min(turn.until_ms, now))
+
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         with self._state.lock:
             if self._exists(namespace):
@@ -134,3 +172,7 @@ class MemoryPointerStore(MemoryPointers):
 
     def _exists(self, namespace: Namespace) -> bool:
         return any(n[: len(namespace)] == namespace for n in self._all())
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000

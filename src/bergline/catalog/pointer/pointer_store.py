@@ -8,8 +8,10 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.guard import RefGuard
+from bergline.catalog.turns import Turn, TurnKeeper
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -163,11 +165,29 @@ class DroppedPointers(Protocol):
 
 
 @runtime_checkable
+class KeptFootprints(Protocol):
+    """For stores that keep where the files of tables and views are."""
+
+    def footprints(self) -> Footprints | None:
+        """What is kept; None while nothing can be."""
+        ...
+
+
+@runtime_checkable
 class GuardedPointers(Protocol):
     """For stores that have rules about refs on record, and decide by them in the transaction of a swap."""
 
     def make_guard(self) -> RefGuard:
         """The guard that honours them."""
+        ...
+
+
+@runtime_checkable
+class PointersWithTurns(TurnKeeper, Protocol):
+    """For stores in which writers take turns; a turn is found with the pointer, at no cost of its own."""
+
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        """As `read`, and the turn that somebody has on the table now."""
         ...
 
 

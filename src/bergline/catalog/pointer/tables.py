@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import table_files
 from bergline.catalog.pointer.named_pointers import check_namespace, create_with_file, newest_dropped
 from bergline.catalog.pointer.namespaces import PointerNamespaces
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, DroppedPointers, KeptFootprints, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
 from bergline.catalog.protection.caller import see_change
 from bergline.errors import (
@@ -100,6 +101,10 @@ class PointerTables(PointerNamespaces):
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.store.dropped_tables(most) if isinstance(self.store, DroppedPointers) else []
+
+    def footprints(self) -> Footprints | None:
+        """Where the files of tables and views are, as far as the store keeps it; None if it does not."""
+        return self.store.footprints() if isinstance(self.store, KeptFootprints) else None
 
     def rule_levels(self, table: TableName) -> "tuple[rule_scope.RuleLevel, ...]":
         """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""

@@ -20,7 +20,7 @@ from bergline.catalog.protection.table_rules import (
     rule_texts,
 )
 from bergline.errors import ProtectedRefError
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, snapshots_gained
 
 _LOG = logging.getLogger("bergline.catalog")
 ReplayCheck = Callable[[TableMetadata, TableMetadata, RefMove], bool]
@@ -93,14 +93,19 @@ class RefChange:
     @property
     def added_snapshots(self) -> frozenset[int]:
         """The snapshots that the change adds."""
-        after = frozenset() if self._result is None else frozenset(self._result.snapshots_by_id)
-        return after - self._base.snapshots_by_id.keys()
+        if self._result is None:
+            return frozenset()
+        gained = snapshots_gained(self._base, self._result)
+        found = self._result.snapshots if gained is None else gained
+        return frozenset(s.snapshot_id for s in found) - self._base.snapshots_by_id.keys()
 
     @property
     def lost_snapshots(self) -> frozenset[int]:
         """The snapshots that the change removes, or puts others under their ids: all of a table that goes."""
         if self._result is None or self._result.table_uuid != self._base.table_uuid:
             return frozenset(self._base.snapshots_by_id)
+        if snapshots_gained(self._base, self._result) is not None:
+            return frozenset()
         after = self._result.snapshots_by_id
         return frozenset(
             number

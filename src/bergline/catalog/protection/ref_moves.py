@@ -9,7 +9,7 @@ import msgspec
 
 from bergline.format.metadata.refs import SnapshotRef
 from bergline.format.metadata.snapshot import SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, Snapshot
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, snapshots_gained
 
 _LONGEST_ID: Final = 19
 
@@ -70,7 +70,11 @@ class _Comparison:
     def __init__(self, base: TableMetadata, result: TableMetadata) -> None:
         self._base = base
         self._result = result
-        self._known = base.snapshots_by_id | result.snapshots_by_id
+        self._gained = snapshots_gained(base, result)
+        """The snapshots that came, if none went: then only they need to be looked at in the usual moves."""
+        self._known = (
+            result.snapshots_by_id if self._gained is not None else base.snapshots_by_id | result.snapshots_by_id
+        )
         """A commit may add snapshots and expire others between them: the parents of both lead from head to head."""
 
     def moves(self) -> Iterator[RefMove]:
@@ -87,6 +91,13 @@ class _Comparison:
                 yield from self._changes(name, before[name], after[name])
 
     def _changes(self, name: str, before: SnapshotRef, after: SnapshotRef) -> Iterator[RefMove]:
+        gained = self._new_on(before, after)
+        if gained is not None:
+            if gained:
+                yield self._gaining(RefMove(name, MoveKind.FORWARD, before, after, gained=gained))
+            if _retention(before) != _retention(after):
+                yield RefMove(name, MoveKind.RETENTION, before, after)
+            return
         history = {s.snapshot_id: s for s in self._base.ancestors(before.snapshot_id)}
         kind = self._kind(history, before, after)
         if kind is not None:
@@ -98,6 +109,19 @@ class _Comparison:
             yield RefMove(name, MoveKind.RETENTION, before, after)
         if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
             yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
+
+    def _new_on(self, before: SnapshotRef, after: SnapshotRef) -> tuple[int, ...] | None:
+        """The new snapshots that lead back to the head before, newest first; None if that is not all that happened."""
+        if self._gained is None or before.snapshot_ref_type is not after.snapshot_ref_type:
+            return None
+        gained: list[int] = []
+        for snapshot in self._line(after.snapshot_id):
+            if snapshot.snapshot_id == before.snapshot_id:
+                return tuple(gained)
+            if snapshot.snapshot_id in self._base.snapshots_by_id:
+                return None
+            gained.append(snapshot.snapshot_id)
+        return None
 
     def _kind(self, history: dict[int, Snapshot], before: SnapshotRef, after: SnapshotRef) -> MoveKind | None:
         """How the head moved; None where it stayed."""
@@ -124,10 +148,13 @@ class _Comparison:
     def _replays(self, name: str) -> list[tuple[int, int]] | None:
         """The new snapshots that a ref gains, each with its source; None if one was on no other branch of the base."""
         own_ref = self._base.refs.get(name)
+        head = self._result.refs[name].snapshot_id
+        if self._base.snapshots_by_id.get(head) is None and self._source(self._known[head]) is None:
+            return None  # as nearly all commits, which need no look at history
         own = set() if own_ref is None else {s.snapshot_id for s in self._base.ancestors(own_ref.snapshot_id)}
         elsewhere = self._reachable(r.snapshot_id for n, r in self._base.refs.items() if n != name and r.is_branch)
         replays: list[tuple[int, int]] = []
-        for snapshot in self._line(self._result.refs[name].snapshot_id):
+        for snapshot in self._line(head):
             if snapshot.snapshot_id in own:
                 break
             is_known = self._base.snapshots_by_id.get(snapshot.snapshot_id) == snapshot  # not removed and added anew

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.layout_version import AUDIT_VERSION
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION
 from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
@@ -51,12 +51,25 @@ class SqlDatabase(ABC):
         self.name = name
         self._migrating = threading.Lock()
         self._is_current = False
+        self.has_turns = False
+        """Whether the tables by which writers take turns are known to be there."""
         self._noting = threading.local()
 
     answers_at_once = False
     """Whether `row_at_once` finds rows, so that a server can look them up in the event loop."""
-    sorts_by_bytes = False
-    """Whether text is sorted by bytes, so that an index can be searched by prefix."""
+    collation = ""
+    """How statements say that text is compared by bytes; empty if it always is."""
+    find_function = "instr"
+    """The function for the position of a text in another."""
+
+    @property
+    def sorts_by_bytes(self) -> bool:
+        """Whether namespaces are in an index in the order of their bytes, which can be searched by prefix."""
+        return True
+
+    def by_bytes(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """A column of text, compared by its bytes."""
+        return column
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -80,6 +93,10 @@ class SqlDatabase(ABC):
     @abstractmethod
     def reading_snapshot(self) -> AbstractContextManager[sa.Connection]:
         """A connection whose reads all see the same state of the database, whatever is committed meanwhile."""
+
+    @abstractmethod
+    def now_ms(self) -> sa.ColumnElement[int]:
+        """The database's own clock."""
 
     @contextlib.contextmanager
     def loading(self, tables: Sequence[sa.Table]) -> Iterator[sa.Connection]:
@@ -115,6 +132,7 @@ class SqlDatabase(ABC):
             found = find_layout(connection)
         check_known(found, self.name)
         self._is_current = found.is_current
+        self.has_turns = found.version >= CONTENTION_VERSION
         if found.is_there:
             return found
         if not create:
@@ -162,7 +180,7 @@ class SqlDatabase(ABC):
             with self.writing() as connection:
                 self.lock_layout(connection)
                 more = migrate(connection, self.name)
-        self._is_current = True
+        self._is_current = self.has_turns = True
 
     def close(self) -> None:
         """Close connections."""

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.layout import SHARED
+from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
 
 Migration = Callable[[sa.Connection], None]
@@ -47,6 +47,18 @@ def _create_governance(connection: sa.Connection) -> None:
 def _create_contention(connection: sa.Connection) -> None:
     """Create the tables by which writers take turns."""
     CONTENTION.create_all(connection)
+    _index_shared(connection)
+
+
+def _index_shared(connection: sa.Connection) -> None:
+    """Create our indexes of the shared tables."""
+    wanted: list[tuple[str, str]] = []
+    if any(column["name"] == "iceberg_type" for column in sa.inspect(connection).get_columns(TABLES.name)):
+        wanted.append(VIEW_INDEX)
+    if connection.dialect.name == "postgresql":
+        wanted += NAMESPACE_INDEXES.items()
+    for name, what in wanted:
+        index_shared_table(connection, name, what)
 
 
 MIGRATIONS: tuple[Migration, ...] = (

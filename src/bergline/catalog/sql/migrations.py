@@ -1,7 +1,7 @@
 """Migrations of a catalog database: the version found, and the steps to the current one.
 
 The tables shared with Java and PyIceberg are never changed: a database that they created is used as it is, and gets
-our own tables beside theirs with the first change.
+our own tables beside theirs, and our own indexes, with the first change.
 """
 
 from typing import TYPE_CHECKING

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,7 +10,14 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.database import Note, SqlDatabase
-from bergline.catalog.sql.layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
+from bergline.catalog.sql.layout import (
+    MAX_LOCATION_LENGTH,
+    TABLES,
+    RowKind,
+    join_namespace,
+    metadata_below,
+    of_kind,
+)
 from bergline.errors import FormatError, InvalidInputError
 
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
@@ -35,14 +43,11 @@ class SqlPointers:
         )
 
     def read(self, table: TableName) -> str | None:
-        row = self.database.first_row(self._read_row, _bound(table))
-        if row is not None and row[0] is None:
-            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
-        return None if row is None else str(row[0])
+        return self._pointer(table, self.database.first_row(self._read_row, name_values(table)))
 
     def read_at_once(self, table: TableName) -> str | None:
         """The pointer if it is found without waiting for locks; None says nothing."""
-        row = self.database.row_at_once(self._read_row, _bound(table))
+        row = self.database.row_at_once(self._read_row, name_values(table))
         return None if row is None or row[0] is None else str(row[0])
 
     def create(self, table: TableName, pointer: str) -> bool:
@@ -119,11 +124,9 @@ class SqlPointers:
 
     def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
         """The names of this kind whose metadata file is below one of the directories, spelt the same."""
-        location = TABLES.c.metadata_location
-        below = [sa.func.substr(location, 1, len(text) + 1) == f"{text}/" for text in directories]
-        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(
-            TABLES.c.catalog_name == self._catalog, of_kind(self._kind), sa.or_(*below)
-        )
+        mine = sa.and_(TABLES.c.catalog_name == self._catalog, of_kind(self._kind))
+        below = [sa.and_(mine, metadata_below(self.database.by_bytes, f"{text}/")) for text in directories]
+        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(sa.or_(sa.false(), *below))
         with self.database.reading() as connection:
             return [TableName(tuple(namespace.split(".")), name) for namespace, name in connection.execute(query)]
 
@@ -141,11 +144,17 @@ class SqlPointers:
                 found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
         return found
 
+    def _pointer(self, table: TableName, row: tuple[Any, ...] | None) -> str | None:
+        """The pointer in the first column of its row, if there is one."""
+        if row is not None and row[0] is None:
+            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
+        return None if row is None else str(row[0])
+
     def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
         if swap.expected is None:
             self._insert_in(connection, swap)
             return
-        values = _bound(swap.table) | {"expected": swap.expected, "new": swap.new}
+        values = name_values(swap.table) | {"expected": swap.expected, "new": swap.new}
         if connection.execute(self._swap_row, values).rowcount != 1:
             raise _Stale
 
@@ -186,7 +195,8 @@ class _Stale(Exception):  # noqa: N818  (never leaves this module)
     """A pointer is not as expected: roll back."""
 
 
-def _bound(table: TableName) -> dict[str, str]:
+def name_values(table: TableName) -> dict[str, str]:
+    """The values of a table's name in a prepared query."""
     return {"of_namespace": join_namespace(table.namespace), "of_name": table.name}
 
 

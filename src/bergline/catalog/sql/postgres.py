@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from bergline.catalog.sql.database import SqlDatabase, transaction
+from bergline.catalog.sql.layout import NAMESPACE_INDEXES
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
 from bergline.extras import install_hint
@@ -24,6 +25,10 @@ _NETWORK = {  # a dead connection is noticed after half a minute
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
+_VALID_INDEXES = sa.text(
+    "SELECT count(*) FROM pg_index JOIN unnest(CAST(:names AS TEXT[])) AS name ON indexrelid = to_regclass(name) "
+    "WHERE indisvalid"
+)
 _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
@@ -37,11 +42,27 @@ class PostgresPointerStore(SqlPointerStore):
 class PostgresDatabase(SqlDatabase):
     """A PostgreSQL database with a connection pool."""
 
+    collation = ' COLLATE "C"'
+    find_function = "strpos"
+
     def __init__(self, url: str) -> None:
+        self._has_byte_order = False
         engine = _engine(url)
         super().__init__(engine, engine.url.set(drivername="postgresql").render_as_string(hide_password=True))
         sa.event.listen(engine, "connect", _opened)
         sa.event.listen(engine, "checkout", _lent)
+
+    @property
+    def sorts_by_bytes(self) -> bool:
+        """Whether our indexes of the shared tables are there: the primary keys may be in the order of a language."""
+        if not self._has_byte_order:
+            with self.reading() as connection:
+                valid = connection.execute(_VALID_INDEXES, {"names": list(NAMESPACE_INDEXES)}).scalar_one()
+            self._has_byte_order = valid == len(NAMESPACE_INDEXES)
+        return self._has_byte_order
+
+    def by_bytes(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return column.collate("C")
 
     def insert(self, table: sa.Table) -> Any:
         return postgresql.insert(table)
@@ -68,6 +89,9 @@ class PostgresDatabase(SqlDatabase):
             names = ", ".join(table.name for table in tables)
             connection.execute(sa.text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
             yield connection
+
+    def now_ms(self) -> sa.ColumnElement[int]:
+        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
 
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         for table in tables:

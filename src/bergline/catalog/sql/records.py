@@ -1,6 +1,7 @@
 """A server's records in the catalog's database: idempotency keys, audit log, and tokens."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ REQUEST = "request"
 """The kind of an AlreadyExistsError for an idempotency key that already has a response; nothing was changed."""
 
 _LONGEST_CONFLICT = 2000
+_PIECE = 1000
 _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building a statement is slower than running it
 
 
@@ -86,12 +88,10 @@ class Records:
         with self.database.changing() as connection:
             self.add_request(connection, request)
 
-    def forget_requests(self, before_ms: int) -> None:
-        """Delete older requests."""
-        with self.database.changing() as connection:
-            connection.execute(
-                sa.delete(REQUESTS).where(REQUESTS.c.catalog_name == self._catalog, REQUESTS.c.at_ms < before_ms)
-            )
+    def forget_requests(self, before_ms: int) -> bool:
+        """Delete a piece of the older requests; whether there may be more."""
+        mine = REQUESTS.c.catalog_name == self._catalog
+        return self._delete_piece(REQUESTS.c.request_key, mine, REQUESTS.c.at_ms, before_ms) == _PIECE
 
     def add_audit(self, connection: sa.Connection, entry: AuditEntry) -> None:
         """Record a change in its own transaction."""
@@ -140,10 +140,27 @@ class Records:
         return [AuditEntry(*row[1:]) for row in rows[:limit]]
 
     def prune_audit(self, before_ms: int) -> int:
-        """Delete older changes; returns how many."""
-        statement = sa.delete(AUDIT).where(AUDIT.c.catalog_name == self._catalog, AUDIT.c.at_ms < before_ms)
-        with self.database.changing() as connection:
-            return connection.execute(statement).rowcount
+        """Delete older changes, in pieces; returns how many."""
+        removed = 0
+        while piece := self.prune_audit_piece(before_ms):
+            removed += piece
+        return removed
+
+    def prune_audit_piece(self, before_ms: int) -> int:
+        """Delete the oldest of the older changes, in a short transaction; returns how many."""
+        return self._delete_piece(AUDIT.c.id, AUDIT.c.catalog_name == self._catalog, AUDIT.c.at_ms, before_ms)
+
+    def _delete_piece(
+        self, key: sa.Column[Any], mine: sa.ColumnElement[bool], at_ms: sa.Column[Any], before_ms: int
+    ) -> int:
+        """Delete the oldest rows from before a time by their keys; how many there were, perhaps deleted by another."""
+        query = sa.select(key).where(mine, at_ms < before_ms).order_by(at_ms).limit(_PIECE)
+        with self.database.reading() as connection:
+            keys = connection.execute(query).scalars().all()
+        if keys:
+            with self.database.changing() as connection:
+                connection.execute(sa.delete(key.table).where(mine, key.in_(keys)))
+        return len(keys)
 
     def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
         """Create a token of a principal of the same name."""

@@ -1,7 +1,7 @@
 """The pointer store in a SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,44 +9,53 @@ import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
 from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import (
+    BEHIND_THE_DOT,
     EXISTS_KEY,
     MAX_VALUE_LENGTH,
     NAMESPACES,
     TABLES,
     RowKind,
     join_namespace,
-    namespace_below,
-    namespace_or_below,
+    next_children,
     next_namespaces,
+    starts_with,
 )
-from bergline.catalog.sql.layout_version import RECORDS_VERSION
-from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.layout_version import CONTENTION_VERSION, RECORDS_VERSION
+from bergline.catalog.sql.migrations import find_layout
+from bergline.catalog.sql.pointers import SqlPointers, name_values
+from bergline.catalog.turns import Turn
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
+    from bergline.catalog.sql import footprints as sql_footprints
     from bergline.catalog.sql import records_layout
+    from bergline.catalog.sql.contention import turns as sql_turns
     from bergline.catalog.sql.governance import dropped_views, ref_guard
 else:  # connecting needs none of them
     table_bin = LazyModule("bergline.catalog.sql.bin")
+    sql_footprints = LazyModule("bergline.catalog.sql.footprints")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
     dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
+    sql_turns = LazyModule("bergline.catalog.sql.contention.turns")
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
 _MAX_PROPERTIES = 5000  # per call: limited by the size of a statement
 _NEXT, _PREVIOUS = next_namespaces(), next_namespaces(descending=True)
-_LEAST_READ = 100
+_READ_AT_ONCE = 1000
+_LEAST_CHARACTER = "\x01"  # names have no NUL
 
 NamespaceMark = tuple[bool, str]
-"""The end of a page: whether it is among the namespaces with rows, and the last name."""
+"""The end of a page: whether the last namespace has rows of its own, and its name."""
 
 _OWN_ROW = (
     sa.select(sa.literal(1))
@@ -93,6 +102,34 @@ class SqlPointerStore(SqlPointers):
     def view_bin(self) -> "dropped_views.SqlDroppedViews":
         """The views in the bin."""
         return dropped_views.SqlDroppedViews(self.database, self.catalog_name)
+
+    def footprints(self) -> Footprints | None:
+        """Where files are, as the database keeps it; None in a database of an older layout."""
+        with self.database.reading() as connection:
+            found = find_layout(connection)
+        if found.version < CONTENTION_VERSION:
+            return None
+        return sql_footprints.SqlFootprints(self.database, self.catalog_name, typed=found.typed)
+
+    @cached_property
+    def _turns(self) -> "sql_turns.SqlTurns":
+        return sql_turns.SqlTurns(self.database, self.catalog_name, self._kind)
+
+    def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
+        """Both by one query; where the table of turns is missing, or not readable, nobody has a turn."""
+        if self.database.has_turns:
+            try:
+                row = self.database.first_row(self._turns.pointer_and_turn, name_values(table))
+                return self._pointer(table, row), self._turns.of_row(row)
+            except RefusedError:
+                self.database.has_turns = False
+        return self.read(table), None
+
+    def take_turn(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
+        return self._turns.take(tables, holder, lease_ms)
+
+    def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
+        self._turns.give_back(tables, holder)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.bin.tables(most)
@@ -166,27 +203,27 @@ class SqlPointerStore(SqlPointers):
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         """All namespaces below one, including the parents of namespaces with rows."""
-        with self.database.reading() as connection:
-            names = self._names_below(connection, below)
+        names = list(self._names_below(below))
         return sorted(n for n in _levels(names) if len(n) > len(below))
 
     def namespaces_after(self, below: Namespace, after: NamespaceMark | None, most: int) -> NamespacePage:
-        """The next namespaces directly below one: first those with rows, by the primary keys alone.
+        """The next namespaces directly below one, by indexes alone; in the order of bytes, unless an index is missing.
 
-        Those that exist only by their descendants come last, and are searched once.
+        Those that exist only by their descendants come in the place of these.
         """
-        own, last = after or (True, "")
-        found: list[Namespace] = []
+        if not self.database.sorts_by_bytes:
+            return self._children_sorted(below, after, most)
+        start = f"{join_namespace(below)}." if below else ""
+        if after is not None:
+            start = f"{after[1]}{_LEAST_CHARACTER if after[0] else BEHIND_THE_DOT}"
+        values = self._between(below, start, most + 1)
+        values |= {"skipped": len(join_namespace(below)) + 1 if below else 0, "behind": _LEAST_CHARACTER}
+        find, collation = self.database.find_function, self.database.collation
+        query = next_children(find=find, is_nested=bool(below), collation=collation)
         with self.database.reading() as connection:
-            if own:
-                found, last = self._children_after(connection, below, last, most + 1), ""
-            if len(found) > most:
-                return NamespacePage(found[:most], (True, join_namespace(found[most - 1])))
-            rest = [n for n in self._children_without_rows(connection, below) if join_namespace(n) > last]
-        room = most - len(found)
-        if len(rest) <= room:
-            return NamespacePage(found + rest, None)
-        return NamespacePage(found + rest[:room], (False, join_namespace(rest[room - 1]) if room else last))
+            rows = connection.execute(query, values).all()
+        mark = (bool(rows[most - 1][1]), str(rows[most - 1][0])) if len(rows) > most else None
+        return NamespacePage([_split(name) for name, _ in rows[:most]], mark)
 
     def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
         """The namespaces next to one, by the primary keys, and their parents."""
@@ -228,48 +265,43 @@ class SqlPointerStore(SqlPointers):
 
     def _contents(self, namespace: Namespace) -> tuple[sa.ColumnElement[bool], ...]:
         """Whether a namespace contains names or namespaces."""
-        in_order = self.database.sorts_by_bytes
-        tables, namespaces = TABLES.c.table_namespace, NAMESPACES.c.namespace
+        by_bytes, prefix = self.database.by_bytes, f"{join_namespace(namespace)}."
         return (
             sa.exists().where(self._in(namespace)),
             sa.exists().where(
-                TABLES.c.catalog_name == self._catalog, namespace_below(tables, namespace, in_byte_order=in_order)
+                TABLES.c.catalog_name == self._catalog, starts_with(by_bytes(TABLES.c.table_namespace), prefix)
             ),
             sa.exists().where(
-                NAMESPACES.c.catalog_name == self._catalog,
-                namespace_below(namespaces, namespace, in_byte_order=in_order),
+                NAMESPACES.c.catalog_name == self._catalog, starts_with(by_bytes(NAMESPACES.c.namespace), prefix)
             ),
         )
 
-    def _children_after(self, connection: sa.Connection, below: Namespace, after: str, most: int) -> list[Namespace]:
-        """The next namespaces directly below one with rows of their own or of their contents."""
-        found: list[Namespace] = []
-        start = f"{join_namespace(below)}." if below else ""
-        last: str | None = max(start, after) if self.database.sorts_by_bytes else after
-        while last is not None and len(found) < most:
-            values = {"catalog": self._catalog, "start": last, "most": max(most - len(found), _LEAST_READ)}
-            names = connection.execute(_NEXT, values).scalars().all()
-            last = names[-1] if names else None
-            if last is not None and self.database.sorts_by_bytes and not last.startswith(start):
-                last = None
-            found += [_split(n) for n in names if n.startswith(start) and n.count(".") == len(below)]
-        return found[:most]
+    def _children_sorted(self, below: Namespace, after: NamespaceMark | None, most: int) -> NamespacePage:
+        """A page of the children, for which all namespaces below are looked up."""
+        children = {levels[: len(below) + 1] for levels in map(_split, self._names_below(below))}
+        last = after[1] if after else ""
+        found = sorted(n for n in children if len(n) > len(below) and join_namespace(n) > last)
+        return NamespacePage(found[:most], (True, join_namespace(found[most - 1])) if len(found) > most else None)
 
-    def _children_without_rows(self, connection: sa.Connection, below: Namespace) -> list[Namespace]:
-        """The namespaces directly below one that exist only by their descendants."""
-        names = self._names_below(connection, below)
-        children = {levels[: len(below) + 1] for levels in map(_split, names) if len(levels) > len(below) + 1}
-        return sorted(children - set(map(_split, names)), key=join_namespace)
+    def _names_below(self, namespace: Namespace) -> Iterator[str]:
+        """The namespaces of all rows below this one, each looked up in an index after the one before."""
+        prefix = f"{join_namespace(namespace)}." if namespace else ""
+        in_order = self.database.sorts_by_bytes
+        query, bounds, last = _NEXT, namespace if in_order else (), prefix if in_order else ""
+        if in_order:
+            query = next_namespaces(collation=self.database.collation, is_nested=bool(namespace))
+        with self.database.reading() as connection:
+            while True:
+                names = connection.execute(query, self._between(bounds, last, _READ_AT_ONCE)).scalars().all()
+                yield from (name for name in names if name.startswith(prefix))
+                if len(names) < _READ_AT_ONCE:
+                    return
+                last = names[-1]
 
-    def _names_below(self, connection: sa.Connection, namespace: Namespace) -> list[str]:
-        """The namespaces of all rows in this namespace and below it."""
-        tables = sa.select(TABLES.c.table_namespace).where(
-            TABLES.c.catalog_name == self._catalog, namespace_or_below(TABLES.c.table_namespace, namespace)
-        )
-        namespaces = sa.select(NAMESPACES.c.namespace).where(
-            NAMESPACES.c.catalog_name == self._catalog, namespace_or_below(NAMESPACES.c.namespace, namespace)
-        )
-        return list(connection.execute(sa.union(tables, namespaces)).scalars())
+    def _between(self, below: Namespace, start: str, most: int) -> dict[str, str | int]:
+        """The values of a query for so many namespaces from a start to the end of those below one."""
+        values: dict[str, str | int] = {"catalog": self._catalog, "start": start, "most": most}
+        return values | ({"end": f"{join_namespace(below)}{BEHIND_THE_DOT}"} if below else {})
 
 
 def _split(name: str) -> Namespace:
@@ -287,7 +319,7 @@ def _check_name(database: SqlDatabase, name: str, version: int) -> None:
     with database.reading() as connection:
         if any(connection.execute(sa.select(c).where(c == name).limit(1)).first() for c in columns):
             return
-        names = set(connection.execute(sa.union(*map(sa.select, columns))).scalars())
+        names = {other for column in columns for other in _catalog_names(connection, column)}
     if version >= RECORDS_VERSION:
         with (
             contextlib.suppress(RefusedError),
@@ -298,6 +330,14 @@ def _check_name(database: SqlDatabase, name: str, version: int) -> None:
         found = ", ".join(f"`{other}`" for other in sorted(names)[:_MOST_SHOWN])
         message = f"no catalog `{name}` in {database.name}, which has {found}"
         raise missing_catalog(message, name, kind=CATALOG_NAME, known=names)
+
+
+def _catalog_names(connection: sa.Connection, column: sa.ColumnElement[str]) -> Iterator[str]:
+    """The catalogs with rows in a table, each looked up in its primary key after the one before."""
+    name = connection.execute(sa.select(sa.func.min(column))).scalar()
+    while name is not None:
+        yield name
+        name = connection.execute(sa.select(sa.func.min(column)).where(column > name)).scalar()
 
 
 def _check_count(properties: Collection[str]) -> None:

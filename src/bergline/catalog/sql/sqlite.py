@@ -102,7 +102,6 @@ class SqliteDatabase(SqlDatabase):
     """A SQLite file: one writer at a time, never blocked by readers."""
 
     answers_at_once = True
-    sorts_by_bytes = True
 
     def __init__(self, path: str, busy_timeout_s: float) -> None:
         self._quick = QuickRows(self._connect, self._identity)
@@ -116,6 +115,7 @@ class SqliteDatabase(SqlDatabase):
         sa.event.listen(self.engine, "connect", self._opened)
         sa.event.listen(self.engine, "checkout", self._lent)
         sa.event.listen(self.engine, "begin", _begin)
+        self._writer = self.engine.execution_options(bergline_write=True)
 
     def open_layout(self, *, create: bool) -> FoundLayout:
         """Create the file if there is none."""
@@ -143,9 +143,8 @@ class SqliteDatabase(SqlDatabase):
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that takes the write lock first, so that "locked" always means that nothing was changed."""
-        engine = self.engine.execution_options(bergline_write=True)
         with self._nothing_changed():
-            connection = engine.connect()
+            connection = self._writer.connect()
         with connection, self._in_turn(), transaction(connection, self._nothing_changed(), self._while_committing):
             yield connection
 
@@ -173,6 +172,10 @@ class SqliteDatabase(SqlDatabase):
 
     def lock_layout(self, connection: sa.Connection) -> None:
         """No-op: every writer has the lock already."""
+
+    def now_ms(self) -> sa.ColumnElement[int]:
+        """The clock of this machine; older versions of SQLite have it in days only."""
+        return sa.cast((sa.func.julianday("now") - sa.literal_column("2440587.5")) * 86_400_000, sa.BigInteger)
 
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         """No-op: SQLite gives keys after the highest one."""

@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.layout import TABLES, join_namespace
+from bergline.catalog.sql.layout import (
+    TABLES,
+    index_locations,
+    index_shared_table,
+    join_namespace,
+    metadata_below,
+    starts_with,
+)
 from bergline.catalog.sql.records import Records
 from bergline.errors import BerglineError, NotFoundError, RefusedError
 from bergline.io.gcs import GCS_SCHEMES
@@ -25,7 +32,7 @@ _PLACES = sa.Table(
     sa.Column("table_name", sa.String(255), primary_key=True),
     sa.Column("place", sa.String(1000), primary_key=True),
 )
-
+_PLACE_INDEX = "bergline_places_place"
 
 _SCHEMES = {scheme: schemes for schemes in (S3_SCHEMES, GCS_SCHEMES) for scheme in schemes}
 """Schemes of stores whose credentials can be limited to directories, with those that mean the same."""
@@ -74,20 +81,23 @@ class TableDirectories:
         """Tables with metadata in one of the directories, or in the default directory of a table around them."""
         above = [f"{up}/metadata/" for place in places for up in _above(place)]
         prefixes = dict.fromkeys([*(f"{place}/" for place in places), *above])
-        location = TABLES.c.metadata_location
+        mine = TABLES.c.catalog_name == self._catalog
         spellings = [text for prefix in prefixes for text in _spellings(prefix)]
-        near = sa.or_(*(sa.func.substr(location, 1, len(text)) == text for text in spellings))
-        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name)
+        near = sa.or_(*(sa.and_(mine, metadata_below(self._database.by_bytes, text)) for text in spellings))
+        self._make()
         with self._database.reading() as connection:
-            rows = connection.execute(query.where(TABLES.c.catalog_name == self._catalog, near)).all()
+            rows = connection.execute(sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(near)).all()
         return [_name(namespace, table) for namespace, table in rows]
 
     def _with_places_near(self, places: Sequence[str]) -> list[TableName]:
         self._make()
-        query = sa.select(_PLACES.c.table_namespace, _PLACES.c.table_name, _PLACES.c.place)
+        kept, mine = self._database.by_bytes(_PLACES.c.place), _PLACES.c.catalog_name == self._catalog
+        around = {up for place in places for up in (place, *_above(place))}
+        near = [kept.in_(around), *(starts_with(kept, f"{place}/") for place in places)]
+        query = sa.select(_PLACES.c.table_namespace, _PLACES.c.table_name)
         with self._database.reading() as connection:
-            rows = connection.execute(query.where(_PLACES.c.catalog_name == self._catalog)).all()
-        return [_name(n, t) for n, t, kept in rows if any(overlap(kept, place) for place in places)]
+            rows = connection.execute(query.where(sa.or_(*(sa.and_(mine, one) for one in near)))).all()
+        return [_name(namespace, table) for namespace, table in rows]
 
     def _remember(self, name: TableName, places: Sequence[str]) -> None:
         """Record the directories of a table outside its location, replacing the previous ones."""
@@ -105,17 +115,27 @@ class TableDirectories:
                 connection.execute(sa.insert(_PLACES), [own | {"place": place} for place in places])
 
     def _make(self) -> None:
-        """Create the database table, which only servers need that vend credentials per table."""
+        """Create the database table and the indexes, which only servers need that keep tables apart."""
         with self._lock:
             if self._is_made:
                 return
             with self._database.reading() as connection:
-                is_there = sa.inspect(connection).has_table(_PLACES.name)
+                found = sa.inspect(connection)
+                is_there = found.has_table(_PLACES.name) and any(
+                    index["name"] == _PLACE_INDEX for index in found.get_indexes(_PLACES.name)
+                )
             if not is_there:
                 with self._database.changing() as connection:
                     self._database.lock_layout(connection)
                     _PLACES.create(connection, checkfirst=True)
+                    self._index(connection)
             self._is_made = True
+
+    def _index(self, connection: sa.Connection) -> None:
+        """Create the indexes by which directories are searched for a prefix."""
+        by = self._database.collation
+        index_locations(connection, by)
+        index_shared_table(connection, _PLACE_INDEX, f"{_PLACES.name} (catalog_name, place{by})")
 
 
 def canonical_directory(location: str) -> str:

@@ -17,6 +17,7 @@ from bergline.server.http.settings import OidcIssuer, ServerSettings
 
 try:
     from bergline.server.opening import VendingConfig, open_server
+    from bergline.server.planning.worker_pool import default_processes
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
     if error.name not in {"httptools", "jinja2", "jwt", "starlette", "uvicorn"}:
@@ -94,6 +95,17 @@ def serve(
             "the table property `commit.server-rebase` comes first."
         ),
     ] = RebasedChanges.NONE,
+    planning_processes: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that plan scans of large tables; 0 for threads. [default: half the cores, 1 to 4]",
+            min=0,
+            max=64,
+        ),
+    ] = None,
+    planning_wait: Annotated[
+        float, typer.Option(help="Seconds until a client that can ask again for its plan is told to.", min=0)
+    ] = 5.0,
     drop_retention: Annotated[
         str | None,
         typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
@@ -121,6 +133,9 @@ def serve(
         ),
     ] = None,
     event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
+    audit_retention: Annotated[
+        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. [default: for ever]")
+    ] = None,
     webhook_allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -164,9 +179,12 @@ def serve(
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
             moves_appends=rebase is RebasedChanges.APPENDS,
+            planning_processes=default_processes() if planning_processes is None else planning_processes,
+            planning_wait_s=planning_wait,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),
+            audit_retention_s=parse_duration(audit_retention) if audit_retention else 0,
             webhook_allow=tuple(webhook_allow or ()),
         ),
     )

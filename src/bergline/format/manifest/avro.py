@@ -2,23 +2,30 @@
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from bergline.errors import FormatError, UnsupportedError
+from bergline.format.encoding.avro_container import read_container
 from bergline.format.encoding.wire import encode_json
-from bergline.format.manifest.avro_encode import Encode, encoder, render_container, render_containers
+from bergline.format.manifest.avro_encode import encoder, render_container, render_containers
 from bergline.format.manifest.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
 from bergline.format.manifest.columns import entries_of, read_manifest_columns, read_manifest_list
+from bergline.format.manifest.list_records import read_list_records
 from bergline.format.manifest.manifest import FieldSummary, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.partition.spec import PartitionSpec, result_type
 from bergline.format.partition.transforms import UnknownTransform
 from bergline.format.schema.physical_schema import render_physical_schemas
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import UNKNOWN
+from bergline.format.types.types import UNKNOWN, StructType
 
 # required in v1; unused for years, and Java writes this constant
 _BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
+_MOST_FORMS = 256
+_TEXT = "_text"
 
 
 def render_manifest(
@@ -90,15 +97,15 @@ def render_manifest_list(
         del header["first-row-id"]
     if format_version == 1:
         del header["sequence-number"]
-    avro = manifest_list_schema(format_version)
-    encode, row = encoder(avro), _rows(avro, _MANIFEST_VALUES)
-    checked = (_check_manifest(m, format_version) for m in manifests)
-    return render_container(avro, header, (_encode(encode, row(m), m.manifest_path) for m in checked))
+    form = _list_form(format_version)
+    return render_container(form.schema, header, [_list_record(m, form, format_version) for m in manifests])
 
 
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
     """Parse the manifest list of a snapshot."""
-    return read_manifest_list(data, source)
+    container = read_container(data, source)
+    found = read_list_records(container)
+    return read_manifest_list(container, source) if found is None else found
 
 
 def _encoded(
@@ -107,15 +114,14 @@ def _encoded(
     spec: PartitionSpec,
     format_version: int,
     content: ManifestContent,
-) -> tuple[AvroSchema, dict[str, str], Iterator[bytes]]:
+) -> tuple[msgspec.Raw, dict[str, str], Iterator[bytes]]:
     if format_version == 1 and content is not ManifestContent.DATA:
         raise FormatError("expected data files in a v1 table, found delete files")
     for field in spec.fields:
         if isinstance(field.transform, UnknownTransform):
             raise UnsupportedError(f"cannot write a manifest of files partitioned by the unknown `{field.transform}`")
-    avro = manifest_schema(spec.partition_type(schema), format_version)
     header = {
-        "schema": encode_json(schema).decode(),
+        "schema": _schema_text(schema),
         "schema-id": str(schema.schema_id),
         "partition-spec": encode_json(spec.fields).decode(),
         "partition-spec-id": str(spec.spec_id),
@@ -124,8 +130,17 @@ def _encoded(
     }
     if format_version == 1:
         del header["content"]
-    encode, row = encoder(avro), _rows(avro, _ENTRY_VALUES)
-    return avro, header, (_encode(encode, row(e), e.data_file.file_path) for e in entries)
+    form = _manifest_form(spec.partition_type(schema), format_version)
+    return form.schema, header, (form.encode(e, e.data_file.file_path) for e in entries)
+
+
+def _schema_text(schema: Schema) -> str:
+    """The JSON of a schema, kept with it: all manifests of a table have it."""
+    kept = schema.__dict__
+    if _TEXT not in kept:
+        kept[_TEXT] = encode_json(schema).decode()
+    text: str = kept[_TEXT]
+    return text
 
 
 def _physical_schemas(entries: Sequence[ManifestEntry]) -> dict[str, str]:
@@ -133,11 +148,39 @@ def _physical_schemas(entries: Sequence[ManifestEntry]) -> dict[str, str]:
     return render_physical_schemas(f.physical_schema if f.content is FileContent.DATA else None for f in files)
 
 
-def _encode(encode: Encode, row: Sequence[Any], path: str) -> bytes:
-    try:
-        return encode(row)
-    except (AttributeError, OverflowError, TypeError, ValueError, struct.error) as error:
-        raise FormatError(f"expected values that fit their columns, found {error} for {path}") from error
+class _RecordForm:
+    """How values become records of a schema; made once, because making it takes longer than a record."""
+
+    def __init__(self, avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> None:
+        self.schema = msgspec.Raw(msgspec.json.encode(avro))
+        self._encode = encoder(avro)
+        self._row = _rows(avro, values)
+
+    def encode(self, value: Any, path: str) -> bytes:
+        """The record of a value; FormatError naming the path if it does not fit."""
+        try:
+            return self._encode(self._row(value))
+        except (AttributeError, OverflowError, TypeError, ValueError, struct.error) as error:
+            raise FormatError(f"expected values that fit their columns, found {error} for {path}") from error
+
+
+@cache
+def _list_form(format_version: int) -> _RecordForm:
+    return _RecordForm(manifest_list_schema(format_version), _MANIFEST_VALUES)
+
+
+@lru_cache(maxsize=_MOST_FORMS)
+def _manifest_form(partition: StructType, format_version: int) -> _RecordForm:
+    return _RecordForm(manifest_schema(partition, format_version), _ENTRY_VALUES)
+
+
+def _list_record(manifest: ManifestFile, form: _RecordForm, format_version: int) -> bytes:
+    """The record of a manifest, kept with it: the next lists have it again."""
+    kept, version = manifest.__dict__, str(format_version)
+    if version not in kept:
+        kept[version] = form.encode(_check_manifest(manifest, format_version), manifest.manifest_path)
+    record: bytes = kept[version]
+    return record
 
 
 def _rows(avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> Callable[[Any], list[Any]]:

@@ -161,9 +161,9 @@ def _list_columns(frame: pl.DataFrame) -> pl.DataFrame:
     return _check(columns, _REQUIRED_OF_LIST, {"content": ManifestContent})
 
 
-def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
-    """Parse the manifest list of a snapshot."""
-    (frame,) = decode_columns([read_container(data, source)], _LIST_LAYOUT, [source], _list_columns)
+def read_manifest_list(container: Container, source: str) -> list[ManifestFile]:
+    """The manifests in the manifest list of a snapshot."""
+    (frame,) = decode_columns([container], _LIST_LAYOUT, [source], _list_columns)
     columns = {name: frame[name].to_list() for name in frame.columns}
     columns["content"] = [ManifestContent(c or 0) for c in columns["content"]]
     columns["partitions"] = [_summaries(p) for p in columns["partitions"]]

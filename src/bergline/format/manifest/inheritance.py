@@ -57,8 +57,10 @@ def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple
                 raise FormatError(f"expected row counts to give row ids, found none for {manifest.manifest_path}")
             assigned.append(msgspec.structs.replace(manifest, first_row_id=counter))
             counter += manifest.added_rows_count + manifest.existing_rows_count
+        elif manifest.first_row_id == (first := _first_row_id(manifest)):
+            assigned.append(manifest)
         else:
-            assigned.append(msgspec.structs.replace(manifest, first_row_id=_first_row_id(manifest)))
+            assigned.append(msgspec.structs.replace(manifest, first_row_id=first))
     return assigned, counter - next_row_id
 
 
@@ -88,7 +90,7 @@ def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[Manifest
     """`inherit` for the entries of many manifests in one frame; MANIFEST identifies the manifest of each."""
     ends = pl.Series(accumulate(frame.height for frame in frames), dtype=pl.Int64)
     where = ends.search_sorted(pl.int_range(0, ends[-1], eager=True), side="right").cast(pl.UInt32).alias(MANIFEST)
-    batch = _concat(frames)
+    batch = entries_together(frames)
     number = pl.Series("number", [_number(m) for m in manifests], pl.Int64).gather(where)
     snapshot_id = pl.Series("added", [m.added_snapshot_id for m in manifests], pl.Int64).gather(where)
     batch = batch.with_columns(where, number, snapshot_id)
@@ -104,7 +106,8 @@ def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[Manifest
         raise _too_many_rows() from error
 
 
-def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def entries_together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The entries of several frames in one; partition fields that a frame lacks are null there."""
     try:
         return pl.concat(frames, rechunk=False)
     except pl.exceptions.PolarsError:  # different partition fields, or a partition type that was promoted since

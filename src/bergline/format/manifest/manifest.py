@@ -103,7 +103,7 @@ class FieldSummary(msgspec.Struct, frozen=True):
     upper_bound: bytes | None = None
 
 
-class ManifestFile(msgspec.Struct, frozen=True):
+class ManifestFile(msgspec.Struct, frozen=True, dict=True):
     """A row of a manifest list; null sequence numbers are not assigned yet and are never written."""
 
     manifest_path: str

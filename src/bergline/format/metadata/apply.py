@@ -76,11 +76,13 @@ def apply_updates(
     work = _MetadataBuilder(changed(base, last_updated_ms=now_ms), now_ms)
     for update in _joined(updates):
         work.apply(update)
-    metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
+    metadata = rewrite_snapshot_log(
+        work.metadata, work.added_snapshots, logged_before=len(base.snapshot_log), removed=work.removed_snapshots
+    )
     if base_location is not None:
         metadata = log_base(metadata, base, base_location)
     try:
-        return check_invariants(metadata)
+        return check_invariants(metadata, base)
     except FormatError as error:
         raise InvalidInputError(f"expected updates that keep the table consistent, found: {error}") from error
 

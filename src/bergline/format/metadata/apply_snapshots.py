@@ -9,6 +9,8 @@ from bergline.format.metadata.table_metadata import (
     SnapshotLogEntry,
     TableMetadata,
     changed,
+    with_log_entry,
+    with_snapshot,
 )
 from bergline.format.metadata.updates import SetSnapshotRef
 
@@ -32,9 +34,9 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
             f"expected a sequence number above {metadata.last_sequence_number}, found {snapshot.sequence_number}: "
             "another commit took it meanwhile"
         )
-    return changed(
+    return with_snapshot(
         metadata,
-        snapshots=(*metadata.snapshots, snapshot),
+        snapshot,
         last_sequence_number=max(metadata.last_sequence_number, snapshot.sequence_number),
         last_updated_ms=max(metadata.last_updated_ms, snapshot.timestamp_ms),
         next_row_id=_next_row_id(metadata, snapshot),
@@ -78,11 +80,8 @@ def set_snapshot_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set
     if name != MAIN:
         return moved
     time_ms = snapshot.timestamp_ms if ref.snapshot_id in added else now_ms
-    return changed(
-        moved,
-        current_snapshot_id=ref.snapshot_id,
-        snapshot_log=(*metadata.snapshot_log, SnapshotLogEntry(time_ms, ref.snapshot_id)),
-    )
+    entry = SnapshotLogEntry(time_ms, ref.snapshot_id)
+    return with_log_entry(moved, entry, current_snapshot_id=ref.snapshot_id)
 
 
 def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
@@ -93,20 +92,26 @@ def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
     return changed(metadata, refs=left, current_snapshot_id=None)
 
 
-def rewrite_snapshot_log(metadata: TableMetadata, added: set[int], *, removed: bool) -> TableMetadata:
-    """The log without snapshots that were current only within this change, and without entries before a gap."""
+def rewrite_snapshot_log(
+    metadata: TableMetadata, added: set[int], *, logged_before: int, removed: bool
+) -> TableMetadata:
+    """The log without snapshots that were current only within this change, and without entries before a gap.
+
+    `logged_before` is how many entries there were before this change: none of them names a snapshot that it adds.
+    """
     passing = added - {metadata.current_snapshot_id}
-    if not passing and not removed:
+    first = 0 if removed else logged_before
+    if not removed and (not passing or len(metadata.snapshot_log) == first):
         return metadata
     log: list[SnapshotLogEntry] = []
-    for entry in metadata.snapshot_log:
+    for entry in metadata.snapshot_log[first:]:
         if removed and entry.snapshot_id not in metadata.snapshots_by_id:
             log.clear()  # across a gap, time travel would return a state that was not current at that time
         elif entry.snapshot_id not in passing:
             log.append(entry)
-    if len(log) == len(metadata.snapshot_log):
+    if first + len(log) == len(metadata.snapshot_log):
         return metadata
-    return changed(metadata, snapshot_log=tuple(log))
+    return changed(metadata, snapshot_log=(*metadata.snapshot_log[:first], *log))
 
 
 def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -> TableMetadata:

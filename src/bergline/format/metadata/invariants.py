@@ -7,20 +7,25 @@ from itertools import pairwise
 from bergline.errors import BerglineError, FormatError, InvalidInputError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
-from bergline.format.metadata.table_metadata import FORMAT_VERSIONS, TableMetadata
+from bergline.format.metadata.table_metadata import CHECKED_LOG, CHECKED_SNAPSHOTS, FORMAT_VERSIONS, TableMetadata
 from bergline.format.partition.compatibility import check_order_fits, check_partition_names, check_spec_fits
 
 CLOCK_TOLERANCE_MS = 60_000
 _CHECKED = "_checked"
 
 
-def check_invariants(metadata: TableMetadata) -> TableMetadata:
-    """Refuse metadata that contradicts itself."""
+def check_invariants(metadata: TableMetadata, base: TableMetadata | None = None) -> TableMetadata:
+    """Refuse metadata that contradicts itself; what it has in common with a checked base is not checked again."""
     # immutable: a value that was read or built by `apply_updates` is not checked again before it is written
-    if _CHECKED not in metadata.__dict__:
+    known = metadata.__dict__
+    if _CHECKED not in known:
+        same_layout = base is not None and _CHECKED in base.__dict__ and _layout(metadata) == _layout(base)
         for check in _INVARIANTS:
-            check(metadata)
-        metadata.__dict__[_CHECKED] = True
+            if check is not _check_layout or not same_layout:
+                check(metadata)
+        known[_CHECKED] = True
+        known[CHECKED_SNAPSHOTS] = len(metadata.snapshots)
+        known[CHECKED_LOG] = len(metadata.snapshot_log)
     return metadata
 
 
@@ -75,13 +80,26 @@ def _check_layout(metadata: TableMetadata) -> None:
         raise FormatError(f"{error} in the current schema") from error
 
 
+def _layout(metadata: TableMetadata) -> tuple[object, ...]:
+    """All that `_check_layout` looks at."""
+    return (
+        metadata.current_schema_id,
+        metadata.schemas,
+        metadata.default_spec_id,
+        metadata.partition_specs,
+        metadata.default_sort_order_id,
+        metadata.sort_orders,
+    )
+
+
 def _check_snapshots(metadata: TableMetadata) -> None:
     snapshots = metadata.snapshots
     if len(metadata.snapshots_by_id) != len(snapshots):
         _check_unique("snapshot-id", [s.snapshot_id for s in snapshots])
     last = metadata.last_sequence_number
+    unchecked = snapshots[metadata.__dict__.get(CHECKED_SNAPSHOTS, 0) :]
     doubtful = [
-        s for s in snapshots if s.sequence_number > last or s.manifest_list is None or s.first_row_id is not None
+        s for s in unchecked if s.sequence_number > last or s.manifest_list is None or s.first_row_id is not None
     ]
     for snapshot in doubtful:
         _check_snapshot(snapshot, last)
@@ -122,7 +140,9 @@ def _check_refs(metadata: TableMetadata) -> None:
 
 
 def _check_logs(metadata: TableMetadata) -> None:
-    _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
+    checked = metadata.__dict__.get(CHECKED_LOG, 0)
+    entries = metadata.snapshot_log[max(0, checked - 1) :]
+    _check_times("snapshot-log", [e.timestamp_ms for e in entries], metadata.last_updated_ms)
     _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
 
 

@@ -5,14 +5,22 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from bergline.errors import FormatError, InvalidInputError, UnsupportedError
+from bergline.errors import BerglineError, FormatError, InvalidInputError, UnsupportedError
 from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.history_json import (
+    KNOWN_LOG,
+    KNOWN_SNAPSHOTS,
+    snapshot_log_json,
+    snapshots_json,
+    without_known_history,
+)
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import (
     FORMAT_VERSIONS,
+    READ_SNAPSHOTS,
     ROW_LINEAGE_VERSION,
     EncryptedKey,
     MetadataLogEntry,
@@ -20,6 +28,7 @@ from bergline.format.metadata.table_metadata import (
     SnapshotLogEntry,
     StatisticsFile,
     TableMetadata,
+    continue_history,
     strip_trailing_slash,
 )
 from bergline.format.partition.layout_json import (
@@ -35,6 +44,7 @@ from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID, PartitionFi
 from bergline.format.schema.schema import Schema
 
 NO_SNAPSHOT = -1
+_JSON = "_json"
 
 
 class _Version(msgspec.Struct, rename="kebab"):
@@ -71,8 +81,13 @@ class _Wire(msgspec.Struct, rename="kebab"):
     metadata_log: tuple[MetadataLogEntry, ...] | None = None
 
 
-def parse_metadata(data: bytes, source: str) -> TableMetadata:
-    """Parse a metadata file; `source` is named in errors."""
+def parse_metadata(data: bytes, source: str, known: TableMetadata | None = None) -> TableMetadata:
+    """Parse a metadata file; `source` is named in errors.
+
+    `known` may be earlier metadata of the same table: history that both have is not parsed again.
+    """
+    if known is not None and (continued := _continued(data, known)) is not None:
+        return continued
     wire = _decode(data, source)
     try:
         return check_invariants(_metadata(wire))
@@ -91,6 +106,11 @@ def parse_unchecked_metadata(data: bytes, source: str) -> TableMetadata:
 
 def render_metadata(metadata: TableMetadata) -> bytes:
     """Serialize metadata with the keys that Java writes for its version, in Java's order."""
+    return b"".join(render_metadata_parts(metadata))
+
+
+def render_metadata_parts(metadata: TableMetadata) -> tuple[bytes, ...]:
+    """Serialized metadata in parts, for those who put it into a larger text."""
     check_invariants(metadata)
     version = metadata.format_version
     current = metadata.current_snapshot_id
@@ -103,10 +123,10 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["last-sequence-number"] = metadata.last_sequence_number
     wire |= {"last-updated-ms": metadata.last_updated_ms, "last-column-id": metadata.last_column_id}
     if version == 1:
-        wire["schema"] = render_schema(metadata.schema)
+        wire["schema"] = _schema_json(metadata.schema)
     wire |= {
         "current-schema-id": metadata.current_schema_id,
-        "schemas": [render_schema(s) for s in metadata.schemas],
+        "schemas": [_schema_json(s) for s in metadata.schemas],
     }
     if version == 1:
         wire["partition-spec"] = render_spec_fields(metadata.spec)
@@ -123,17 +143,29 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["next-row-id"] = metadata.next_row_id
     if metadata.encryption_keys:
         wire["encryption-keys"] = metadata.encryption_keys
-    return encode_json(
-        wire
-        | {
-            "refs": metadata.refs,
-            "snapshots": metadata.snapshots,
-            "statistics": metadata.statistics,
-            "partition-statistics": metadata.partition_statistics,
-            "snapshot-log": metadata.snapshot_log,
-            "metadata-log": metadata.metadata_log,
-        }
+    wire["refs"] = metadata.refs
+    behind = {"statistics": metadata.statistics, "partition-statistics": metadata.partition_statistics}
+    return (
+        encode_json(wire)[:-1],
+        b',"snapshots":',
+        *snapshots_json(metadata),
+        b",",
+        encode_json(behind)[1:-1],
+        b',"snapshot-log":',
+        *snapshot_log_json(metadata),
+        b',"metadata-log":',
+        encode_json(metadata.metadata_log),
+        b"}",
     )
+
+
+def _schema_json(schema: Schema) -> msgspec.Raw:
+    """The JSON of a schema, kept with it: a table's later files have it too."""
+    kept = schema.__dict__
+    if _JSON not in kept:
+        kept[_JSON] = msgspec.Raw(encode_json(render_schema(schema)))
+    text: msgspec.Raw = kept[_JSON]
+    return text
 
 
 def _decode(data: bytes, source: str) -> _Wire:
@@ -147,6 +179,26 @@ def _decode(data: bytes, source: str) -> _Wire:
     return wire
 
 
+def _continued(data: bytes, known: TableMetadata) -> TableMetadata | None:
+    """The metadata of a file that goes on where known metadata ends; None for every other, and for a broken one."""
+    short = without_known_history(data, known)
+    if short is None:
+        return None
+    since = known.snapshots[known.__dict__.get(READ_SNAPSHOTS, 0) :]
+    if _snapshots(since) is not since:  # they were committed in another form than they are read in
+        return None
+    try:
+        wire = _decode(short, "")
+        log = wire.snapshot_log or ()
+        if wire.snapshots[:1] != (KNOWN_SNAPSHOTS,) or (known.snapshot_log and log[:1] != (KNOWN_LOG,)):
+            return None
+        wire.snapshots = (*known.snapshots, *_snapshots(wire.snapshots[1:]))
+        wire.snapshot_log = (*known.snapshot_log, *log[1:]) if known.snapshot_log else log
+        return check_invariants(continue_history(known, _metadata(wire, usual=True)), known)
+    except BerglineError:  # parsed as a whole it gives an error with the right place
+        return None
+
+
 def _check_version(version: int, source: str) -> None:
     if version not in FORMAT_VERSIONS:
         raise UnsupportedError(
@@ -155,13 +207,15 @@ def _check_version(version: int, source: str) -> None:
         )
 
 
-def _metadata(wire: _Wire) -> TableMetadata:
+def _metadata(wire: _Wire, *, usual: bool = False) -> TableMetadata:
+    """The metadata of a file; `usual` says that its snapshots are in the form of current writers already."""
     version = wire.format_version
     current = None if wire.current_snapshot_id == NO_SNAPSHOT else wire.current_snapshot_id
     schemas, schema_id = _schemas(wire)
     specs, spec_id = _specs(wire)
     orders, order_id = _orders(wire)
-    return TableMetadata(
+    snapshots = wire.snapshots if usual else _snapshots(wire.snapshots)
+    metadata = TableMetadata(
         format_version=version,
         table_uuid=wire.table_uuid if version == 1 else _required(wire, "table_uuid"),
         location=strip_trailing_slash(wire.location),
@@ -178,7 +232,7 @@ def _metadata(wire: _Wire) -> TableMetadata:
         properties=wire.properties,
         current_snapshot_id=current,
         refs=_refs(wire, current),
-        snapshots=_snapshots(wire.snapshots),
+        snapshots=snapshots,
         statistics=wire.statistics,
         partition_statistics=wire.partition_statistics,
         snapshot_log=wire.snapshot_log or (),
@@ -186,6 +240,8 @@ def _metadata(wire: _Wire) -> TableMetadata:
         next_row_id=_required(wire, "next_row_id") if version >= ROW_LINEAGE_VERSION else 0,
         encryption_keys=wire.encryption_keys,
     )
+    metadata.__dict__[READ_SNAPSHOTS] = len(snapshots)
+    return metadata
 
 
 def _schemas(wire: _Wire) -> tuple[tuple[Schema, ...], int]:

@@ -20,6 +20,14 @@ FORMAT_VERSIONS: Final = (1, 2, 3)
 DEFAULT_FORMAT_VERSION: Final = 2
 ROW_LINEAGE_VERSION: Final = 3
 _LONGEST_ID = 19
+ENCODED_SNAPSHOTS: Final = "_encoded_snapshots"
+"""Where a table's metadata keeps the JSON of its first snapshots, perhaps all (see `history_json`)."""
+ENCODED_LOG: Final = "_encoded_log"
+CHECKED_SNAPSHOTS: Final = "_checked_snapshots"
+"""Where it keeps how many of its first snapshots were checked (see `invariants`)."""
+CHECKED_LOG: Final = "_checked_log"
+READ_SNAPSHOTS: Final = "_read_snapshots"
+"""Where it keeps how many of its first snapshots are as they were read from a file (see `json`)."""
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -198,12 +206,60 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
-    """The metadata with some fields replaced, keeping cached lookups that stay valid."""
+    """The metadata with some fields replaced, keeping what is known of history that stays as it is."""
     after = msgspec.structs.replace(metadata, **fields)
-    known = metadata.__dict__.get("snapshots_by_id")
-    if known is not None and after.snapshots is metadata.snapshots:
-        after.__dict__["snapshots_by_id"] = known
+    known, passed_on = metadata.__dict__, after.__dict__
+    if after.snapshots is metadata.snapshots:
+        _pass_on(known, passed_on, "snapshots_by_id", ENCODED_SNAPSHOTS, READ_SNAPSHOTS)
+        if after.last_sequence_number >= metadata.last_sequence_number:
+            _pass_on(known, passed_on, CHECKED_SNAPSHOTS)
+    if after.snapshot_log is metadata.snapshot_log:
+        _pass_on(known, passed_on, ENCODED_LOG, CHECKED_LOG)
     return after
+
+
+def with_snapshot(metadata: TableMetadata, snapshot: Snapshot, **fields: Any) -> TableMetadata:
+    """The metadata with one more snapshot, and some fields replaced."""
+    after = changed(metadata, snapshots=(*metadata.snapshots, snapshot), **fields)
+    _continue_snapshots(metadata, after)
+    _pass_on(metadata.__dict__, after.__dict__, READ_SNAPSHOTS)
+    return after
+
+
+def with_log_entry(metadata: TableMetadata, entry: SnapshotLogEntry, **fields: Any) -> TableMetadata:
+    """The metadata with one more entry in its snapshot log, and some fields replaced."""
+    after = changed(metadata, snapshot_log=(*metadata.snapshot_log, entry), **fields)
+    _pass_on(metadata.__dict__, after.__dict__, ENCODED_LOG, CHECKED_LOG)
+    return after
+
+
+def continue_history(known: TableMetadata, metadata: TableMetadata) -> TableMetadata:
+    """The metadata, whose snapshots and log go on where known ones end, with what is known of those."""
+    _continue_snapshots(known, metadata)
+    _pass_on(known.__dict__, metadata.__dict__, ENCODED_LOG, CHECKED_LOG)
+    return metadata
+
+
+def snapshots_gained(before: TableMetadata, after: TableMetadata) -> tuple[Snapshot, ...] | None:
+    """The snapshots that came behind those that were there; None where one of those is gone or is another."""
+    count = len(before.snapshots)
+    if after.snapshots is before.snapshots:
+        return ()
+    return after.snapshots[count:] if after.snapshots[:count] == before.snapshots else None
+
+
+def _continue_snapshots(known: TableMetadata, after: TableMetadata) -> None:
+    new = after.snapshots[len(known.snapshots) :]
+    after.__dict__["snapshots_by_id"] = known.snapshots_by_id | {s.snapshot_id: s for s in new}
+    _pass_on(known.__dict__, after.__dict__, ENCODED_SNAPSHOTS)
+    if after.last_sequence_number >= known.last_sequence_number:
+        _pass_on(known.__dict__, after.__dict__, CHECKED_SNAPSHOTS)
+
+
+def _pass_on(known: dict[str, Any], to: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if name in known:
+            to[name] = known[name]
 
 
 def check_format_version(version: int) -> None:

@@ -107,7 +107,7 @@ class CheckReport(msgspec.Struct, frozen=True):
         others = self.others or ()
         bad = sum(not table.ok for table in self.tables) + sum(not other.ok for other in others)
         kind = "deep check" if self.deep else "check"
-        what = counted(len(self.tables), "table") + (f" and {len(others):,} others" if others else "")
+        what = counted(len(self.tables), "table") + (f" and {counted(len(others), 'other')}" if others else "")
         first = f"{kind} of {what}: {f'{bad:,} damaged' if bad else 'none damaged'}"
         return "\n".join([first, *map(str, self.tables), *map(str, others)])
 

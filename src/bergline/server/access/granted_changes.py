@@ -14,7 +14,7 @@ from bergline.catalog.protection.guard import DecideAgain, RefGuard
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.table_metadata import TableMetadata, changed
+from bergline.format.metadata.table_metadata import TableMetadata, changed, snapshots_gained
 from bergline.server.access.access import Access
 from bergline.table.references.published_runs import PUBLISHED_RUNS
 
@@ -108,18 +108,29 @@ def needed_privileges(
     if _own_parts(base) != _own_parts(result):
         yield NeededPrivileges((Privilege.WRITE,), of.at(ALL_REFS))
     moves = find_ref_moves(base, result)
-    known = base.snapshots_by_id
-    added = {number for number, snapshot in result.snapshots_by_id.items() if known.get(number) != snapshot}
+    known, new = base.snapshots_by_id, snapshots_gained(base, result)
+    added = {s.snapshot_id for s in (result.snapshots if new is None else new) if known.get(s.snapshot_id) != s}
     for move in moves:
-        gained = set() if move.after is None else {s.snapshot_id for s in result.ancestors(move.after.snapshot_id)}
-        yield from _for_move(of.at(move.ref), move, adds=bool(gained & added))
+        gained = set() if move.after is None else _met(added, result, move.after.snapshot_id)
+        yield from _for_move(of.at(move.ref), move, adds=bool(gained))
         if move.is_branch:
             added -= gained
     files = base.statistics, base.partition_statistics
-    is_removed = bool(known.keys() - result.snapshots_by_id.keys())
+    is_removed = new is None and bool(known.keys() - result.snapshots_by_id.keys())
     if added or is_removed or files != (result.statistics, result.partition_statistics):
         yield NeededPrivileges((Privilege.WRITE,), of)
     yield NeededPrivileges(_CHANGING, of)  # whatever it does: who may only read commits nothing
+
+
+def _met(added: set[int], metadata: TableMetadata, head: int) -> set[int]:
+    """Those of the added snapshots that are in the history of a head."""
+    met: set[int] = set()
+    for snapshot in metadata.ancestors(head) if added else ():
+        if snapshot.snapshot_id in added:
+            met.add(snapshot.snapshot_id)
+            if len(met) == len(added):
+                break
+    return met
 
 
 def _for_move(at_ref: Securable, move: RefMove, *, adds: bool) -> Iterator[NeededPrivileges]:

@@ -282,6 +282,8 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.LOAD_CREDENTIALS.name: on_table(_READ),
     endpoints.REPORT_METRICS.name: on_table(_READ),
     endpoints.PLAN_TABLE_SCAN.name: on_table(_READ),
+    endpoints.FETCH_PLANNING_RESULT.name: on_table(_READ),
+    endpoints.CANCEL_PLANNING.name: on_table(_READ),
     endpoints.FETCH_SCAN_TASKS.name: on_table(_READ),
     endpoints.COMMIT_TRANSACTION.name: _COMMIT,
     endpoints.LIST_VIEWS.name: SEE_NAMESPACE,
@@ -305,6 +307,8 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.SIGN_REQUEST.name: EndpointAccess(
         "`read` on the table, and `write` for what changes files; `create` for a table that was staged", _signed
     ),
+    endpoints.TAKE_TURN.name: on_table(_WRITE),
+    endpoints.GIVE_BACK_TURN.name: on_table(_WRITE),
     # events
     endpoints.LIST_EVENTS.name: EndpointAccess(
         "`read` on the tables that it names as subjects, else `administer` on the catalog", _told_events

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from bergline.catalog.rest.protocol.bodies import LoadTableResult, LoadViewResult
+from bergline.catalog.rest.protocol.bodies import LoadViewResult
 from bergline.errors import InvalidInputError
 from bergline.format.encoding.wire import encode_json
-from bergline.format.metadata.json import render_metadata
+from bergline.format.metadata.json import render_metadata_parts
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.json import render_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata
@@ -59,8 +59,8 @@ class LoadResponses:
 
     def render_table(self, location: str | None, metadata: TableMetadata) -> bytes:
         """The response for a table, staged ones without a location included."""
-        raw = msgspec.Raw(render_metadata(metadata))
-        return encode_json(LoadTableResult(raw, location, self._config))
+        place = b"" if location is None else b',"metadata-location":' + encode_json(location)
+        return b"".join((b'{"metadata":', *render_metadata_parts(metadata), place, self._suffix))
 
     def cached_directories(self, location: str) -> tuple[str, ...] | None:
         """The directories of the table in a metadata file, if they are cached."""

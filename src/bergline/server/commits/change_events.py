@@ -18,6 +18,7 @@ from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.format.metadata.refs import SnapshotRef
 from bergline.format.metadata.snapshot import SnapshotOperation
+from bergline.format.metadata.table_metadata import snapshots_gained
 
 MovedTables = Sequence[tuple[TableName, str | None]]
 
@@ -144,8 +145,9 @@ def _work(seen: SeenChange | None) -> dict[str, Any]:
     """
     if seen is None or seen.before is None or seen.after is None or seen.after.snapshots is seen.before.snapshots:
         return {}
-    known = seen.before.snapshots_by_id
-    operations = sorted({s.operation for s in seen.after.snapshots if s.snapshot_id not in known})
+    known, gained = seen.before.snapshots_by_id, snapshots_gained(seen.before, seen.after)
+    new = [s for s in seen.after.snapshots if s.snapshot_id not in known] if gained is None else gained
+    operations = sorted({s.operation for s in new})
     if operations == [SnapshotOperation.REPLACE]:
         return {"operations": operations, "maintenance": "compaction"}
     if not operations and len(seen.after.snapshots) < len(seen.before.snapshots):

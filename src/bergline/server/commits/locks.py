@@ -117,7 +117,7 @@ class TableLocks:
                 return False
             held = sum(other.size for other in waiting)
             if len(waiting) >= self._max_waiting or (waiting and held + waiter.size > self._max_bytes):
-                raise _too_many(name)
+                raise too_many_commits(name)
             waiting.append(waiter)
             return True
 
@@ -132,6 +132,7 @@ class TableLocks:
             start(partial(self._release, [name]))
 
 
-def _too_many(name: TableName) -> RequestRefused:
+def too_many_commits(name: TableName) -> RequestRefused:
+    """The error for a commit that may not wait for a table."""
     why = f"too many commits wait for `{name}` already: nothing was changed, try again"
     return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})

@@ -25,6 +25,7 @@ from bergline.catalog.conflicts import describe_holder, describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.messages import failed_requirement
+from bergline.catalog.turns import TurnTaken
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -47,6 +48,7 @@ from bergline.format.metadata.updates import (
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
+from bergline.table.commits.proposed_manifests import SnapshotFiles
 from bergline.table.commits.rebase import SERVER_REBASE, PlacedChange, Proposal, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
@@ -157,10 +159,12 @@ def _place(
     return tuple(placed)
 
 
-def place_requested(catalog: PointerCatalog, change: RequestedChange, base: LoadedTable) -> PlacedChange:
+def place_requested(
+    catalog: PointerCatalog, change: RequestedChange, base: LoadedTable, files: SnapshotFiles | None = None
+) -> PlacedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000)
+        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
         raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error
@@ -174,7 +178,7 @@ def _commit_placed(
         outcome = catalog.commit(tuple(p.change for p in placed), tuple(map(_new_table, created)))
     except CommitUnknownError:
         raise
-    except BerglineError as error:
+    except (BerglineError, TurnTaken) as error:
         discard(catalog, placed)
         if isinstance(error, AlreadyExistsError) and error.kind == "table":
             raise _not_new(error) from error

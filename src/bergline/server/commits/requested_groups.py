@@ -16,8 +16,12 @@ from bergline.catalog.pointer.group_commits import MemberResult
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
+from bergline.catalog.turns import TurnTaken
 from bergline.errors import ConflictError
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.updates import AddSnapshot
 from bergline.server.commits.change_events import MovedTables
+from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
 from bergline.table.commits.rebase import PlacedChange
 from bergline.table.commits.retry import LostRace, RetryLoop, Timing, unknown_commit
@@ -37,11 +41,19 @@ class NotedRequest(Protocol):
 class RequestedMember:
     """The change of one request, among those that are committed together."""
 
-    def __init__(self, catalog: PointerCatalog, change: RequestedChange, request: NotedRequest) -> None:
+    def __init__(
+        self, catalog: PointerCatalog, change: RequestedChange, request: NotedRequest, files: GroupFiles | None = None
+    ) -> None:
         self._catalog = catalog
         self._change = change
         self._request = request
+        self._files = files
         self._placed: PlacedChange | None = None
+
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots that the change adds."""
+        return [u.snapshot for u in self._change.updates if isinstance(u, AddSnapshot)]
 
     def acting(self) -> AbstractContextManager[object]:
         """The caller of the request acts."""
@@ -53,8 +65,13 @@ class RequestedMember:
         self._request.is_noted = False
         if is_done(self._change, base):
             return TableChange(base, (), ())
-        self._placed = place_requested(self._catalog, self._change, base)
+        self._placed = place_requested(self._catalog, self._change, base, self._files)
         return self._placed.change
+
+    def finish(self) -> None:
+        """Wait for the files that were written for the change."""
+        if self._files is not None and self._placed is not None:
+            self._files.finish(self._placed.written)
 
     def note(self, connection: sa.Connection, metadata_location: str) -> None:
         """Write the rows of the request."""
@@ -72,11 +89,13 @@ class RequestedMember:
         """Remove the files that were written for an attempt which certainly did not get in."""
         placed, self._placed = self._placed, None
         if placed is not None:
+            if self._files is not None:
+                self._files.settle(placed.written)
             discard(self._catalog, (placed,))
 
 
 def commit_together(
-    catalog: PointerCatalog, name: TableName, members: Sequence[RequestedMember]
+    catalog: PointerCatalog, name: TableName, members: Sequence[RequestedMember], files: GroupFiles | None = None
 ) -> tuple[LoadedTable | Exception, ...]:
     """What became of each member, all of which change the same table: the table after it, or why it was not changed.
 
@@ -87,6 +106,8 @@ def commit_together(
     def attempt(_: int) -> LostRace | None:
         waiting = [place for place in range(len(members)) if place not in answers]
         base = catalog.load_table(name)
+        if files is not None:
+            files.read_ahead(base.metadata, [s for place in waiting for s in members[place].snapshots])
         results = catalog.commit_group(base, [members[place] for place in waiting]).results
         lost: ConflictError | None = None
         for place, result in zip(waiting, results, strict=True):
@@ -100,7 +121,7 @@ def commit_together(
         RetryLoop(Timing(), lambda: LIMITS).run(attempt)
     except Exception as error:  # noqa: BLE001  (it is the answer to all that have none)
         for place, member in enumerate(members):
-            if place not in answers and isinstance(error, (*NOTHING_CHANGED, ConflictError)):
+            if place not in answers and isinstance(error, (*NOTHING_CHANGED, ConflictError, TurnTaken)):
                 member.discard()
         return tuple(answers.get(place, error) for place in range(len(members)))
     return tuple(answers[place] for place in range(len(members)))

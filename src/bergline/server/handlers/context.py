@@ -27,6 +27,7 @@ from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.replayed_files import replays_same_files
+from bergline.server.commits.turns import KnownTurns
 from bergline.server.credentials.file_access import FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
@@ -37,6 +38,8 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
+from bergline.server.planning.submitted_plans import SubmittedPlans
+from bergline.server.planning.worker_pool import WorkerPool
 
 _MAX_NOTED = 10_000
 _OWN_FOR_S = 60.0
@@ -64,7 +67,10 @@ class ServerContext:
         self.signer = signer
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
+        self.plan_workers = WorkerPool(catalog.io, settings.planning_processes)
+        self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
+        self.turns = KnownTurns(lambda table: self.store.read_with_turn(table)[1], settings.max_waiting_commits)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)

@@ -79,7 +79,7 @@ def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    names = [name for name in re.findall(r"{(\w+)}", endpoint.path) if name != "prefix"]
+    names = [name for name in re.findall(r"{([\w-]+)}", endpoint.path) if name != "prefix"]
     text = {"type": "string", "minLength": 1}
     parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
     parameters += [

@@ -1,40 +1,35 @@
 """Scan planning on the server: the first files are in the response, the others in plan tasks that clients fetch.
 
-Every response is bounded: in files, in bytes, and in the files that are examined for it.
+Scans of small tables are planned in the thread of the request, others in worker processes, which no thread waits for. A
+client that can ask again for a plan that takes long is told to.
 """
 
-from collections.abc import Iterator
-from uuid import uuid4
+import re
+from uuid import UUID, uuid4
 
-import msgspec
-
-from bergline.catalog.rest.protocol.bodies import (
-    FetchScanTasksResult,
-    FetchTasksRequest,
-    PlanRequest,
-    PlanTableScanResult,
-)
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.catalog.rest.protocol.bodies import ErrorModel, FetchTasksRequest, PlanRequest, PlanTableScanResult
+from bergline.catalog.rest.protocol.errors import row_of
+from bergline.catalog.rest.protocol.names import decode_name
+from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnavailableError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
-from bergline.scan.plan import PlannedFile
-from bergline.scan.plan_parts import PlanParts
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
-from bergline.server.http.response import Response, json_response
-from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.files import PlannedFileJson, ScanTasks
-from bergline.server.planning.filters import file_filter
-from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
-from bergline.server.planning.tasks import PlanTask, parse_task, render_task, unknown_task
-from bergline.table.scans.append_scan import append_snapshots
+from bergline.server.http.response import NO_CONTENT, PendingResponse, Response, json_response
+from bergline.server.planning.pages import PlanJob, check_columns, plan_job, respond
+from bergline.server.planning.plan_ids import LONGEST_PLAN_ID, new_plan_id, read_plan_id, unknown_plan
+from bergline.server.planning.tasks import PlanTask, parse_task, unknown_task
+from bergline.server.planning.worker_messages import PlanStopped
+from bergline.server.planning.worker_pool import RunningPlan
 from bergline.table.scans.version import resolve_version
 
 _MAX_REQUEST_BYTES = 4 * 1024 * 1024
-_MAX_BYTES = 8 * 1024 * 1024
-_MAX_EXAMINED = 50_000
-_BATCH_SIZE = 500
-_MAX_TASKS, _MAX_TASK_BYTES = 500, 4 * 1024 * 1024
+_MAX_REQUEST_IN_ID = 16 * LONGEST_PLAN_ID
+_FILES_IN_A_THREAD = 2000
+_JAVA = re.compile(r"Apache Iceberg (\d{1,4})\.(\d{1,4})")
+_FIRST_THAT_POLLS = (1, 11)
+_ASYNC = "respond-async"
+_LEAST_WAIT_S = 0.5  # for who asks again: Java would sleep for a second
 
 
 def plan_table_scan(context: ServerContext, request: Request) -> Response:
@@ -46,18 +41,62 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
         )
     body: PlanRequest = request.read()
     metadata = context.catalog.load_table(request.table).metadata
-    planning = _Planning(context, metadata, _task(metadata, body))
-    tasks, left = planning.fill(planning.whole, body.min_rows_requested or 0)
-    later = tuple(map(render_task, planning.split(left))) if left else None
-    return json_response(
-        PlanTableScanResult(
-            status="completed",
-            plan_id=str(uuid4()),
-            file_scan_tasks=tasks.files,
-            delete_files=tasks.deletes,
-            plan_tasks=later,
-        )
+    task, rows = _task(metadata, body), body.min_rows_requested or 0
+    plan_id, can_wait = _plan_id(context, request, task, rows)
+    job = plan_job(metadata, task, context.settings.files_per_plan, plan_id, rows)
+    is_always_submitted = can_wait and not context.settings.planning_wait_s
+    if not context.plan_workers.is_there or (_is_small(job) and not is_always_submitted):
+        return _planned_here(context, job)
+    if not can_wait:
+        return _pending(context, context.plan_workers.start(request.principal, job))
+    check_columns(job)
+    plan = context.plan_workers.start(request.principal, job)
+
+    def submitted() -> Response:
+        context.submitted_plans.keep(plan_id, plan)
+        return json_response(PlanTableScanResult("submitted", plan_id))
+
+    wait_s = context.settings.planning_wait_s
+    return PendingResponse(running=plan.response, done=lambda: _finished(plan), late=submitted, wait_s=wait_s)
+
+
+def fetch_planning_result(context: ServerContext, request: Request) -> Response:
+    """What has become of a plan; one that this server does not know is planned again."""
+    plan_id = decode_name(request.names["plan-id"])
+    metadata = context.catalog.load_table(request.table).metadata
+    recipe = read_plan_id(plan_id)
+    if recipe.task.table != (metadata.table_uuid or ""):
+        raise unknown_plan(plan_id)
+    plans = context.submitted_plans
+    if plans.was_cancelled(request.principal, plan_id):
+        return json_response(PlanTableScanResult("cancelled"))
+    plan = plans.find(request.principal, plan_id)
+    if plan is None:
+        job = _known_job(context, metadata, recipe.task, plan_id, recipe.rows)
+        if not context.plan_workers.is_there:
+            return _planned_here(context, job)
+        started = context.plan_workers.start(request.principal, job)
+        plan = plans.keep(plan_id, started)
+        if plan is not started:  # the client asked twice at once
+            context.plan_workers.cancel(started)
+    return PendingResponse(
+        running=plan.response,
+        done=lambda: _result(plan),
+        late=lambda: json_response(PlanTableScanResult("submitted", plan_id)),
+        wait_s=max(context.settings.planning_wait_s, _LEAST_WAIT_S),
     )
+
+
+def cancel_planning(context: ServerContext, request: Request) -> Response:
+    """Give up a plan of the caller's; one that is over, or another server's, needs nothing."""
+    context.catalog.pointer(request.table)
+    plan_id = decode_name(request.names["plan-id"])
+    if not _is_uuid(plan_id):  # that of a plan that was complete at once
+        read_plan_id(plan_id)
+        plan = context.submitted_plans.cancel(request.principal, plan_id)
+        if plan is not None:
+            context.plan_workers.cancel(plan)
+    return NO_CONTENT
 
 
 def fetch_scan_tasks(context: ServerContext, request: Request) -> Response:
@@ -68,111 +107,83 @@ def fetch_scan_tasks(context: ServerContext, request: Request) -> Response:
     if task.table != (metadata.table_uuid or ""):
         raise unknown_task(body.plan_task)
     try:
-        planning = _Planning(context, metadata, task)
-    except NotFoundError as error:  # the snapshot has expired since
+        job = plan_job(metadata, task, context.settings.files_per_plan)
+    except (NotFoundError, InvalidInputError) as error:  # the snapshot has expired since
         raise unknown_task(body.plan_task) from error
-    whole = planning.whole
-    if task.manifests != whole.manifests or not 0 <= task.first <= task.first + task.part <= task.stop <= whole.stop:
-        raise unknown_task(body.plan_task)
-    tasks, left = planning.fill(task)
-    later = None if left is None else (render_task(left),)
-    return json_response(
-        FetchScanTasksResult(file_scan_tasks=tasks.files, delete_files=tasks.deletes, plan_tasks=later)
-    )
+    if not context.plan_workers.is_there or _is_small(job):
+        return _planned_here(context, job)
+    return _pending(context, context.plan_workers.start(request.principal, job))
 
 
-class _Planning:
-    """The plan that a task is a part of; only the manifests of the task are read."""
-
-    def __init__(self, context: ServerContext, metadata: TableMetadata, task: PlanTask) -> None:
-        schema = metadata.schema_by_id(task.schema)
-        names = FieldNames(schema, task.case_sensitive)
-        wire = context.filters.read(task.filter, names, task.table)
-        self._statistics = names.ids(task.statistics, "$.stats-fields")
-        columns = names.ids(task.select or tuple(schema.names), "$.select")
-        self._residuals = Residuals(wire, metadata, schema)
-        self._json = PlannedFileJson(metadata, columns=columns, statistics=self._statistics)
-        self._max_files = context.settings.files_per_plan
-        self._run_length = self._max_files if wire is True else max(self._max_files, _MAX_EXAMINED)
-        self._parts = PlanParts(
-            context.catalog.io,
-            metadata,
-            snapshot_id=task.snapshot,
-            appends=None if task.after is None else append_snapshots(metadata, task.after, task.snapshot),
-            schema=schema,
-            row_filter=file_filter(wire, names),
-        )
-        self.whole = _replaced(task, manifests=len(self._parts), first=0, stop=len(self._parts), part=0, skip=0)
-
-    def fill(self, task: PlanTask, rows: int = 0) -> tuple[ScanTasks, PlanTask | None]:
-        """The files of a task that fit one response, and the task for the rest.
-
-        With `rows` there is no rest once the files certainly hold so many matching rows.
-        """
-        tasks, examined, sure = ScanTasks(self._json), 0, 0
-        first, part, skip = task.first, task.part, task.skip
-        while first < task.stop:
-            stop = first + part if part else self._end_of_run(first, task.stop, self._max_files)
-            for number, planned in self._planned(first, stop, skip):
-                if len(tasks.files) >= self._max_files or tasks.size >= _MAX_BYTES:
-                    return tasks, _replaced(task, first=first, part=stop - first, skip=number)
-                left = self._residuals.of(planned.file)
-                if left is NOTHING:
-                    continue
-                tasks.add(planned, left)
-                if left is WHOLE and not planned.deletes:
-                    sure += planned.file.record_count
-                    if 0 < rows <= sure:
-                        return tasks, None
-            examined += sum(self._parts.files_at(place) or 0 for place in range(first, stop))
-            first, part, skip = stop, 0, 0
-            if examined >= _MAX_EXAMINED:
-                break
-        return tasks, _replaced(task, first=first, part=0, skip=0) if first < task.stop else None
-
-    def split(self, task: PlanTask) -> list[PlanTask]:
-        """Tasks that clients can fetch in parallel, in bounded number."""
-        most = max(1, min(_MAX_TASKS, _MAX_TASK_BYTES // len(render_task(task))))
-        tasks = list(self._runs(task))
-        together = -(-len(tasks) // most)
-        return [
-            _replaced(tasks[place], stop=tasks[min(place + together, len(tasks)) - 1].stop)
-            for place in range(0, len(tasks), together)
-        ]
-
-    def _runs(self, task: PlanTask) -> Iterator[PlanTask]:
-        """The task in runs of manifests that have about as many files as one response."""
-        first = task.first
-        if task.part:
-            yield _replaced(task, stop=first + task.part)
-            first += task.part
-        while first < task.stop:
-            stop = self._end_of_run(first, task.stop, self._run_length)
-            if any(self._parts.files_at(place) != 0 for place in range(first, stop)):
-                yield _replaced(task, first=first, stop=stop, part=0, skip=0)
-            first = stop
-
-    def _end_of_run(self, first: int, stop: int, most_files: int) -> int:
-        """Where manifests from a place on have so many files; a manifest of unknown size is a run of its own."""
-        found = 0
-        for place in range(first, stop):
-            number = self._parts.files_at(place)
-            if place > first and (number is None or found + number > most_files):
-                return place
-            found += most_files if number is None else number
-        return stop
-
-    def _planned(self, start: int, stop: int, skip: int) -> Iterator[tuple[int, PlannedFile]]:
-        """The files of a run of manifests from a number on, with their numbers."""
-        files = self._parts.plan(start, stop)
-        if not self._statistics and not self._residuals.needs_bounds:
-            files = files.without_metrics
-        for begin in range(skip, len(files), _BATCH_SIZE):
-            yield from enumerate(files.part(begin, _BATCH_SIZE), begin)
+def _plan_id(context: ServerContext, request: Request, task: PlanTask, rows: int) -> tuple[str, bool]:
+    """An id for a new plan, and whether the client can ask for the plan by it."""
+    if context.plan_workers.is_there and _takes_submitted(request) and len(request.body) < _MAX_REQUEST_IN_ID:
+        plan_id = new_plan_id(task, rows)
+        if len(plan_id) <= LONGEST_PLAN_ID:
+            return plan_id, True
+    return str(uuid4()), False
 
 
-def _replaced(task: PlanTask, **fields: int) -> PlanTask:
-    return msgspec.structs.replace(task, **fields)
+def _takes_submitted(request: Request) -> bool:
+    """Whether the client asks again for a plan under way: Java does since 1.11, PyIceberg 0.12 fails."""
+    if _ASYNC in request.headers.get("prefer", ""):
+        return True
+    found = _JAVA.match(request.headers.get("x-client-version", ""))
+    return found is not None and (int(found[1]), int(found[2])) >= _FIRST_THAT_POLLS
+
+
+def _is_small(job: PlanJob) -> bool:
+    return job.files is not None and job.files <= _FILES_IN_A_THREAD
+
+
+def _planned_here(context: ServerContext, job: PlanJob) -> Response:
+    return Response(200, respond(context.catalog.io, job, context.filters))
+
+
+def _known_job(context: ServerContext, metadata: TableMetadata, task: PlanTask, plan_id: str, rows: int) -> PlanJob:
+    """The job of a plan that was submitted before; NotFoundError if its snapshot or schema is gone."""
+    try:
+        job = plan_job(metadata, task, context.settings.files_per_plan, plan_id, rows)
+        check_columns(job)
+    except (NotFoundError, InvalidInputError) as error:
+        raise unknown_plan(plan_id) from error
+    return job
+
+
+def _pending(context: ServerContext, plan: RunningPlan) -> Response:
+    """The response of a plan that the client waits for to the end."""
+
+    def late() -> Response:
+        context.plan_workers.cancel(plan)
+        raise TimeoutError
+
+    return PendingResponse(running=plan.response, done=lambda: _finished(plan), late=late)
+
+
+def _finished(plan: RunningPlan) -> Response:
+    try:
+        return Response(200, plan.response.result())
+    except PlanStopped:
+        raise UnavailableError("the plan was given up: nothing was changed, try again") from None
+
+
+def _result(plan: RunningPlan) -> Response:
+    """How a submitted plan has ended."""
+    try:
+        return Response(200, plan.response.result())
+    except PlanStopped:
+        return json_response(PlanTableScanResult("cancelled"))
+    except BerglineError as error:
+        row = row_of(error)
+        why = "; ".join((str(error), *error.hints))
+        return json_response(PlanTableScanResult("failed", error=ErrorModel(why, row.type, row.status)))
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def _task(metadata: TableMetadata, body: PlanRequest) -> PlanTask:

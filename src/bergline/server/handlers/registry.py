@@ -10,6 +10,7 @@ from bergline.server.handlers import (
     planning,
     remote_signing,
     tables,
+    turns,
     views,
 )
 from bergline.server.handlers.context import Handler
@@ -44,6 +45,8 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LOAD_CREDENTIALS.name: credentials.load_credentials,
     endpoints.REPORT_METRICS.name: tables.report_metrics,
     endpoints.PLAN_TABLE_SCAN.name: planning.plan_table_scan,
+    endpoints.FETCH_PLANNING_RESULT.name: planning.fetch_planning_result,
+    endpoints.CANCEL_PLANNING.name: planning.cancel_planning,
     endpoints.FETCH_SCAN_TASKS.name: planning.fetch_scan_tasks,
     endpoints.COMMIT_TRANSACTION.name: commits.commit_transaction,
     endpoints.LIST_VIEWS.name: views.list_views,
@@ -57,6 +60,8 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_DROPPED_TABLES.name: dropped_tables.list_dropped_tables,
     endpoints.UNDROP_TABLE.name: dropped_tables.undrop_table,
     endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
+    endpoints.TAKE_TURN.name: turns.take_turn,
+    endpoints.GIVE_BACK_TURN.name: turns.give_back_turn,
     endpoints.LIST_EVENTS.name: events.list_events,
     endpoints.LIST_WEBHOOKS.name: webhooks.list_webhooks,
     endpoints.CREATE_WEBHOOK.name: webhooks.create_webhook,

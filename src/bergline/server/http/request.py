@@ -38,6 +38,8 @@ class Request(msgspec.Struct, frozen=True):
     """Whether it comes from the same machine."""
     max_values: int = 1_000_000
     """How many values its body may have."""
+    heeds_turns: bool = True
+    """Whether it waits while somebody else has a turn on a table."""
     precomputed: PrecomputedResponse = msgspec.field(default_factory=PrecomputedResponse)
 
     @property

@@ -49,6 +49,10 @@ class RequestBodies:
         """The body is not needed any more."""
         self._hold(-len(body))
 
+    def hold_again(self, body: bytes) -> None:
+        """A body that was released is needed once more."""
+        self._hold(len(body))
+
     async def _read(self, receive: Receive, parts: list[bytes], most: int, max_held: int) -> None:
         size = 0
         while True:

@@ -1,6 +1,7 @@
 """Responses of handlers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
@@ -16,6 +17,18 @@ class Response(msgspec.Struct, frozen=True):
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = {}
+
+
+class PendingResponse(Response, frozen=True, kw_only=True):
+    """A response that is worked out elsewhere: no thread waits for it."""
+
+    running: Future[Any]
+    done: Callable[[], Response]
+    """The response once that has ended."""
+    late: Callable[[], Response]
+    """The response if it has not ended in time."""
+    wait_s: float | None = None
+    """How long to wait; None for as long as a request may take."""
 
 
 class HeaderName(bytes):

@@ -46,6 +46,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a metadata file, unpacked."""
     files_per_plan: int = 5_000
     """How many files a plan names at once; the others are fetched by plan tasks."""
+    planning_processes: int = 1
+    """How many processes plan scans of large tables; 0 for none: threads plan them."""
+    planning_wait_s: float = 5.0
+    """How long clients that can ask again wait for a plan; 0 has them ask again for every plan."""
     idempotency_lifetime_s: int = 30 * 60
     drop_retention_s: int = 0
     """How long dropped tables stay in the bin; 0 for none."""
@@ -53,6 +57,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_retention_s: int = 30 * 24 * 3600
     moves_appends: bool = False
     """Whether stale appends of clients that say nothing about it go onto the head of their branch."""
+    audit_retention_s: int = 0
+    """How long the audit log is kept; 0 for ever."""
     webhook_allow: tuple[str, ...] = ()
     """Hosts and networks that webhooks may be at though they are not public."""
 

@@ -6,7 +6,7 @@ It holds the client's request and the positions of manifests: a forged one revea
 import base64
 import binascii
 import zlib
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,9 @@ from bergline.format.encoding.integers import Int, Long
 from bergline.format.encoding.wire import decode_json, encode_json
 
 _MAX_BYTES = 8 * 1024 * 1024
+_SHOWN = 40
+
+Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -45,24 +48,40 @@ class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
 
 def render_task(task: PlanTask) -> str:
     """The token for clients."""
-    return base64.urlsafe_b64encode(zlib.compress(encode_json(task))).decode()
+    return packed(task)
 
 
 def parse_task(text: str) -> PlanTask:
     """A token that a client sends back; NotFoundError for any other text."""
-    try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MAX_BYTES)
-        if not unpacking.eof:
-            raise unknown_task(text)
-        return decode_json(data, PlanTask, "a plan task")
-    except (binascii.Error, zlib.error, FormatError, ValueError) as error:
-        raise unknown_task(text) from error
+    task = unpacked(text, PlanTask)
+    if task is None:
+        raise unknown_task(text)
+    return task
 
 
 def unknown_task(text: str) -> NotFoundError:
     """The error for a task that does not exist, or no longer."""
-    shown = f"{text[:40]}…" if len(text) > 40 else text  # noqa: PLR2004
+    shown = shortened(text)
     return NotFoundError(
         f"no plan task `{shown}` for this table", kind="plan task", name=shown, hints=["plan the scan again"]
     )
+
+
+def packed(value: msgspec.Struct) -> str:
+    """A value as text that fits a path."""
+    return base64.urlsafe_b64encode(zlib.compress(encode_json(value))).decode()
+
+
+def unpacked(text: str, kind: type[Value]) -> Value | None:
+    """The value in a text; None for any other text."""
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MAX_BYTES)
+        return decode_json(data, kind, "a plan") if unpacking.eof else None
+    except (binascii.Error, zlib.error, FormatError, ValueError):
+        return None
+
+
+def shortened(text: str) -> str:
+    """The beginning of a token, for errors."""
+    return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text

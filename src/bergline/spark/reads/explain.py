@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.arguments import counted, shown
 from bergline.errors import InvalidInputError
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.reads.planning import plan_read
 from bergline.spark.reads.scan import Used, all_columns, choose_groups
 from bergline.spark.runtime.late_frames import LateMethods
 from bergline.table.scans.scan import TableScan
@@ -44,9 +45,17 @@ def explain_read(source: DataFrame | TableScan) -> str:
 
 
 def _described(name: str, scan: TableScan, spark: SparkSession | None, used: Used = all_columns) -> str:
-    plan = scan.plan()
-    lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
-    for group in choose_groups(plan, None if spark is None else backend_of(spark), scan.io, used)[1]:
+    backend = None if spark is None else backend_of(spark)
+    planned = plan_read(scan, backend)
+    plan, work = planned.plan, planned.work
+    if work is not None:
+        return (
+            f"{name}: about {counted(work.files, 'file')} of snapshot {plan.snapshot_id}, planned on the executors\n"
+            "  arrow: all files, because there are too many for the driver to list"
+        )
+    where = ", planned on the executors" if planned.on_executors else ""
+    lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}{where}"]
+    for group in choose_groups(plan, backend, scan.io, used)[1]:
         deletes = " with deletes" if group.reader == "native" and group.has_deletes else ""
         lines.append(f"  {group.reader}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)

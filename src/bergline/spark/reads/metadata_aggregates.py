@@ -1,13 +1,11 @@
 """`count`, `min` and `max` of a whole table, from what its manifests say of each file, where that is exact."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from bergline.expressions.metrics import bounds_of
-from bergline.format.manifest.manifest import DataFile
-from bergline.format.schema.schema import Schema
-from bergline.format.types.types import DATE, INT, LONG, TIMESTAMPTZ, IcebergType, NestedField
-from bergline.spark.runtime.backend import Aggregate
+from bergline.format.types.types import DATE, INT, LONG, TIMESTAMPTZ, IcebergType
+from bergline.spark.reads.partial_aggregates import partial_values
+from bergline.spark.reads.planning import aggregate_on_executors, plan_read
+from bergline.spark.runtime.backend import Aggregate, SparkBackend
 from bergline.table.scans.scan import TableScan
 
 _LITERALS: dict[IcebergType, str] = {
@@ -16,39 +14,25 @@ _LITERALS: dict[IcebergType, str] = {
     DATE: "date_from_unix_date({})",
     TIMESTAMPTZ: "timestamp_micros({})",
 }
-"""Of types whose bounds are values of the column: they are neither truncated, nor is there a NaN."""
+"""Of the types in EXACT_BOUNDS."""
 
 
-def known_aggregates(scan: TableScan, asked: Sequence[Aggregate]) -> list[str] | None:
+def known_aggregates(scan: TableScan, asked: Sequence[Aggregate], backend: SparkBackend) -> list[str] | None:
     """The values of aggregates as SQL; None if they are not known, for all of them, without reading files."""
-    planned = scan.plan().files
-    if any(p.deletes or p.file.record_count < 0 for p in planned):
+    planned = plan_read(scan, backend)
+    if planned.work is None:
+        values = partial_values(planned.plan.files, asked, scan.schema)
+    else:
+        values = aggregate_on_executors(planned.work, asked, scan.schema, backend, scan.io)
+    if values is None:
         return None
-    found = [_known(aggregate, [p.file for p in planned], scan.schema) for aggregate in asked]
-    return None if None in found else [text for text in found if text is not None]
+    return [_literal(aggregate, value, scan) for aggregate, value in zip(asked, values, strict=True)]
 
 
-def _known(aggregate: Aggregate, files: Sequence[DataFile], schema: Schema) -> str | None:
-    if aggregate.column is None:
-        return _LITERALS[LONG].format(sum(file.record_count for file in files))
-    field = next(f for f in schema.fields if f.name == aggregate.column)
+def _literal(aggregate: Aggregate, value: int | None, scan: TableScan) -> str:
     if aggregate.function == "count":
-        counts = [_values(file, field) for file in files]
-        return None if None in counts else _LITERALS[LONG].format(sum(c for c in counts if c is not None))
-    if field.type not in _LITERALS:
-        return None
-    choose: Callable[[Iterable[Any]], Any] = min if aggregate.function == "min" else max
-    bounds = [bounds_of(file, field)[aggregate.function == "max"] for file in files if _values(file, field) != 0]
-    if None in bounds:
-        return None
-    if not bounds:
-        return _LITERALS[field.type].format("NULL")
-    return f"IF(true, {_LITERALS[field.type].format(choose(bounds))}, NULL)"  # as nullable as the aggregate
-
-
-def _values(file: DataFile, field: NestedField) -> int | None:
-    """How many values of a column are not null; None if that is not known."""
-    if file.record_count == 0 or field.required:
-        return file.record_count
-    nulls = (file.null_value_counts or {}).get(field.id)
-    return None if nulls is None else file.record_count - nulls
+        return _LITERALS[LONG].format(value)
+    literal = _LITERALS[next(f.type for f in scan.schema.fields if f.name == aggregate.column)]
+    if value is None:
+        return literal.format("NULL")
+    return f"IF(true, {literal.format(value)}, NULL)"  # as nullable as the aggregate

@@ -1,7 +1,7 @@
 """A scan plan as a DataFrame: each group of its files by one of two readers, which must give the same rows."""
 
+import functools
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 import msgspec
 import pyarrow as pa
@@ -22,6 +22,7 @@ from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import ReadGroup, read_groups
 from bergline.spark.reads.native import read_native
+from bergline.spark.reads.planning import ExecutorWork, plan_read, read_on_executors
 from bergline.spark.reads.relations import KEPT, has_few_files, relation_key
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
@@ -45,11 +46,16 @@ def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_colu
     """A planned scan as a DataFrame, or changes; columns that are not used are there, but must not be looked at."""
     if isinstance(scan, Changelog):
         return read_changelog(scan, spark)
-    remember_scan(scan)
     if isinstance(scan, ChangelogScan):
+        remember_scan(scan)
         return read_changelog_scan(scan, spark, used)
     kept = whole_relation(scan, backend_of(spark))
-    return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan) if kept is None else kept
+    if kept is not None:
+        return kept
+    planned = plan_read(scan, backend_of(spark))
+    if planned.work is None:
+        remember_scan(scan)
+    return with_provenance(read_plan(planned.plan, spark, scan.io, used, planned.work), scan)
 
 
 def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
@@ -82,13 +88,15 @@ def late_frame(scan: TableScan, spark: SparkSession, name: Name, hidden: frozens
     return backend_of(spark).late_frame(scan, name, hidden, read)
 
 
-def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:
-    """The rows of a plan; the executors get the storage."""
+def read_plan(
+    plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns, work: ExecutorWork | None = None
+) -> DataFrame:
+    """The rows of a plan, whose files are looked up by tasks if there is work; the executors get the storage."""
     backend = backend_of(spark)
     lacking = unreadable(plan.schema)
     if lacking:
         kept = tuple(f for f in plan.schema.fields if f.name not in lacking)
-        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), backend, io, used)
+        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), backend, io, used, work)
         # Spark drops the columns that nobody asks for, and what they would have said
         return rows.select(
             *(
@@ -96,7 +104,7 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_
                 for f in plan.schema.fields
             )
         )
-    return _read(plan, backend, io, used)
+    return _read(plan, backend, io, used, work)
 
 
 def choose_groups(
@@ -111,28 +119,41 @@ def choose_groups(
     groups = read_groups(plan, evidence.known, s3_refusal)
     if all(group.reader == "native" for group in groups):
         return plan, groups
-    names = used()
-    if names is not None:
-        # who names `_deleted` gets deleted rows too, whatever becomes of the column
-        kept = tuple(f for f in plan.schema.fields if f.name in names or f.id in RESERVED_IDS)
-        plan = msgspec.structs.replace(plan, schema=Schema(fields=kept))
+    plan = _narrow(plan, used)
     return plan, read_groups(plan, evidence.look_up, s3_refusal)
 
 
-def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used) -> DataFrame:
-    return _frame(plan, *choose_groups(plan, backend, io, used), backend, io)
+def _narrow(plan: ScanPlan, used: Used) -> ScanPlan:
+    """The plan with the columns that are used."""
+    names = used()
+    if names is None:
+        return plan
+    # who names `_deleted` gets deleted rows too, whatever becomes of the column
+    kept = tuple(f for f in plan.schema.fields if f.name in names or f.id in RESERVED_IDS)
+    return msgspec.structs.replace(plan, schema=Schema(fields=kept))
+
+
+def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used, work: ExecutorWork | None) -> DataFrame:
+    if work is None:
+        return _frame(plan, *choose_groups(plan, backend, io, used), backend, io)
+    narrow = _narrow(plan, used)
+    read = functools.partial(read_on_executors, work=work, backend=backend, io=io)
+    return _together(plan, narrow, [_with_columns(narrow, read)], backend)
 
 
 def _frame(
     plan: ScanPlan, narrow: ScanPlan, groups: Sequence[ReadGroup], backend: SparkBackend, io: FileIO
 ) -> DataFrame:
     """The groups of a plan together; columns that the narrow plan lacks are there, but must not be looked at."""
-    frames = [_read_group(group, narrow, backend, io) for group in groups]
+    return _together(plan, narrow, [_read_group(group, narrow, backend, io) for group in groups], backend)
+
+
+def _together(plan: ScanPlan, narrow: ScanPlan, frames: Sequence[DataFrame], backend: SparkBackend) -> DataFrame:
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
         rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
         return backend.spark.createDataFrame(rows, read_schema(plan.schema))
-    together = reduce(DataFrame.unionAll, frames)
+    together = functools.reduce(DataFrame.unionAll, frames)
     kept = narrow.schema.fields
     if len(kept) == len(plan.schema.fields):
         return together
@@ -147,10 +168,15 @@ def _frame(
 def _read_group(group: ReadGroup, plan: ScanPlan, backend: SparkBackend, io: FileIO) -> DataFrame:
     if group.reader == "native":
         return read_native(plan, group, backend, io)
+    return _with_columns(plan, functools.partial(read_arrow, files=group.files, backend=backend, io=io))
+
+
+def _with_columns(plan: ScanPlan, read: Callable[[ScanPlan], DataFrame]) -> DataFrame:
+    """What is read of a plan by `read`, which must be asked for some column."""
     if plan.schema.fields:
-        return read_arrow(plan, group.files, backend, io)
+        return read(plan)
     # positions cost nothing to read, and tell how many rows there are
-    return read_arrow(msgspec.structs.replace(plan, schema=_POSITIONS), group.files, backend, io).select()
+    return read(msgspec.structs.replace(plan, schema=_POSITIONS)).select()
 
 
 def _not_read(name: str) -> Column:

@@ -31,7 +31,10 @@ NEEDED = {"pyarrow": "21", "msgspec": "0.19", "mmh3": "4.1", "pyroaring": "1.0"}
 """The packages that tasks import, and from which version on."""
 NEEDED_FOR_OBJECTS = NEEDED | {"obstore": "0.12"}
 """The same where files are on an object store."""
+NEEDED_FOR_PLANNING = {"polars": "1.30"}
+"""What tasks import beside these that look up the files of a scan."""
 
+_LOOKED_FOR = (*NEEDED_FOR_OBJECTS, *NEEDED_FOR_PLANNING)
 _PARTITION_ROWS = 1 << 33  # Spark's `monotonically_increasing_id` goes on with a multiple of it in each partition
 _LOCK = threading.Lock()
 
@@ -47,8 +50,8 @@ class Found(msgspec.Struct, frozen=True):
 _FOUND: dict[tuple[str, str], list[Found]] = {}
 
 
-def prepare_executors(backend: SparkBackend, location: str) -> int:
-    """Let tasks run that use files at a location; returns how many run at a time.
+def prepare_executors(backend: SparkBackend, location: str, *, for_planning: bool = False) -> int:
+    """Let tasks run that use files at a location, or look up files of a scan; returns how many run at a time.
 
     UnsupportedError if executors lack a package for that.
     """
@@ -59,7 +62,8 @@ def prepare_executors(backend: SparkBackend, location: str) -> int:
             if any(each.versions[OURS] != version() for each in found):
                 _send(backend, package_archive())
             _FOUND[key] = found
-    check_packages(_FOUND[key], NEEDED_FOR_OBJECTS if scheme_of(location) in OBJECT_STORE_SCHEMES else NEEDED)
+    needed = NEEDED_FOR_OBJECTS if scheme_of(location) in OBJECT_STORE_SCHEMES else NEEDED
+    check_packages(_FOUND[key], needed | NEEDED_FOR_PLANNING if for_planning else needed)
     slots = backend.task_slots
     return len(_FOUND[key]) if slots is None else slots
 
@@ -98,7 +102,7 @@ def _have_this_package(backend: SparkBackend) -> bool:
     """Whether tasks run here, in a Python that finds the same packages as this one; asking takes longer."""
     if not backend.has_local_executors:
         return False
-    names = [OURS, *NEEDED_FOR_OBJECTS]
+    names = [OURS, *_LOOKED_FOR]
     program = "import sys; from importlib.util import find_spec; print(*(find_spec(n).origin for n in sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", program, *names], capture_output=True, text=True, check=False)  # noqa: S603
     origins = [str(spec.origin) if (spec := importlib.util.find_spec(name)) else "" for name in names]
@@ -107,7 +111,7 @@ def _have_this_package(backend: SparkBackend) -> bool:
 
 def _look(backend: SparkBackend) -> list[Found]:
     """What one task for each core finds; this process looks for executors that it starts with its own Python."""
-    looking = _looking([OURS, *NEEDED_FOR_OBJECTS])
+    looking = _looking([OURS, *_LOOKED_FOR])
     if backend.has_local_executors:
         return [msgspec.json.decode(looking(0), type=Found)]
     look = F.udf(looking, "string", useArrow=False)

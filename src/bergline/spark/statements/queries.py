@@ -123,7 +123,7 @@ def _may_aggregate(sql: SqlText) -> bool:
 def _from_metadata(rows: DataFrame, scan: TableScan, backend: SparkBackend, run_sql: RunSql) -> DataFrame:
     """Aggregates of a table that its metadata tells, or the rows as they are."""
     asked = backend.asked_aggregates(rows, is_marked) if type(scan) is TableScan else None
-    values = known_aggregates(scan, asked) if asked else None
+    values = known_aggregates(scan, asked, backend) if asked else None
     if not asked or values is None:
         return rows
     named = (f"{value} AS {back_quoted(name)}" for value, (_, _, name) in zip(values, asked, strict=True))

@@ -35,6 +35,7 @@ from bergline.format.metadata.requirements import AssertRefSnapshotId, Requireme
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
+from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, LOSSES_OF_APPENDS, CommitTurn
 
 
 class TableWork(msgspec.Struct, frozen=True):
@@ -160,6 +161,8 @@ class _Attempts:
         self._timing = timing
         self._refusal = refusal
         self._loop = RetryLoop(timing, self._limits)
+        self._turn = CommitTurn(catalog, tuple(self._work), timing.clock_ms)
+        self._may_move = False
         self._bases: dict[TableName, LoadedTable] = {}
         self._identities = {
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
@@ -177,7 +180,7 @@ class _Attempts:
         where they cannot be looked at nothing is deleted.
         """
         try:
-            return self._loop.run(self._attempt)
+            return self._loop.run(self._attempt_in_turn)
         except CommitUnknownError:
             raise
         except BerglineError as error:
@@ -185,7 +188,13 @@ class _Attempts:
                 if self._loop.is_stuck:  # what the catalog says and what it shows cannot both be true
                     raise unknown_outcome(next(iter(self._work)), None, str(error), error.hints) from error
                 raise
+        finally:
+            self._turn.end()
         return tuple(self._bases[name] for name in self._work)
+
+    def _attempt_in_turn(self, number: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
+        with self._turn.attempt(LOSSES_OF_APPENDS if self._may_move else LOSSES_BEFORE_A_TURN):
+            return self._attempt(number)
 
     def _attempt(self, number: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""
@@ -194,7 +203,9 @@ class _Attempts:
             worked_out = each_table(tuple(self._work), lambda name: self._change(name, stamp), self._refusal)
         except _MovedOnError as error:
             return self._lost(error.reason)
+        self._turn.worked_out()
         changes = tuple(change for change in worked_out if change.updates)
+        self._may_move = all(change.may_move for change in changes)
         self._depended_on.add(tuple(_depends_on(c) for c in changes))
         outcome = self._send(changes) if changes else Committed(())
         match outcome:
@@ -209,8 +220,9 @@ class _Attempts:
                 assert_never(outcome)
 
     def _lost(self, reason: ConflictError) -> LostRace:
+        self._turn.lost()
         pointers = tuple(base.metadata_location for base in self._bases.values())
-        return LostRace(reason, pointers, distinct_attempts=len(self._depended_on))
+        return LostRace(reason, pointers, distinct_attempts=len(self._depended_on), others_wait=self._turn.is_held)
 
     def _send(self, changes: tuple[TableChange, ...]) -> Outcome:
         try:

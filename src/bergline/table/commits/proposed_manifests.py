@@ -1,13 +1,13 @@
 """The manifests that a writer made for its snapshot, with what they really hold."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from bergline.catalog.table_locations import is_outside
 from bergline.format.encoding.wire import decode_json
-from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest
+from bergline.format.manifest.avro import parse_manifest, render_manifest
 from bergline.format.manifest.entry_numbers import EntryNumbers, read_entry_numbers
 from bergline.format.manifest.inheritance import added_entry
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
@@ -16,13 +16,27 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
 from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
 
-_MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of a manifest list, and of the new manifests in it."""
 _MOST_ENTRIES: Final = 100_000
 
 
 class UnfitError(Exception):
     """A snapshot that its writer has to work out again, and why."""
+
+
+class SnapshotFiles(Protocol):
+    """Where the files of proposed snapshots are read and written: a storage, or what stands between it and a group."""
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """As of a storage."""
+        ...
+
+    def create(self, location: str, data: bytes) -> None:
+        """As of a storage; the file may come later, if somebody waits for it."""
+        ...
 
 
 class ManifestFacts(msgspec.Struct, frozen=True):
@@ -91,37 +105,39 @@ def read_proposed_list(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) 
         raise UnfitError("it has no manifest list that can be read")
     if is_outside(metadata, [location]):
         raise UnfitError(f"{location} is outside of the table's directories")
-    listed = parse_manifest_list(io.read(location, _MOST_BYTES), location)
+    listed = load_manifest_list(io, snapshot, most=MOST_BYTES)
     if len({m.manifest_path for m in listed}) != len(listed):
         raise UnfitError("a manifest is in its list twice")
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
     if any(m.sequence_number != snapshot.sequence_number for m in own):
         raise UnfitError("one of its manifests has another sequence number")
     size, entries = sum(m.manifest_length for m in own), sum(c or 0 for m in own for c in _files(m))
-    if size > _MOST_BYTES or entries > _MOST_ENTRIES:
+    if size > MOST_BYTES or entries > _MOST_ENTRIES:
         raise UnfitError(f"{entries:,} files in {size:,} bytes of manifests are too many to be read in a commit")
     return listed
 
 
-def read_proposed(io: FileIO, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> ProposedManifest:
+def read_proposed(
+    files: SnapshotFiles, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot
+) -> ProposedManifest:
     """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says."""
     path = manifest.manifest_path
     if is_outside(metadata, [path]):
         raise UnfitError(f"{path} is outside of the table's directories")
     if manifest.key_metadata is not None:
         raise UnfitError(f"{path} is encrypted")
-    data = io.read(path, manifest.manifest_length)
+    data = files.read(path, manifest.manifest_length)
     header, entries = read_entry_numbers(data, path)
     facts = _facts(entries, snapshot)
-    files = facts.added_files, facts.existing_files, facts.deleted_files
+    counts = facts.added_files, facts.existing_files, facts.deleted_files
     rows = facts.added_rows, facts.existing_rows, facts.deleted_rows
-    if (len(data), files, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
+    if (len(data), counts, rows) != (manifest.manifest_length, _files(manifest), _rows(manifest)):
         raise UnfitError(f"{path} is not what the manifest list says")
     return ProposedManifest(manifest, data, _spec(metadata, manifest, header), facts)
 
 
 def write_added(
-    io: FileIO, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
+    files: SnapshotFiles, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
 ) -> ManifestFile:
     """A new manifest with the files that a manifest adds, and none of those that were there."""
     spec, path = proposed.spec, proposed.manifest.manifest_path
@@ -129,7 +145,7 @@ def write_added(
     stored = parse_manifest(proposed.data, spec, schema, path)
     entries = [added_entry(e.data_file) for e in stored if e.status is EntryStatus.ADDED]
     data = render_manifest(entries, schema, spec, format_version=metadata.format_version)
-    io.create(location, data)
+    files.create(location, data)
     return describe_manifest(
         location,
         len(data),

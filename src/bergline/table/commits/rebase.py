@@ -53,6 +53,7 @@ from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
 from bergline.table.commits.proposed_manifests import (
     ProposedManifest,
+    SnapshotFiles,
     UnfitError,
     read_proposed,
     read_proposed_list,
@@ -85,7 +86,9 @@ class PlacedChange(msgspec.Struct, frozen=True):
     """The files that were written for it, to discard if the commit certainly did not land."""
 
 
-def put_on(io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int) -> PlacedChange:
+def put_on(
+    io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int, files: SnapshotFiles | None = None
+) -> PlacedChange:
     """The change on this base; ConflictError if it cannot be.
 
     As it is where its requirements and number hold, renumbered where only its sequence number or row ids are taken, put
@@ -97,7 +100,7 @@ def put_on(io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int) -> Pl
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if reason is None:
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
-    rebase = _Rebase(io, base, proposal, now_ms)
+    rebase = _Rebase(io, base, proposal, now_ms, files or io)
     try:
         return rebase.moved([r for r, _ in failed]) if failed else rebase.renumbered()
     except UnfitError as error:
@@ -153,8 +156,9 @@ def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError 
 class _Rebase:
     """One change on its way to another base, and the files that were written for it."""
 
-    def __init__(self, io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int) -> None:
+    def __init__(self, io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int, files: SnapshotFiles) -> None:
         self._io = io
+        self._files = files
         self._base = base
         self._metadata = base.metadata
         self._proposal = proposal
@@ -256,7 +260,7 @@ class _Rebase:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
         listed = read_proposed_list(self._io, self._metadata, snapshot)
         own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
-        return listed, {m.manifest_path: read_proposed(self._io, self._metadata, m, snapshot) for m in own}
+        return listed, {m.manifest_path: read_proposed(self._files, self._metadata, m, snapshot) for m in own}
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
         parent = self._known_parent(snapshot)
@@ -307,7 +311,7 @@ class _Rebase:
     def _added_only(self, snapshot: Snapshot, manifest: ProposedManifest) -> ManifestFile:
         location = join(_directory(snapshot), f"{uuid.uuid4()}-m0.avro")
         self._written.append(location)
-        return write_added(self._io, self._metadata, manifest, location, snapshot.snapshot_id)
+        return write_added(self._files, self._metadata, manifest, location, snapshot.snapshot_id)
 
     def _placed(
         self,
@@ -333,7 +337,7 @@ class _Rebase:
             first_row_id=first_row_id,
         )
         self._written.append(location)
-        self._io.create(location, data)
+        self._files.create(location, data)
         keep_manifest_list(self._io, location, counted)
         placed = msgspec.structs.replace(
             snapshot,

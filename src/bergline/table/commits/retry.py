@@ -43,6 +43,8 @@ class LostRace(msgspec.Struct, frozen=True):
     """The pointers that the attempt was made on."""
     distinct_attempts: int = 0
     """How many of the attempts so far depended on something else than those before them."""
+    others_wait: bool = False
+    """Whether the other writers let this one go first now: it does not wait either."""
 
 
 class RetryLimits(msgspec.Struct, frozen=True):
@@ -149,7 +151,7 @@ class RetryLoop:
             ) from lost.reason
         if self._unmoved:
             self._timing.sleep(limits.unmoved_wait_seconds(self._unmoved, self._timing.uniform))
-        else:
+        elif not lost.others_wait:
             self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
 
     def _wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:

@@ -102,8 +102,8 @@ def metadata_log_table(view: MetadataView) -> pa.Table:
 
 
 def _log_row(metadata: TableMetadata, entry: MetadataLogEntry) -> dict[str, object]:
-    before = [e.snapshot_id for e in metadata.snapshot_log if e.timestamp_ms <= entry.timestamp_ms]
-    snapshot_id = before[-1] if before else None
+    logged = reversed(metadata.snapshot_log)
+    snapshot_id = next((e.snapshot_id for e in logged if e.timestamp_ms <= entry.timestamp_ms), None)
     snapshot = None if snapshot_id is None else metadata.snapshots_by_id.get(snapshot_id)
     return {
         "timestamp": entry.timestamp_ms * 1000,

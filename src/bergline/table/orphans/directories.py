@@ -12,7 +12,8 @@ from bergline.io.fileio import FileIO
 from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.orphans.other_tables import DirectorySet, OtherTables
+from bergline.table.orphans.directory_set import DirectorySet
+from bergline.table.orphans.other_tables import OtherTables
 from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
 _HIDDEN = ("_", ".")

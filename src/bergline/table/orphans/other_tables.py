@@ -1,15 +1,16 @@
 """The other tables and views of a catalog, checked before files are deleted that one of them may use.
 
 Locations are compared first: manifests are read only of tables whose directories overlap, or whose metadata shows that
-they may have files outside of their own. An unreadable table blocks the deletion only if it may be one of those.
+they may have files outside of their own. An unreadable table blocks the deletion only if it may be one of those. Where
+the catalog keeps the directories of its tables, metadata is read only of those too, and of what it does not know.
 """
 
-import contextlib
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files, view_files
 from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
@@ -17,55 +18,20 @@ from bergline.errors import (
     AuthenticationError,
     BerglineError,
     FormatError,
-    InvalidInputError,
     NotFoundError,
     RefusedError,
     StorageError,
     UnavailableError,
     UnsupportedError,
 )
-from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.catalog_tables import every_table, load_listed
+from bergline.table.orphans.directory_set import DirectorySet
+from bergline.table.orphans.footprints import NearOwners, find_near
 from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
 _TRIES = 10
 _METADATA = "metadata"
 _UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError, RefusedError, StorageError)
-
-
-class DirectorySet:
-    """Directories, and what overlaps with them."""
-
-    def __init__(self, rules: PathRules, directories: Iterable[str]) -> None:
-        self._rules = rules
-        self._exact = {rules.below(directory): directory for directory in directories}
-        self._sorted = sorted(self._exact)
-        self._loose = sorted({rules.loosely_below(directory) for directory in self._exact.values()})
-
-    def overlapping(self, directories: Iterable[str]) -> str | None:
-        """The first of ours that is inside one of the directories, or contains it; invalid locations are skipped."""
-        for directory in directories:
-            with contextlib.suppress(InvalidInputError):
-                found = _overlapping(self._sorted, self._rules.below(directory))
-                if found is not None:
-                    return self._exact[found]
-        return None
-
-    def may_overlap(self, directories: Iterable[str]) -> bool:
-        """Whether one may overlap by its path alone, whatever its scheme and bucket; true for invalid locations."""
-        try:
-            below = [self._rules.loosely_below(directory) for directory in directories]
-        except InvalidInputError:
-            return True
-        return any(_overlapping(self._loose, directory) is not None for directory in below)
-
-    def holding(self, files: Iterable[str]) -> str | None:
-        """The first of ours that contains one of the files, given by their exact spelling."""
-        for name in files:
-            found = next((above for above in _above(name) if above in self._exact), None)
-            if found is not None:
-                return self._exact[found]
-        return None
 
 
 class OtherTables:
@@ -96,8 +62,31 @@ class OtherTables:
         yield from self._live_tables()
         yield from self._dropped_tables()
 
+    @cached_property
+    def _near(self) -> NearOwners | None:
+        """Those that may have files in the directories; None if all must be looked at."""
+        if self._read_all or not isinstance(self._catalog, _KeepsFootprints):
+            return None
+        footprints = self._catalog.footprints()
+        if footprints is None:
+            return None
+        return find_near(self._catalog.io, footprints, self._directories, self._table.metadata.table_uuid)
+
+    def _table_names(self) -> Iterable[TableName]:
+        return every_table(self._catalog) if self._near is None else self._near.tables
+
+    def _view_names(self) -> Iterator[TableName]:
+        if self._near is not None:
+            yield from self._near.views
+            return
+        for namespace in self._catalog.list_namespaces():
+            try:
+                yield from self._catalog.list_views(namespace)
+            except NotFoundError:  # dropped since it was listed
+                continue
+
     def _live_tables(self) -> Iterator[LoadedTable]:
-        for other in every_table(self._catalog):
+        for other in self._table_names():
             if other == self._table.name and self._is_live:
                 continue
             try:
@@ -141,23 +130,18 @@ class OtherTables:
         yield from self._dropped_views()
 
     def _live_views(self) -> Iterator[LoadedView]:
-        for namespace in self._catalog.list_namespaces():
+        for name in self._view_names():
             try:
-                names = self._catalog.list_views(namespace)
-            except NotFoundError:  # dropped since it was listed
-                continue
-            for name in names:
-                try:
-                    yield self._catalog.load_view(name)
-                except UnavailableError:
-                    raise
-                except BerglineError as error:
-                    if isinstance(error, NotFoundError) and error.kind != "file":  # dropped since it was listed
-                        continue
-                    catalog = self._catalog
-                    if isinstance(catalog, _ViewPointers) and self._is_elsewhere(name, catalog.view_pointer):
-                        continue
-                    raise self._unreadable(name, error) from error
+                yield self._catalog.load_view(name)
+            except UnavailableError:
+                raise
+            except BerglineError as error:
+                if isinstance(error, NotFoundError) and error.kind != "file":  # dropped since it was listed
+                    continue
+                catalog = self._catalog
+                if isinstance(catalog, _ViewPointers) and self._is_elsewhere(name, catalog.view_pointer):
+                    continue
+                raise self._unreadable(name, error) from error
 
     def _dropped_views(self) -> Iterator[LoadedView]:
         """The views in the bin, which need their metadata file to come back; none where it is gone already."""
@@ -179,6 +163,8 @@ class OtherTables:
         for dropped in self._catalog.dropped_tables():
             location = dropped.metadata_location
             if dropped.purge_begun or location == self._table.metadata_location:
+                continue
+            if self._near is not None and location not in self._near.dropped:
                 continue
             try:
                 metadata = self._files.load(location)
@@ -247,6 +233,15 @@ class OtherTables:
         )
 
 
+@runtime_checkable
+class _KeepsFootprints(Protocol):
+    """A catalog that may keep where the files of its tables are."""
+
+    def footprints(self) -> Footprints | None:
+        """What it keeps."""
+        ...
+
+
 class _PointerOf(Protocol):
     def __call__(self, name: TableName, /) -> str: ...
 
@@ -258,23 +253,3 @@ class _ViewPointers(Protocol):
     def view_pointer(self, name: TableName) -> str:
         """The location."""
         ...
-
-
-def _overlapping(sorted_: list[str], directory: str) -> str | None:
-    """One of the sorted directories, each ending in a slash, that is inside another or contains it."""
-    index = bisect_left(sorted_, directory)
-    if index < len(sorted_) and sorted_[index].startswith(directory):
-        return sorted_[index]
-    for above in _above(directory):
-        index = bisect_left(sorted_, above)
-        if index < len(sorted_) and sorted_[index] == above:
-            return above
-    return None
-
-
-def _above(path: str) -> Iterator[str]:
-    """The directories that a path is in, the innermost first; each with a slash at its end."""
-    end = path.rstrip("/").rfind("/")
-    while end >= 0:
-        yield path[: end + 1]
-        end = path.rfind("/", 0, end)

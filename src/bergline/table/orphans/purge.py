@@ -25,7 +25,8 @@ from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.expiry.reachable import CONTENT_KINDS, FileKind, StoredFile, named_files, reachable_files
-from bergline.table.orphans.other_tables import DirectorySet, OtherTables
+from bergline.table.orphans.directory_set import DirectorySet
+from bergline.table.orphans.other_tables import OtherTables
 
 _TRIES = 100
 _READERS = 16

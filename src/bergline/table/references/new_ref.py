@@ -51,6 +51,8 @@ class NewRef(msgspec.Struct, frozen=True):
 class StartBranch(Append):
     """`create` is the plain creation of the ref, for a table that has a `main`."""
 
+    may_move = False
+
     def __init__(self, io: FileIO, name: str, retention: Retention, create: MetadataOperation) -> None:
         super().__init__(io, [], branch=name)
         self._retention = retention

@@ -20,7 +20,7 @@ from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.read.reader import read_batches, read_plan
 from bergline.parquet.write.input_rows import bytes_inside
 from bergline.scan.plan import ScanPlan
-from bergline.scan.planner import plan_scan
+from bergline.scan.planner import plan_scan, scan_outline
 from bergline.table.scans.version import BranchRead, ReadVersion, table_identity
 
 if TYPE_CHECKING:
@@ -121,6 +121,17 @@ class TableScan:
             self._metadata,
             self.version.snapshot_id,
             table_schema=self.version.schema,
+            columns=self._columns,
+            row_filter=self._filter,
+        )
+
+    def outline(self) -> ScanPlan:
+        """The plan without its files, for who looks them up elsewhere."""
+        version = self.version
+        return scan_outline(
+            self._metadata,
+            version.snapshot_id,
+            table_schema=version.schema,
             columns=self._columns,
             row_filter=self._filter,
         )

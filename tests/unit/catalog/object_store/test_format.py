@@ -4,6 +4,18 @@ import obstore
 import obstore.store
 import pytest
 
+from bergline.catalog.object_store.format import (
+    Entry,
+    Held,
+    Intent,
+    NamespaceObject,
+    ObjectKind,
+    PointerObject,
+    held_by,
+    new_stamp,
+    parse_pointer,
+    render_sized,
+)
 from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.errors import FormatError, UnsupportedError
 from bergline.io.conditional_objects import ConditionalObjects
@@ -58,7 +70,7 @@ def test_pointer_of_a_newer_version_is_refused(objects: ConditionalObjects) -> N
 
 def test_catalog_of_a_newer_version_is_refused(objects: ConditionalObjects) -> None:
     objects.create("catalog.json", b'{"format-version": 7}')
-    with pytest.raises(UnsupportedError, match=r"expected format version 1 of the catalog, found 7 in .*catalog.json"):
+    with pytest.raises(UnsupportedError, match=r"expected format version 2 of the catalog, found 7 in .*catalog.json"):
         ObjectPointerStore(objects)
 
 
@@ -77,3 +89,47 @@ def test_garbage_in_a_commit_or_a_namespace_is_named(objects: ConditionalObjects
     objects.create("namespaces/db.json", b"null")
     with pytest.raises(FormatError, match=r"namespaces/db\.json"):
         store.namespace_properties(("db",))
+
+
+@pytest.mark.parametrize("length", [1, 200, 350, 512, 1000])
+@pytest.mark.parametrize(
+    ("current", "intent", "held"),
+    [
+        (ObjectKind.TABLE, False, Held.TABLE),
+        (ObjectKind.VIEW, False, Held.VIEW),
+        (None, False, Held.NOTHING),
+        (None, True, Held.UNDECIDED),
+        (ObjectKind.TABLE, True, Held.UNDECIDED),
+    ],
+)
+def test_size_says_what_an_object_holds(length: int, current: ObjectKind | None, intent: bool, held: Held) -> None:
+    entry = None if current is None else Entry(current, "x" * length)
+    pending = Intent("00000000-0000-0000-0000-000000000000", None) if intent else None
+    value = PointerObject(stamp=new_stamp(), name=["db", "é" * length], current=entry, intent=pending)
+    data = render_sized(value)
+    assert held_by(len(data)) is held
+    assert parse_pointer(data, "here") == value
+    for properties, says in (({"a": "x" * length}, Held.NAMESPACE), ({}, Held.NAMESPACE), (None, Held.NOTHING)):
+        namespace = NamespaceObject(stamp=new_stamp(), name=["db"], properties=properties)
+        assert held_by(len(render_sized(namespace))) is says
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 511, 516, 1023])
+def test_other_sizes_say_nothing(size: int) -> None:
+    assert held_by(size) is Held.UNDECIDED
+
+
+def test_catalog_of_version_1_stays_as_it_is(objects: ConditionalObjects) -> None:
+    objects.create("catalog.json", b'{"format-version": 1, "stamp": "s", "catalog": "bergline"}')
+    store = ObjectPointerStore(objects)
+    store.create(ORDERS, "a")
+    store.create(ITEMS, "b")
+    store.drop(ITEMS)
+    stored = objects.read("pointers/db/orders.json")
+    assert stored is not None
+    assert stored.data.endswith(b"}\n")
+    assert len(stored.data) < 512
+    assert store.list_names(("db",)) == [ORDERS]
+    mark = objects.read("catalog.json")
+    assert mark is not None
+    assert b'"format-version": 1' in mark.data

@@ -53,9 +53,11 @@ class Member:
         by: str = "ann",
         make: Callable[[LoadedTable], tuple[Update, ...]] | None = None,
         note: Callable[[Any, str], None] = lambda *_: None,
+        finish: Callable[[], None] = lambda: None,
     ) -> None:
         self.caller = Caller(by)
         self._updates, self._requires, self._make, self._note = updates, requires, make, note
+        self.finish = finish
         self.bases: list[LoadedTable] = []
 
     def acting(self) -> AbstractContextManager[object]:
@@ -139,6 +141,21 @@ def metadata_files(path: Path) -> int:
 
 def kinds(outcome: GroupOutcome) -> list[type]:
     return [type(result) for result in outcome.results]
+
+
+def test_member_whose_files_cannot_be_written_is_refused_alone(catalog: PointerCatalog) -> None:
+    broken = StorageError("no room")
+
+    def fail() -> None:
+        raise broken
+
+    last = appending(3)
+    members = [appending(1), appending(2, finish=fail), last]
+    outcome = catalog.commit_group(catalog.load_table(NAME), members)
+    assert outcome.results[1] is broken
+    assert kinds(outcome) == [Committed, StorageError, Committed]
+    assert [s.snapshot_id for s in catalog.load_table(NAME).metadata.snapshots] == [1, 3]
+    assert last.bases[-1].metadata.refs[MAIN].snapshot_id == 1
 
 
 def test_members_are_one_file_in_their_order(catalog: PointerCatalog, tmp_path: Path) -> None:

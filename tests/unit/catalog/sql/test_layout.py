@@ -9,10 +9,10 @@ from bergline.catalog.sql.layout import (
     TABLES,
     RowKind,
     join_namespace,
-    namespace_below,
-    namespace_or_below,
+    next_children,
     next_namespaces,
     of_kind,
+    starts_with,
 )
 from bergline.errors import InvalidInputError
 
@@ -41,13 +41,17 @@ def test_rows_without_a_type_are_tables(connection: sa.Connection) -> None:
     assert len(found(connection, of_kind(RowKind.UNTYPED))) == 5
 
 
-@pytest.mark.parametrize("in_byte_order", [True, False])
-def test_names_that_begin_alike_are_not_below(connection: sa.Connection, in_byte_order: bool) -> None:
-    below = namespace_below(TABLES.c.table_namespace, ("a",), in_byte_order=in_byte_order)
-    assert {namespace for namespace, _ in found(connection, below)} == {"a.b"}
-    or_below = namespace_or_below(TABLES.c.table_namespace, ("a",))
-    assert {namespace for namespace, _ in found(connection, or_below)} == {"a", "a.b"}
-    assert len(found(connection, namespace_or_below(TABLES.c.table_namespace, ()))) == 5
+@pytest.mark.parametrize(
+    ("prefix", "names"), [("a.", ["a.b", "a.b"]), ("a", ["a", "a.b", "a.b", "ab"]), ("A.", ["A.b"])]
+)
+def test_texts_with_a_prefix_are_a_range(connection: sa.Connection, prefix: str, names: list[str]) -> None:
+    assert [namespace for namespace, _ in found(connection, starts_with(TABLES.c.table_namespace, prefix))] == names
+
+
+def test_children_are_found_once_whether_they_have_rows_or_not(connection: sa.Connection) -> None:
+    values = {"catalog": "c", "start": "", "skipped": 0, "behind": "\x01", "most": 10}
+    rows = connection.execute(next_children(find="instr", is_nested=False), values)
+    assert [tuple(row) for row in rows] == [("A", 0), ("a", 1), ("ab", 1), ("z", 1)]
 
 
 def test_next_namespaces_come_in_order_each_once(connection: sa.Connection) -> None:

@@ -12,8 +12,9 @@ from disks import mounted, remount_read_only
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import migration_steps, migrations
+from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.layout_version import AUDIT_VERSION, LAYOUT_VERSION, RECORDS_VERSION
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION, LAYOUT_VERSION, RECORDS_VERSION
 from bergline.catalog.sql.migration_steps import MIGRATIONS, Migration
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.records import Records
@@ -22,7 +23,7 @@ from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
-NOW = [1, 2, 3, 4, 5, 6]  # the versions that a layout has gone through today
+NOW = [1, 2, 3, 4, 5, 6, 7]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -111,12 +112,13 @@ def test_versions_are_those_of_the_migrations() -> None:
     assert len(MIGRATIONS) == LAYOUT_VERSION
     assert names[RECORDS_VERSION - 1] == "_create_records"
     assert names[AUDIT_VERSION - 1] == "_add_conflicts"
+    assert names[CONTENTION_VERSION - 1] == "_create_contention"
 
 
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     database.open_store()
     ours = {"bergline_layout", "bergline_requests", "bergline_audit", "bergline_tokens", "bergline_bin"}
-    ours |= set(GOVERNANCE.tables)
+    ours |= {*GOVERNANCE.tables, *CONTENTION.tables}
     assert database.tables() == {"iceberg_tables", "iceberg_namespace_properties", *ours}
     assert database.versions() == NOW
 
@@ -133,8 +135,8 @@ def test_new_catalog_is_made_whole_or_not_at_all(database: Database, monkeypatch
 
 def test_newer_layout_is_refused_with_its_version_and_what_to_do(database: Database) -> None:
     database.open_store()
-    database.run("INSERT INTO bergline_layout VALUES (7)")
-    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version 7 in ") as caught:
+    database.run("INSERT INTO bergline_layout VALUES (8)")
+    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version 8 in ") as caught:
         database.open_store()
     assert "upgrade bergline" in caught.value.hints[0]
 

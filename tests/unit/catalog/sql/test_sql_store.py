@@ -92,7 +92,8 @@ def test_pages_of_namespaces_have_each_once(
     store: SqlPointerStore, in_byte_order: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether they have properties, tables, or only namespaces below them, in whichever order a database has them."""
-    monkeypatch.setattr(type(store.database), "sorts_by_bytes", in_byte_order)  # the tests' PostgreSQL does too
+    if not in_byte_order:
+        monkeypatch.setattr(type(store.database), "sorts_by_bytes", in_byte_order)
     chance = random.Random(4)  # noqa: S311
     for _ in range(60):
         namespace = tuple(chance.choice(PARTS) + chance.choice(PARTS) for _ in range(chance.randint(1, 3)))

@@ -197,6 +197,8 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     "load_credentials": (Ask(READ, lambda w: f"{w.table}/credentials"),),
     "report_metrics": (Ask(READ, lambda w: f"{w.table}/metrics", lambda _: {"report-type": "scan-report"}),),
     "plan_table_scan": (Ask(READ, lambda w: f"{w.at}/tables/bare/plan", lambda _: {}),),
+    "fetch_planning_result": (Ask(READ, lambda w: f"{w.table}/plan/unknown"),),
+    "cancel_planning": (Ask(READ, lambda w: f"{w.table}/plan/unknown"),),
     "fetch_scan_tasks": (Ask(READ, lambda w: f"{w.table}/tasks", lambda _: {"plan-task": "unknown"}),),
     "commit_transaction": (
         Ask(
@@ -241,6 +243,8 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     ),
     "list_ref_rules": (Ask(ANY, lambda _: "/bergline/v1/rules", hidden=False),),
     "list_namespace_ref_rules": (Ask(ANY, lambda w: f"/bergline{w.at}/rules"),),
+    "take_turn": (Ask(WRITE, lambda w: f"/bergline{w.table}/turn", lambda _: {"holder": "me", "lease-ms": 1}),),
+    "give_back_turn": (Ask(WRITE, lambda w: f"/bergline{w.table}/turn", query={"holder": "me"}),),
     "report_snapshot_check": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/checks", lambda _: {}),),
     "approve_snapshot": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/approvals", lambda _: {}),),
     "list_pull_requests": (Ask(ANY, lambda _: "/bergline/v1/pull-requests", hidden=False),),

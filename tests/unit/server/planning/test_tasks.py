@@ -15,8 +15,8 @@ from bergline.io.locations import local_path
 from bergline.lake.lake import Lake
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
-from bergline.server.handlers import planning as handlers_planning
 from bergline.server.handlers.context import ServerContext
+from bergline.server.planning import pages
 from bergline.server.planning.tasks import PlanTask, parse_task, render_task
 
 pytestmark = pytest.mark.long
@@ -82,7 +82,7 @@ def test_every_file_is_named_once_in_answers_of_so_many_bytes(
     few: AsgiClient, monkeypatch: pytest.MonkeyPatch, table: Table
 ) -> None:
     table.delete("id IN (3, 13, 113)")
-    monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 1)
+    monkeypatch.setattr(pages, "_MAX_BYTES", 1)
     response = answers(few, {"stats-fields": ["id"]})
     assert [len(answer.json["file-scan-tasks"]) for answer in response] == [1] * FILES
     assert sorted(parts_of(response)) == list(range(FILES))
@@ -131,7 +131,7 @@ def test_selective_plan_needs_no_task_for_manifests_without_matches(few: AsgiCli
 
 
 def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 4)
+    monkeypatch.setattr(pages, "_MAX_EXAMINED", 4)
     response = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
     assert parts_of(response) == [11]
     assert len(response) > 1
@@ -140,9 +140,9 @@ def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypat
 def test_tasks_are_few_where_each_is_long(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     random.seed(7)
     asked = {"filter": long_list(*random.sample(range(10 * FILES), 60), *random.sample(range(10**9, 2 * 10**9), 5_000))}
-    monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 3)
+    monkeypatch.setattr(pages, "_MAX_EXAMINED", 3)
     assert len(few("POST", PLAN, asked).json["plan-tasks"]) > 1
-    monkeypatch.setattr(handlers_planning, "_MAX_TASK_BYTES", 1)
+    monkeypatch.setattr(pages, "_MAX_TASK_BYTES", 1)
     response = answers(few, asked)
     assert len(response[0].json["plan-tasks"]) == 1
     assert sorted(parts_of(response)) == list(range(FILES))
@@ -169,7 +169,7 @@ def test_answers_do_not_grow_with_the_filter_times_the_files(
         table.append(pa.table({"id": [number, 10**6 - number], "part": [0, 0]}, schema=SCHEMA))
     asked = {"filter": {"type": "in", "term": "id", "values": list(range(5, 5_000))}}
     size = len(few("POST", PLAN.replace("/t/", "/wide/"), {"filter": True}).body)
-    monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 10_000)
+    monkeypatch.setattr(pages, "_MAX_BYTES", 10_000)
     response = few("POST", PLAN.replace("/t/", "/wide/"), asked)
     assert len(response.json["file-scan-tasks"]) == 1
     assert len(response.json["file-scan-tasks"][0]["residual-filter"]["values"]) == 4_995  # exact, however long

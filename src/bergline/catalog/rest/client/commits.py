@@ -1,6 +1,11 @@
-"""Commits of a REST catalog: the server checks requirements and applies updates; lost responses are settled."""
+"""Commits of a REST catalog: the server checks requirements and applies updates; lost responses are settled.
 
+A server that is bergline's own also grants turns, by which others let a commit go first.
+"""
+
+import contextlib
 import time
+from collections.abc import Collection, Iterator
 
 import msgspec
 
@@ -24,9 +29,18 @@ from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, settle
 from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
-from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, GIVE_BACK_TURN, TAKE_TURN
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
-from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER, TakeTurnRequest, TakeTurnResponse
+from bergline.catalog.turns import turn_holder
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    ConflictError,
+    InvalidInputError,
+    UnavailableError,
+    UnsupportedError,
+)
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.requirements import AssertCreate, AssertRefSnapshotId, check_requirements
@@ -145,7 +159,8 @@ class RestCommit(RestTables):
                 raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
             return (table,)
         about = about_table(changes[0].base.name)
-        self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(requests))
+        body = CommitTransactionRequest(requests)
+        self._session.calls.change(COMMIT_TRANSACTION, about, headers=_turn_headers(), body=body)
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
             raise ChangeInDoubtError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
@@ -160,9 +175,8 @@ class RestCommit(RestTables):
         self, name: TableName, request: CommitTableRequest[Update], headers: dict[str, str] | None = None
     ) -> LoadedTable:
         names = self._session.table_path(name)
-        changed = self._session.calls.change(
-            COMMIT_TABLE, about_table(name), names=names, headers=headers, body=request
-        )
+        about, sent = about_table(name), {**(headers or {}), **_turn_headers()}
+        changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request)
         return self._after_change(name, changed)
 
     def _move_header(self, change: TableChange) -> dict[str, str]:
@@ -225,6 +239,12 @@ class RestCommit(RestTables):
             return created
 
 
+def _turn_headers() -> dict[str, str]:
+    """What tells the server that a commit is made in a turn that it has granted."""
+    holder = turn_holder()
+    return {} if holder is None else {TURN_HEADER: holder}
+
+
 def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
     """A hint on how to check later whether changes were committed: one snapshot is enough."""
     snapshots = [f"{c.base.name} has snapshot {min(added)}" for c in changes if (added := added_snapshots(c))]
@@ -252,8 +272,8 @@ def _is_response_to(change: TableChange, now: LoadedTable) -> bool:
 
 def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
     """Whether a table has a snapshot that a change adds, or a descendant of it."""
-    known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
-    return not added_snapshots(change).isdisjoint(known)
+    added, known = added_snapshots(change), now.metadata.snapshots_by_id
+    return not added.isdisjoint(known) or any(s.parent_snapshot_id in added for s in known.values())
 
 
 def _shows(change: TableChange, now: LoadedTable) -> bool:
@@ -340,3 +360,41 @@ def creation_updates(metadata: TableMetadata) -> tuple[Update, ...]:
 def _number(chosen: int, last: int | None) -> int:
     """An id, or -1 for the one added last: a server may assign other ids."""
     return _LAST_ADDED if chosen == last else chosen
+
+
+class RestTurns:
+    """Asks the server for the turn on each table, always in the same order."""
+
+    def __init__(self, session: RestSession) -> None:
+        self._session = session
+
+    def take_turn(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
+        ordered = sorted(tables)
+        for number, table in enumerate(ordered):
+            if not self._take(table, TakeTurnRequest(holder, lease_ms)):
+                with contextlib.suppress(BerglineError):
+                    self.give_back_turn(ordered[:number], holder)
+                return False
+        return True
+
+    def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
+        for table in tables:
+            with _harmless():
+                names, about = self._session.table_path(table), about_table(table)
+                self._session.calls.change(GIVE_BACK_TURN, about, names=names, query={"holder": holder})
+
+    def _take(self, table: TableName, request: TakeTurnRequest) -> bool:
+        with _harmless():
+            names, about = self._session.table_path(table), about_table(table)
+            response = self._session.calls.change(TAKE_TURN, about, names=names, body=request)
+            answer: TakeTurnResponse = response.content
+        return answer.granted
+
+
+@contextlib.contextmanager
+def _harmless() -> Iterator[None]:
+    """A turn that was taken although the response was lost ends by itself."""
+    try:
+        yield
+    except ChangeInDoubtError as error:
+        raise UnavailableError(str(error)) from error

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.kept_rules import levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel
-from bergline.catalog.rest.client.commits import RestCommit
+from bergline.catalog.rest.client.commits import RestCommit, RestTurns
 from bergline.catalog.rest.client.pull_requests import RestPullRequests
 from bergline.catalog.rest.client.rules import RestRefRules, RestSnapshotReviews
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.catalog.rest.client.views import RestViews
-from bergline.catalog.rest.protocol.endpoints import LIST_NAMESPACE_REF_RULES
+from bergline.catalog.rest.protocol.endpoints import LIST_NAMESPACE_REF_RULES, TAKE_TURN
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError, StorageError
 from bergline.io.locations import join
 
@@ -66,6 +66,11 @@ class RestCatalog(RestCommit, RestViews):
     def snapshot_reviews(self) -> RestSnapshotReviews:
         """Checks and approvals of snapshots; UnsupportedError if the server keeps none."""
         return RestSnapshotReviews(self._session)
+
+    @property
+    def turns(self) -> RestTurns | None:
+        """Turns on tables; None if the server grants none."""
+        return RestTurns(self._session) if self._session.calls.has(TAKE_TURN) else None
 
     def is_own_file(self, location: str) -> bool:
         """Always false: the server's own files are elsewhere."""

@@ -314,7 +314,8 @@ class RestTables(RestNamespaces):
         if known and known.table.metadata_location == content.metadata_location:
             table = known.table
         else:
-            metadata = parse_metadata(bytes(content.metadata), f"the server's response for {about}")
+            earlier = known.table.metadata if known else None
+            metadata = parse_metadata(bytes(content.metadata), f"the server's response for {about}", earlier)
             table = LoadedTable(name, metadata, content.metadata_location)
         if isinstance(content, LoadTableResult):
             self._vend(name, content, table.metadata)

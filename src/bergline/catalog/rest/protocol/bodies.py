@@ -231,13 +231,14 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
 
 
 class PlanTableScanResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A planned scan: its files, and the plan tasks to fetch further ones."""
+    """A scan that is planned, under way, cancelled or failed: its files, and the plan tasks to fetch further ones."""
 
     status: str
-    plan_id: str
-    file_scan_tasks: list[Any]
-    delete_files: list[Any]
+    plan_id: str | None = None
+    file_scan_tasks: list[Any] | None = None
+    delete_files: list[Any] | None = None
     plan_tasks: tuple[str, ...] | None = None
+    error: "ErrorModel | None" = None
 
 
 class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):

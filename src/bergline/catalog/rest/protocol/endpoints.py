@@ -75,6 +75,7 @@ from bergline.catalog.rest.protocol.governance_rules import (
     SetRefRuleRequest,
 )
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
+from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
 
@@ -153,6 +154,10 @@ RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", Re
 LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", response=LoadCredentialsResponse)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
 PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanTableScanResult)
+FETCH_PLANNING_RESULT = Endpoint(
+    "fetch_planning_result", "GET", f"{_TABLE}/plan/{{plan-id}}", response=PlanTableScanResult
+)
+CANCEL_PLANNING = Endpoint("cancel_planning", "DELETE", f"{_TABLE}/plan/{{plan-id}}", status=204)
 FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, FetchScanTasksResult)
 COMMIT_TRANSACTION = Endpoint(
     "commit_transaction",
@@ -198,6 +203,9 @@ UNDROP_VIEW = Endpoint(
 SIGN_REQUEST = Endpoint(
     "sign_request", "POST", f"{_TABLE}/sign", RemoteSignRequest, RemoteSignResponse, queries=("staged",)
 )
+_TURN = f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
+TAKE_TURN = Endpoint("take_turn", "POST", _TURN, TakeTurnRequest, TakeTurnResponse)
+GIVE_BACK_TURN = Endpoint("give_back_turn", "DELETE", _TURN, status=204, queries=("holder",))
 _WEBHOOKS = f"{_OWN}/webhooks"
 _WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
 LIST_EVENTS = Endpoint(

@@ -1,0 +1,130 @@
+"""Processes without a server on one SQLite catalog: appends to one table, and a merge beside writers that never pause.
+
+The other side is the same with turns switched off, in the same run.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Barrier, Event
+
+import pyarrow as pa
+
+import bergline
+from bergline.errors import ConflictError
+from bergline.table.commits import commit
+from results import Scaled
+
+SCHEMA = pa.schema([("id", pa.int64())])
+WITHOUT = "without turns"
+NEVER = 10**9
+GIVE_UP_S = 30
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"id": range(count)}, schema=SCHEMA)
+
+
+def without_turns() -> tuple[int, int]:
+    """From now on nobody in this process asks for a turn; after how many losses they did."""
+    before = commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS
+    use_turns(NEVER, NEVER)
+    return before
+
+
+def use_turns(losses: int, losses_of_appends: int) -> None:
+    commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS = losses, losses_of_appends  # type: ignore[misc]
+
+
+def append_on(uri: str, turns: bool, begin: Barrier, end: Event, times: int) -> None:
+    """Append to the table again and again, so many times or until the end."""
+    if not turns:
+        without_turns()
+    table = bergline.connect(uri).load_table("db.t")
+    begin.wait()
+    for _ in range(times):
+        if end.is_set():
+            return
+        with contextlib.suppress(ConflictError):  # it tries for as long as the merge does
+            table.append(rows(1))
+
+
+@contextlib.contextmanager
+def writing(uri: str, writers: int, times: int, *, turns: bool) -> Iterator[list[SpawnProcess]]:
+    """Writers in processes of their own, which all begin at once."""
+    context = multiprocessing.get_context("spawn")
+    begin, end = context.Barrier(writers + 1), context.Event()
+    arguments = (uri, turns, begin, end, times)
+    processes = [context.Process(target=append_on, args=arguments, daemon=True) for _ in range(writers)]
+    for process in processes:
+        process.start()
+    begin.wait()
+    try:
+        yield processes
+    finally:
+        end.set()
+        for process in processes:
+            process.join()
+
+
+def appends_per_second(writers: int, times: int, *, turns: bool) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        uri = new_lake(directory)
+        with writing(uri, writers, times, turns=turns) as processes:
+            started = time.perf_counter()
+            for process in processes:
+                process.join()
+            seconds = time.perf_counter() - started
+        with bergline.connect(uri) as lake:
+            assert lake.load_table("db.t").scan().to_arrow().num_rows == writers * times
+        return writers * times / seconds
+
+
+def merge_seconds(writers: int, merges: int, *, turns: bool) -> list[float]:
+    """How long each merge of a branch takes beside the writers; one that gives up took as long as that."""
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        uri = new_lake(directory)
+        table = stack.enter_context(bergline.connect(uri)).load_table("db.t")
+        table.append(rows(1))
+        for number in range(merges):
+            table.refs.create_branch(f"b{number}")
+            for _ in range(20):
+                table.append(rows(10), branch=f"b{number}")
+        if not turns:
+            stack.callback(use_turns, *without_turns())
+        stack.enter_context(writing(uri, writers, NEVER, turns=turns))
+        found = []
+        for number in range(merges):
+            started = time.perf_counter()
+            with contextlib.suppress(ConflictError):
+                table.refs.merge(f"b{number}", into="main")
+            found.append(time.perf_counter() - started)
+        return found
+
+
+def new_lake(directory: str) -> str:
+    uri = f"sqlite:///{directory}/catalog.db"
+    with bergline.connect(uri, create=True) as lake:
+        lake.create_namespace("db")
+        lake.create_table("db.t", SCHEMA, properties={"commit.retry.total-timeout-ms": str(GIVE_UP_S * 1000)})
+    return uri
+
+
+def cases(small: bool) -> Iterator[Scaled]:
+    writers, times, merges = (4, 5, 2) if small else (8, 40, 5)
+    fast, slow = (appends_per_second(writers, times, turns=turns) for turns in (True, False))
+    yield Scaled(f"{writers} processes append to one table", "/s", fast, slow, WITHOUT)
+    ours, theirs = (merge_seconds(4, merges, turns=turns) for turns in (True, False))
+    case = f"merge beside 4 writers that never pause, slowest of {merges}; gives up after {GIVE_UP_S} s"
+    yield Scaled(case, "s", max(ours), max(theirs), WITHOUT)
+
+
+if __name__ == "__main__":
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("--small", action="store_true")
+    for one in cases(given.parse_args().small):
+        print(one)

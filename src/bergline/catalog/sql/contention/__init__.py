@@ -1,0 +1,1 @@
+"""How writers of one table get along, in a catalog's database."""

@@ -1,0 +1,64 @@
+"""The files of commits that are made together: read ahead and written side by side.
+
+On an object store every file takes tens of milliseconds, and each member of a group has a manifest list and a manifest.
+"""
+
+import contextlib
+from collections.abc import Collection, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Final
+
+from bergline.catalog.table_locations import is_outside
+from bergline.errors import BerglineError
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
+from bergline.table.commits.proposed_manifests import MOST_BYTES
+
+_MOST_READ_AHEAD: Final = 32 * 1024 * 1024
+"""Bytes of manifests: the others are read when they are needed."""
+
+
+class GroupFiles:
+    """Files between a storage and the members of one group."""
+
+    def __init__(self, io: FileIO, threads: ThreadPoolExecutor) -> None:
+        self._io = io
+        self._threads = threads
+        self._read: dict[str, bytes] = {}
+        self._room = _MOST_READ_AHEAD
+        self._writing: dict[str, Future[None]] = {}
+
+    def read_ahead(self, metadata: TableMetadata, snapshots: Collection[Snapshot]) -> None:
+        """Read the manifest lists of new snapshots and their own manifests, all at once; what fails is read later."""
+        wait([self._threads.submit(self._read_one, metadata, snapshot) for snapshot in snapshots])
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """The whole object."""
+        known = self._read.get(location)
+        return self._io.read(location, most) if known is None else known
+
+    def create(self, location: str, data: bytes) -> None:
+        """Begin to write an object; `finish` waits for it."""
+        self._writing[location] = self._threads.submit(self._io.create, location, data)
+
+    def finish(self, locations: Iterable[str]) -> None:
+        """Wait for objects that are being written; raises what went wrong with one."""
+        for location in locations:
+            self._writing[location].result()
+
+    def settle(self, locations: Iterable[str]) -> None:
+        """Wait until objects are written or are not, so that they can be deleted."""
+        wait([self._writing[location] for location in locations if location in self._writing])
+
+    def _read_one(self, metadata: TableMetadata, snapshot: Snapshot) -> None:
+        with contextlib.suppress(BerglineError):  # it is said when the change is put on the table
+            if snapshot.manifest_list is None or is_outside(metadata, [snapshot.manifest_list]):
+                return
+            for manifest in load_manifest_list(self._io, snapshot, most=MOST_BYTES):
+                path = manifest.manifest_path
+                is_new = manifest.added_snapshot_id == snapshot.snapshot_id and path not in self._read
+                if is_new and 0 < manifest.manifest_length <= self._room and not is_outside(metadata, [path]):
+                    self._room -= manifest.manifest_length
+                    self._read[path] = self._io.read(path, manifest.manifest_length)
