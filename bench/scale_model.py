@@ -1,7 +1,7 @@
 """The model of tools/scale_simulation.py beside the real server: appends to one table that must be put on another head.
 
-Latencies of this machine's disk and of SQLite are measured, and so is the processor time of a commit, by one client;
-the model then says what more clients get.
+Latencies of this machine's disk and of SQLite are measured, and processor times by 1 and by 8 clients; the model then
+says what 32 and 64 clients get.
 """
 
 import os
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,37 +31,59 @@ from bergline_server import BerglineServer
 from scale_simulation import Lake, Latency, Simulation, Store
 
 SCHEMA = pa.schema([("id", pa.int64())])
+AT_ONCE = 32
 MAY_MOVE = "Content-Type: application/json\r\nbergline-may-move: true\r\n"
 
 
 def cases(small: bool) -> Iterator[Scaled]:
-    """Commits a second by 1, 8 and 32 clients: of the server, and of the model."""
-    each = 40 if small else 400
+    """Commits a second by 1, 8, 32 and 64 clients: of the server, and of the model that is set by the first two."""
+    each = 64 if small else 640
     with tempfile.TemporaryDirectory() as temporary, BerglineServer(Path(temporary)) as server:
         directory = Path(temporary)
-        store = measured_store(directory)
-        alone = appends(server.uri, 1, each)
-        lake = Lake("group", 1, store, snapshots=each // 2, gzip=False, is_prepared=True, cpu_ms=0.0, seconds=20.0)
-        cpu_s = 1 / alone.rate - 1 / Simulation(lake).run().rate
-        yield Scaled("processor time of a commit, by which the model is set", "ms", cpu_s * 1000)
-        for clients in (8, 32):
-            real = appends(server.uri, clients, each)
-            model = Lake(
-                "group", clients, store, snapshots=each // 2, gzip=False, is_prepared=True, cpu_ms=cpu_s * 1000
-            )
-            said = Simulation(model).run()
-            yield Scaled(f"appends to one table, {clients} clients", "/s", real.rate, said.rate, "the model")
-            yield Scaled(f"the same, p50, {clients} clients", "ms", real.half * 1000, said.at(0.5) * 1000, "the model")
-            yield Scaled(f"the same, p99, {clients} clients", "ms", real.most * 1000, said.at(0.99) * 1000, "the model")
+        usual = Lake(
+            "group",
+            1,
+            measured_store(directory),
+            each // 2,
+            gzip=False,
+            at_once=AT_ONCE,
+            is_prepared=True,
+            seconds=20.0,
+        )
+        appends(server.uri, 1, 10, "warm")
+        real = {clients: appends(server.uri, clients, each) for clients in (1, 8, 32, 64)}
+    own_ms, group_ms = fitted(usual, real[1].rate, real[8].rate)
+    yield Scaled("processor time of a commit, by 8 clients", "ms", own_ms)
+    yield Scaled("processor time of a group, by 1 and 8 clients", "ms", group_ms)
+    for clients, load in real.items():
+        said = Simulation(replace(usual, writers=clients, cpu_ms=own_ms, group_cpu_ms=group_ms)).run()
+        yield Scaled(f"appends to one table, {clients} clients", "/s", load.rate, said.rate, "the model")
+        yield Scaled(f"the same, p50, {clients} clients", "ms", load.half * 1000, said.at(0.5) * 1000, "the model")
+        yield Scaled(f"the same, p99, {clients} clients", "ms", load.most * 1000, said.at(0.99) * 1000, "the model")
 
 
-def appends(uri: str, clients: int, commits: int) -> Load:
+def fitted(usual: Lake, alone: float, by_eight: float) -> tuple[float, float]:
+    """Processor times of a commit and of a group, in milliseconds, with which the model gives both rates."""
+    free = Simulation(replace(usual, cpu_ms=0.0, group_cpu_ms=0.0)).run().rate
+    both_ms = max(1000 / alone - 1000 / free, 0.0)
+    low, high = 0.0, both_ms
+    for _ in range(12):
+        own_ms = (low + high) / 2
+        tried = replace(usual, writers=8, cpu_ms=own_ms, group_cpu_ms=both_ms - own_ms)
+        if Simulation(tried).run().rate > by_eight:
+            low = own_ms
+        else:
+            high = own_ms
+    return own_ms, both_ms - own_ms
+
+
+def appends(uri: str, clients: int, commits: int, name: str = "t") -> Load:
     """Appends to a new table, all prepared on its first state."""
-    path = f"/v1/namespaces/db/tables/t{clients}"
+    path = f"/v1/namespaces/db/tables/{name}{clients}"
     with bergline.connect(uri) as lake:
         if not lake.namespace_exists("db"):
             lake.create_namespace("db")
-        table = lake.create_table(f"db.t{clients}", SCHEMA)
+        table = lake.create_table(f"db.{name}{clients}", SCHEMA)
         table.append(pa.table({"id": [0]}, schema=SCHEMA))
         bodies = [prepared(table, number) for number in range(commits)]
 

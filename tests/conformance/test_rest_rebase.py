@@ -1,4 +1,4 @@
-"""Late appends of PyIceberg and Java to a table of `bergline serve` where they move: no 409, every row once."""
+"""Late appends of PyIceberg, DuckDB and Java to a table of `bergline serve` where they move: no 409, every row once."""
 
 import re
 import urllib.request
@@ -10,7 +10,7 @@ import pytest
 from bergline_server import BerglineServer
 from concurrency import run_for_each
 from java_manifests import JAVA, file_json
-from peers import OfficialRuntime
+from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
 from response_proxy import AnsweringProxy, Asked, Fate
 from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
@@ -105,6 +105,19 @@ def test_pyiceberg_appends_on_old_states_of_a_table(
     assert [s.summary["total-records"] for s in table.metadata.snapshots] == [str(n) for n in range(1, 10)]
     check_nothing_is_missing(table)
     pointer_line(table)
+
+
+def test_duckdb_appends_in_a_transaction_that_others_overtake(own_server: BerglineServer, lake: Lake) -> None:
+    table = lake.create_table("db.duck", COLUMNS, properties=APPENDS).append(rows(0))
+    with duckdb_connection() as duck:
+        duck.execute(own_server.connection_examples["DuckDB"].replace(" AS lake ", " AS ice "))
+        duck.execute("BEGIN; INSERT INTO ice.db.duck VALUES (1, 'duck')")
+        table.append(rows(2))
+        duck.execute("COMMIT")
+        found = duck.sql("SELECT id FROM ice.db.duck ORDER BY id").fetchall()
+    assert rebased(table.refresh()) == 1
+    assert found == [(n,) for n in ids(table.scan().to_arrow())] == [(0,), (1,), (2,)]
+    check_nothing_is_missing(table)
 
 
 @pytest.mark.official

@@ -24,7 +24,7 @@ from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.shipped_files import unship
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads import planning
-from bergline.spark.reads.planning_tasks import PackTask, PlanTask
+from bergline.spark.reads.planning_tasks import FindFilesTask, PackTask
 from bergline.spark.reads.scan import read
 from bergline.table.scans.scan import TableScan
 
@@ -69,7 +69,7 @@ def check_tasks(handwritten: HandwrittenTable, data: st.DataObject) -> None:
     runs = list(runs_of(manifests, data.draw(st.integers(1, 5))))
     assert [m for run in runs for m in run] == manifests
 
-    found = [PlanTask(scan.io, frozen, 1000).find(run) for run in enumerate(runs)]
+    found = [FindFilesTask(scan.io, frozen, 1000).find(run) for run in enumerate(runs)]
     assert sum(each.files for each in found) == len(local.files)
     assert sum(each.rows for each in found) == sum(p.file.record_count for p in local.files)
     assert sum(each.size for each in found) == sum(p.file.file_size_in_bytes for p in local.files)
@@ -112,6 +112,7 @@ def distributed(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("pruned_reads")
 @given(st.data())
 @settings(slowly, max_examples=2, suppress_health_check=list(HealthCheck))
 def test_spark_plans_and_reads_as_one_process_does(

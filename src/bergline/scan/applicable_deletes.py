@@ -67,19 +67,21 @@ class _DataFiles:
 
     def may_apply(self, frame: pl.DataFrame, manifest: ManifestFile, types: Mapping[int, IcebergType]) -> pl.Series:
         """For each delete whether it may apply."""
-        referenced, content = frame["referenced_data_file"], frame["content"]
+        numbers = frame["sequence_number"].fill_null(manifest.sequence_number or 0)
+        is_live = (frame["status"] != int(EntryStatus.DELETED)) & (numbers >= self._oldest)
+        referenced, paths = frame["referenced_data_file"], self._paths.implode()
+        about = referenced.is_in(paths).fill_null(False)
+        if not referenced.null_count():
+            return is_live & about
         lower, upper = (
             values_of(frame[name], FILE_PATH_ID).cast(pl.String, strict=False)
             for name in ("lower_bounds", "upper_bounds")
         )
-        of_positions = (content == int(FileContent.POSITION_DELETES)).fill_null(False)
+        of_positions = (frame["content"] == int(FileContent.POSITION_DELETES)).fill_null(False)
         only = of_positions & referenced.is_null() & (lower == upper).fill_null(False)
-        paths = self._paths.implode()
-        about = referenced.is_in(paths).fill_null(False) | (only & lower.is_in(paths).fill_null(False))
         beside = (upper < self._paths.min()).fill_null(False) | (lower > self._paths.max()).fill_null(False)
         of_several = referenced.is_null() & ~only & ~(of_positions & beside)
-        numbers = frame["sequence_number"].fill_null(manifest.sequence_number or 0)
-        is_live = (frame["status"] != int(EntryStatus.DELETED)) & (numbers >= self._oldest)
+        about |= only & lower.is_in(paths).fill_null(False)
         return is_live & (about | (of_several & self._is_in_partition(frame, manifest, types)))
 
     def _is_in_partition(

@@ -3,16 +3,19 @@
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import count
 from typing import Generic, TypeVar
 
 import polars as pl
 
-from bergline.format.manifest.manifest import ManifestFile
+from bergline.format.manifest.manifest import ManifestEntry, ManifestFile
 from bergline.io.fileio import FileIO
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
 _LISTED_MANIFESTS = 100_000
+_WRITTEN_METRICS = 20_000
+_FEW_ENTRIES = 8
 
 Content = TypeVar("Content")
 
@@ -86,8 +89,19 @@ MANIFESTS: FileCache[pl.DataFrame] = FileCache(DEFAULT_LIMIT)
 MANIFEST_LISTS: FileCache[tuple[ManifestFile, ...]] = FileCache(_LISTED_MANIFESTS)
 """The manifest lists cached by this process, limited by the manifests in them."""
 
+WRITTEN_ENTRIES: FileCache[tuple[ManifestEntry, ...]] = FileCache(_WRITTEN_METRICS)
+"""The entries of small manifests that this process wrote, which it will soon join; limited by the columns in them."""
+
+
+def keep_written_entries(io: FileIO, path: str, entries: Sequence[ManifestEntry]) -> None:
+    """Cache the entries of a manifest that was just written, if they are few."""
+    if len(entries) <= _FEW_ENTRIES:
+        size = sum(1 + len(entry.data_file.value_counts or ()) for entry in entries)
+        WRITTEN_ENTRIES.keep(io, path, tuple(entries), size)
+
 
 def forget_files() -> None:
     """Empty all caches, for callers that change files that should be immutable."""
     MANIFESTS.clear()
     MANIFEST_LISTS.clear()
+    WRITTEN_ENTRIES.clear()

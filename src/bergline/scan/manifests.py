@@ -35,16 +35,11 @@ _MOST_DIGITS = len(str(MAX_INT))
 _MOST_BYTES = 2**30  # the size limit for a manifest or manifest list
 _MOST_KEPT = DEFAULT_LIMIT // 2  # a scan that would fill the cache leaves it to others, and finds its start there again
 
-Found = TypeVar("Found")
+_Result = TypeVar("_Result")
 
 
-def load_manifest_list(
-    io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None, *, most: int = _MOST_BYTES
-) -> list[ManifestFile]:
-    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them.
-
-    FormatError if the list has to be read and has more than `most` bytes.
-    """
+def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
+    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them."""
     if snapshot.key_id is not None:
         raise UnsupportedError(
             f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id} at {snapshot.manifest_list}"
@@ -53,7 +48,7 @@ def load_manifest_list(
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)
     if known is None:
-        known = tuple(parse_manifest_list(io.read(snapshot.manifest_list, most), snapshot.manifest_list))
+        known = tuple(parse_manifest_list(_read(io, snapshot.manifest_list), snapshot.manifest_list))
         keep_manifest_list(io, snapshot.manifest_list, known, fresh)
     return list(known)
 
@@ -85,8 +80,8 @@ def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshRead
 
 
 def each_batch(
-    io: FileIO, manifests: Sequence[ManifestFile], use: Callable[[Sequence[pl.DataFrame], Sequence[int]], Found]
-) -> Iterator[Found]:
+    io: FileIO, manifests: Sequence[ManifestFile], use: Callable[[Sequence[pl.DataFrame], Sequence[int]], _Result]
+) -> Iterator[_Result]:
     """What `use` makes of the entries of some manifests at a time, as stored; it may run in several threads.
 
     It gets the places of these manifests, which may come in any order. What it leaves out takes no memory.
@@ -97,7 +92,7 @@ def each_batch(
         places[manifest.manifest_path].append(place)
     known = {path: MANIFESTS.find(io, path) for path in places}
 
-    def used(frames: Mapping[str, pl.DataFrame]) -> Found:
+    def used(frames: Mapping[str, pl.DataFrame]) -> _Result:
         pairs = [(_checked(frame, manifests[place]), place) for path, frame in frames.items() for place in places[path]]
         return use(*zip(*pairs, strict=True))
 
@@ -105,7 +100,7 @@ def each_batch(
         yield used(at_hand)
     room = _MOST_KEPT
 
-    def decoded(frames: Mapping[str, pl.DataFrame]) -> Found:
+    def decoded(frames: Mapping[str, pl.DataFrame]) -> _Result:
         nonlocal room
         for path, frame in frames.items():
             size = int(frame.estimated_size())
@@ -224,7 +219,9 @@ def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[st
     return frames
 
 
-def _decoded(io: FileIO, paths: Sequence[str], use: Callable[[Mapping[str, pl.DataFrame]], Found]) -> Iterator[Found]:
+def _decoded(
+    io: FileIO, paths: Sequence[str], use: Callable[[Mapping[str, pl.DataFrame]], _Result]
+) -> Iterator[_Result]:
     """Read in many threads, decompress in this one, and decode and use in others meanwhile.
 
     Decompressing small blocks in several threads would make them wait for each other at every block.
@@ -233,7 +230,7 @@ def _decoded(io: FileIO, paths: Sequence[str], use: Callable[[Mapping[str, pl.Da
         yield from (use(read_manifests_columns([(_read(io, path), path)])) for path in paths)
         return
     threads = _threads(os.getpid())
-    under_way: deque[Future[Found]] = deque()
+    under_way: deque[Future[_Result]] = deque()
     for group in manifest_groups(_read_ahead(io, paths)):
         under_way.append(threads.submit(lambda some: use(decode_manifests(some)), group))
         if len(under_way) > _CORES:  # limits the memory for what is decompressed but not yet decoded

@@ -14,6 +14,7 @@ from rows import ORDERS, order_rows
 import bergline.spark
 from bergline import Lake
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
+from bergline.spark.reads import planning
 
 TIMES = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 
@@ -54,6 +55,23 @@ def no_setting_of_a_session_is_switched(spark: Any, lake: Lake) -> None:
         spark.catalog.dropTempView("settings")
     assert "get" in asked or "get_with_default" in asked
     assert not {"set", "unset"} & set(asked)
+
+
+def many_files_are_looked_up_on_the_executors(spark: Any, lake: Lake) -> None:
+    properties = {"read.data-planning-mode": "distributed", "write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.many_files", ORDERS, properties=properties)
+    for first in range(0, 6, 2):
+        table.append(order_rows(first, first + 1))
+    table.delete("id = 3")
+    frame = spark.table("db.many_files").where("id >= 2")
+    assert "2 files of snapshot" in bergline.spark.explain_read(frame)
+    assert "planned on the executors" in bergline.spark.explain_read(frame)
+    assert sorted(row.id for row in frame.collect()) == [2, 4, 5]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planning, "MOST_IN_DRIVER", 1)
+        frame = spark.table("db.many_files").where("id >= 2")
+        assert "too many for the driver" in bergline.spark.explain_read(frame)
+        assert sorted(row.id for row in frame.collect()) == [2, 4, 5]
 
 
 def clones_have_the_lakes_of_their_session(spark: Any, lake: Lake) -> None:
@@ -136,6 +154,7 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     for check in (
         other_sessions_are_untouched,
         no_setting_of_a_session_is_switched,
+        many_files_are_looked_up_on_the_executors,
         clones_have_the_lakes_of_their_session,
         clones_made_in_a_step_write_to_its_branch,
         last_detach_restores_the_classes,

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asgi_client import AsgiClient, AsgiResponse, set_property
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from concurrency import LONG_S
 from many_tables import BIG, TABLES, Work, fill, plans, watched
 
@@ -18,9 +18,11 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import AuditEntry
 from bergline.catalog.sql.table_directories import TableDirectories
 from bergline.errors import NotFoundError, RefusedError
+from bergline.io.fileio import FileIO
 from bergline.lake.lake import connect
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from bergline.table.orphans.purge import purge_table
 
 pytestmark = pytest.mark.long
 
@@ -205,6 +207,33 @@ def test_directories_of_other_tables_are_found_by_an_index(many: ServerContext) 
         )
 
 
+def test_purge_reads_the_files_of_no_other_table(
+    many: ServerContext, many_client: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept of where files are is enough: their own metadata files are not even there."""
+    many_client.namespace("purged")
+    many_client("POST", "/v1/namespaces/purged/tables", {"name": "t", "schema": SCHEMA})
+    with many.store.database.writing() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO bergline_footprints SELECT catalog_name, metadata_location, 0, 1, table_namespace, table_name,"
+            " NULL, 's3://nowhere/far', '/far/' FROM iceberg_tables WHERE table_namespace = 'big'"
+        )
+    read: list[str] = []
+    reads = type(many.catalog.io).read
+
+    def counted(io: FileIO, location: str, most_bytes: int | None = None) -> bytes:
+        read.append(location)
+        return reads(io, location, most_bytes)
+
+    monkeypatch.setattr(type(many.catalog.io), "read", counted)
+    with watched(many.store.database) as work:
+        result = purge_table(many.catalog, TableName(("purged",), "t"))
+    assert result.deleted_files == 1
+    assert not [location for location in read if "/big/" in location]
+    assert len(read) < 20
+    assert len(work.statements) < 100
+
+
 class SlowSwap:
     """Commits to `orders` wait until they are let on."""
 
@@ -310,3 +339,32 @@ def test_connected_lake_with_a_missing_name_is_as_cheap(many: ServerContext, tmp
         with watched(database) as work, pytest.raises(NotFoundError):
             lake.load_table(f"{BIG}.t050000x")
     check_work(many, work, 300)
+
+
+def test_million_tables_make_no_difference(tmp_path: Path) -> None:
+    million = open_server(f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    with AsgiClient(million) as client:
+        client.namespace(BIG)
+        client("POST", f"{IN_BIG}/tables", {"name": "t500000x", "schema": SCHEMA})
+        fill(million, most=1_000_000, step=1)
+        page = {"pageSize": "100", "pageToken": ""}
+        for path, query, status in (
+            ("/ready", {}, 200),
+            (f"{IN_BIG}/tables/t500000x", {}, 200),
+            (f"{IN_BIG}/tables/t500000y", {}, 404),
+            (f"{IN_BIG}/tables", page, 200),
+            (f"{IN_BIG}/views", page, 200),
+            ("/v1/namespaces", page, 200),
+            ("/v1/namespaces", {}, 200),
+            (f"/v1/namespaces/{BIG}/tables/x/y", {}, 404),
+            ("/v1/namespaces/bigger", {}, 404),
+        ):
+            with watched(million.store.database) as work:
+                response = client("GET", path, query=query)
+            assert response.status == status, response
+            assert work.thousands <= 20, path
+        with watched(million.store.database) as work:
+            assert client("POST", f"{IN_BIG}/tables", {"name": "new", "schema": SCHEMA}).status == 200
+            assert client("DELETE", f"{IN_BIG}/tables/new").status == 204
+        assert work.thousands <= 20
+    million.catalog.close()

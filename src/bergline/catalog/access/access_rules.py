@@ -80,20 +80,41 @@ class UnlimitedAccess(CallerAccess):
         super().__init__((), lambda _: True, lambda: ())
 
 
+class OwnerIndex:
+    """Owners by what they own, and the namespaces that lead to it."""
+
+    def __init__(self, owners: Mapping[Securable, Grantee]) -> None:
+        self.by_key: dict[_Key, Grantee] = {}
+        self.owned: dict[Grantee, Counter[Namespace]] = {}
+        self.note(owners)
+
+    def note(self, owners: Mapping[Securable, Grantee | None] | Mapping[Securable, Grantee]) -> None:
+        """Owners that are others now, or none."""
+        for securable, owner in owners.items():
+            before = self.by_key.pop(_key(securable), None)
+            if before is not None:
+                self.owned[before].subtract(_levels(securable))
+                self.owned[before] += Counter()  # without those that are none
+            if owner is not None:
+                self.by_key[_key(securable)] = owner
+                self.owned.setdefault(owner, Counter()).update(_levels(securable))
+
+
 class AccessRules:
-    """All grants, roles and owners; without a grant everybody may do everything. Only owners change in place."""
+    """All grants, roles and owners; without a grant everybody may do everything.
+
+    Only owners change in place: there may be very many, which later rules take over from earlier ones.
+    """
 
     def __init__(
         self,
         grants: Iterable[Grant] = (),
         roles: Iterable[Role] = (),
-        owners: Mapping[Securable, Grantee] | None = None,
+        owners: Mapping[Securable, Grantee] | OwnerIndex | None = None,
     ) -> None:
         self.grants = tuple(grants)
         self.roles = {role.name: role for role in roles}
-        self._owners: dict[_Key, Grantee] = {}
-        self._owned: dict[Grantee, Counter[Namespace]] = {}
-        self.note_owners(owners or {})
+        self.owners = owners if isinstance(owners, OwnerIndex) else OwnerIndex(owners or {})
         self._of: dict[Grantee, list[tuple[Privilege, Securable]]] = {}
         for grant in self.grants:
             self._of.setdefault(grant.grantee, []).append((grant.privilege, grant.securable))
@@ -105,14 +126,7 @@ class AccessRules:
 
     def note_owners(self, owners: Mapping[Securable, Grantee | None]) -> None:
         """Owners that are others now, or none."""
-        for securable, owner in owners.items():
-            before = self._owners.pop(_key(securable), None)
-            if before is not None:
-                self._owned[before].subtract(_levels(securable))
-                self._owned[before] += Counter()  # without those that are none
-            if owner is not None:
-                self._owners[_key(securable)] = owner
-                self._owned.setdefault(owner, Counter()).update(_levels(securable))
+        self.owners.note(owners)
 
     @property
     def is_active(self) -> bool:
@@ -126,8 +140,8 @@ class AccessRules:
             own = frozenset(self.identities(name, groups))
             known = CallerAccess(
                 (held for who in own for held in self._of.get(who, ())),
-                lambda key: self._owners.get(key) in own,
-                lambda: [self._owned[who] for who in own if who in self._owned],
+                lambda key: self.owners.by_key.get(key) in own,
+                lambda: [self.owners.owned[who] for who in own if who in self.owners.owned],
             )
             if len(self._callers) >= _MAX_CALLERS:
                 self._callers.clear()

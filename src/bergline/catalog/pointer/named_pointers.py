@@ -27,7 +27,7 @@ Waits = Iterable[Callable[[], None]]
 Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
 _TRIES = 100
 _MOST_NAMED = 5
-_NEIGHBOURS = 100
+_NEIGHBOURS = 25
 """How many names on each side of a missing one are considered as suggestions."""
 
 

@@ -259,3 +259,12 @@ OWNERS = sa.Table(
     sa.Index("bergline_owners_version", "catalog_name", "version"),
 )
 """Owners, each with the version since which it is so; one of no kind is nobody, which is kept for a time."""
+IS_NOBODYS = OWNERS.c.owner_kind == sa.literal_column("''")
+"""A condition for rows of no owner, in words, so that their index is used."""
+OWNER_INDEX = sa.Index(
+    "bergline_owners_nobody",
+    OWNERS.c.catalog_name,
+    OWNERS.c.version,
+    sqlite_where=IS_NOBODYS,
+    postgresql_where=IS_NOBODYS,
+)

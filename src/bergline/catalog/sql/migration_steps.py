@@ -5,9 +5,9 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from bergline.catalog.sql.contention_layout import CONTENTION
-from bergline.catalog.sql.governance_layout import GOVERNANCE
+from bergline.catalog.sql.governance_layout import GOVERNANCE, OWNER_INDEX
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
-from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_INDEXES, BIN_LAYOUT, RECORDS
 
 Migration = Callable[[sa.Connection], None]
 
@@ -48,6 +48,8 @@ def _create_contention(connection: sa.Connection) -> None:
     """Create the tables by which writers take turns."""
     CONTENTION.create_all(connection)
     _index_shared(connection)
+    for index in (*BIN_INDEXES, OWNER_INDEX):
+        index.create(connection, checkfirst=True)
 
 
 def _index_shared(connection: sa.Connection) -> None:

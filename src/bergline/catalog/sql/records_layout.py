@@ -73,4 +73,5 @@ BIN = sa.Table(
 BIN_INDEXES = (
     sa.Index("bergline_bin_due", BIN.c.catalog_name, BIN.c.keep_until_ms),
     sa.Index("bergline_bin_name", BIN.c.catalog_name, BIN.c.namespace, BIN.c.name),
+    sa.Index("bergline_bin_dropped", BIN.c.catalog_name, BIN.c.dropped_ms, BIN.c.id),
 )

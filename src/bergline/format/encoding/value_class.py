@@ -22,10 +22,10 @@ class ValueClass:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__match_args__)
+        return tuple([getattr(self, name) for name in self.__match_args__])
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._values() == other._values()
+        return self is other or (type(self) is type(other) and self._values() == other._values())
 
     def __hash__(self) -> int:
         return hash((type(self), self._values()))

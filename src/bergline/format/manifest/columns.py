@@ -115,11 +115,14 @@ def read_manifests_columns(files: Iterable[tuple[bytes, str]]) -> dict[str, pl.D
 def manifest_groups(files: Iterable[tuple[bytes, str]]) -> Iterator[dict[str, Container]]:
     """Decompressed manifests by source, grouped by schema into batches of a size that decodes efficiently."""
     waiting: dict[bytes, dict[str, Container]] = defaultdict(dict)
+    sizes: dict[bytes, int] = defaultdict(int)
     for data, source in files:
         container = read_container(data, source)
         schema = container.metadata["avro.schema"]
         waiting[schema][source] = container
-        if sum(c.size for c in waiting[schema].values()) >= _TOGETHER_BYTES:
+        sizes[schema] += container.size
+        if sizes[schema] >= _TOGETHER_BYTES:
+            del sizes[schema]
             yield waiting.pop(schema)
     yield from waiting.values()
 

@@ -20,7 +20,7 @@ _MOST_KEPT = 2**13
 _INTS = range(-(2**31), 2**31)
 _LAST_SHIFT = 63
 
-Read = Callable[[bytes, int], tuple[Any, int]]
+DecodeAt = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a position; returns it, and where it ends."""
 
 
@@ -31,7 +31,7 @@ class _UnusualError(Exception):
 class _ListLayout:
     """How the records of one schema are read, and those that were read."""
 
-    def __init__(self, fields: list[tuple[str | None, Read]], kept_as: str | None) -> None:
+    def __init__(self, fields: list[tuple[str | None, DecodeAt]], kept_as: str | None) -> None:
         self._fields = fields
         self._kept_as = kept_as
         self._known: dict[bytes, tuple[bytes, ManifestFile]] = {}
@@ -105,11 +105,11 @@ def _layout(schema: bytes) -> _ListLayout | None:
     return _ListLayout(fields, own.get(schema)) if is_first else None
 
 
-def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str | None, Read]]:
+def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str | None, DecodeAt]]:
     """The fields of a record in order, with the names of those that are known."""
     if schema["type"] != "record":
         raise _UnusualError
-    fields: list[tuple[str | None, Read]] = []
+    fields: list[tuple[str | None, DecodeAt]] = []
     for field in schema["fields"]:
         if not isinstance(field, dict) or not isinstance(field.get("field-id"), int):
             raise _UnusualError
@@ -121,7 +121,7 @@ def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str 
     return fields
 
 
-def _type(schema: Any) -> tuple[str, Read]:
+def _type(schema: Any) -> tuple[str, DecodeAt]:
     """What kind of value a type has, and how it is read."""
     match schema:
         case ["null", other]:
@@ -174,7 +174,7 @@ def _boolean(data: bytes, at: int) -> tuple[bool, int]:
     return byte == 1, at + 1
 
 
-def _optional(read: Read) -> Read:
+def _optional(read: DecodeAt) -> DecodeAt:
     def read_optional(data: bytes, at: int) -> tuple[Any, int]:
         branch = data[at]
         if branch == 2:  # noqa: PLR2004  (1 in zig-zag)
@@ -186,7 +186,7 @@ def _optional(read: Read) -> Read:
     return read_optional
 
 
-def _summaries(fields: list[tuple[str | None, Read]]) -> Read:
+def _summaries(fields: list[tuple[str | None, DecodeAt]]) -> DecodeAt:
     def read_summaries(data: bytes, at: int) -> tuple[tuple[FieldSummary, ...], int]:
         found: list[FieldSummary] = []
         count, at = _long(data, at)
@@ -208,7 +208,7 @@ def _summaries(fields: list[tuple[str | None, Read]]) -> Read:
     return read_summaries
 
 
-_READS: dict[str, tuple[str, Read]] = {
+_READS: dict[str, tuple[str, DecodeAt]] = {
     "int": ("number", _long),
     "long": ("number", _long),
     "string": ("string", _string),

@@ -37,6 +37,7 @@ from bergline.format.types.types import (
 
 FIELD_ID = b"PARQUET:field_id"
 _MARK = b"variant"
+_ARROW = "_arrow"
 _PRIMITIVES: dict[IcebergType, pa.DataType] = {
     BOOLEAN: pa.bool_(),
     INT: pa.int32(),
@@ -60,8 +61,11 @@ _PRIMITIVES: dict[IcebergType, pa.DataType] = {
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table's rows, with field ids at every level."""
-    return pa.schema([arrow_field(f) for f in schema.fields])
+    """The Arrow schema of a table's rows, with field ids at every level; kept with the schema."""
+    kept = schema.__dict__
+    if _ARROW not in kept:
+        kept[_ARROW] = pa.schema([arrow_field(f) for f in schema.fields])
+    return kept[_ARROW]
 
 
 def arrow_field(field: NestedField) -> pa.Field:

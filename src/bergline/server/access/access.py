@@ -52,7 +52,7 @@ class Access:
             asked_at = self._clock()
             now = self.store.versions()
             if not now.oldest_complete <= self._version <= now.newest:
-                self._version, self._rules = self.store.rules()
+                self._version, self._rules = self.store.rules((self._version, self._rules))
             elif self._version != now.newest:
                 self._rules.note_owners(self.store.owners_since(self._version))
                 self._version = now.newest

@@ -13,11 +13,10 @@ from bergline.errors import BerglineError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_manifest_list
-from bergline.table.commits.proposed_manifests import MOST_BYTES
+from bergline.table.commits.proposed_manifests import UnfitError, read_proposed_list
 
 _MOST_READ_AHEAD: Final = 32 * 1024 * 1024
-"""Bytes of manifests: the others are read when they are needed."""
+"""Bytes: what does not fit is read when it is needed."""
 
 
 class GroupFiles:
@@ -35,9 +34,14 @@ class GroupFiles:
         wait([self._threads.submit(self._read_one, metadata, snapshot) for snapshot in snapshots])
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole object."""
+        """The whole object, which is kept for the next one who reads it: files never change."""
         known = self._read.get(location)
-        return self._io.read(location, most) if known is None else known
+        if known is None:
+            known = self._io.read(location, most)
+            if len(known) <= self._room:
+                self._room -= len(known)
+                self._read[location] = known
+        return known
 
     def create(self, location: str, data: bytes) -> None:
         """Begin to write an object; `finish` waits for it."""
@@ -53,12 +57,9 @@ class GroupFiles:
         wait([self._writing[location] for location in locations if location in self._writing])
 
     def _read_one(self, metadata: TableMetadata, snapshot: Snapshot) -> None:
-        with contextlib.suppress(BerglineError):  # it is said when the change is put on the table
-            if snapshot.manifest_list is None or is_outside(metadata, [snapshot.manifest_list]):
-                return
-            for manifest in load_manifest_list(self._io, snapshot, most=MOST_BYTES):
-                path = manifest.manifest_path
-                is_new = manifest.added_snapshot_id == snapshot.snapshot_id and path not in self._read
-                if is_new and 0 < manifest.manifest_length <= self._room and not is_outside(metadata, [path]):
-                    self._room -= manifest.manifest_length
-                    self._read[path] = self._io.read(path, manifest.manifest_length)
+        with contextlib.suppress(BerglineError, UnfitError):  # it is said when the change is put on the table
+            for manifest in read_proposed_list(self, metadata, snapshot):
+                path, size = manifest.manifest_path, manifest.manifest_length
+                is_own = manifest.added_snapshot_id == snapshot.snapshot_id
+                if is_own and size <= self._room and not is_outside(metadata, [path]):
+                    self.read(path, size)

@@ -19,7 +19,7 @@ Release = Callable[[], None]
 _MOST_TOGETHER = 64
 _MOST_BYTES_TOGETHER = 16 * 1024 * 1024
 
-Member = TypeVar("Member")
+_Member = TypeVar("_Member")
 
 
 class _Waiter:
@@ -39,10 +39,10 @@ class _Waiter:
             self.turn.set_result(None)
 
 
-class _GroupWaiter(_Waiter, Generic[Member]):
+class _GroupWaiter(_Waiter, Generic[_Member]):
     """One that shares its turn with those of its kind that wait next to it."""
 
-    def __init__(self, size: int, member: Member, start: Callable[[list[Member], Release], None]) -> None:
+    def __init__(self, size: int, member: _Member, start: Callable[[list[_Member], Release], None]) -> None:
         super().__init__(size)
         self._member = member
         self._start_all = start
@@ -85,7 +85,7 @@ class TableLocks:
         return partial(self._release, taken)
 
     def take_together(
-        self, name: TableName, size: int, member: Member, start: Callable[[list[Member], Release], None]
+        self, name: TableName, size: int, member: _Member, start: Callable[[list[_Member], Release], None]
     ) -> None:
         """Start a member once it has the lock of a name, together with those that wait next to it by then.
 

@@ -44,11 +44,13 @@ def commit_transaction(context: ServerContext, request: Request) -> Response:
         raise InvalidInputError(
             f"expected changes to up to {_MAX_TABLES} tables in a transaction, found {len(body.table_changes)}"
         )
+    is_alone = len(body.table_changes) == 1  # DuckDB commits every change as a transaction
+    may_move = parse_may_move(request.headers.get(MAY_MOVE_HEADER)) if is_alone else False
     changes = []
     for place, change in enumerate(body.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(context, parse_table_name(change.identifier), change, may_move=False))
+        changes.append(_change(context, parse_table_name(change.identifier), change, may_move))
     commit_requested(context.catalog, changes)
     return NO_CONTENT
 

@@ -198,11 +198,10 @@ class _PlanPages:
         files = self._parts.files(start, stop)
         if not self._statistics and not self._residuals.needs_bounds:
             files = files.without_metrics
-        size = _BATCH_SIZE
-        while skip < len(files):
+        size = max(_BATCH_SIZE, self._max_files)
+        for begin in range(skip, len(files), size):
             self._check()
-            yield from enumerate(self._parts.with_deletes(files.window(skip, size)), skip)
-            skip, size = skip + size, max(_BATCH_SIZE, min(2 * size, self._max_files))
+            yield from enumerate(self._parts.with_deletes(files.window(begin, size)), begin)
 
 
 def _replaced(task: PlanTask, **fields: int) -> PlanTask:

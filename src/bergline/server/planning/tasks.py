@@ -17,7 +17,7 @@ from bergline.format.encoding.wire import decode_json, encode_json
 _MAX_BYTES = 8 * 1024 * 1024
 _SHOWN = 40
 
-Value = TypeVar("Value", bound=msgspec.Struct)
+_Token = TypeVar("_Token", bound=msgspec.Struct)
 
 
 class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -72,7 +72,7 @@ def packed(value: msgspec.Struct) -> str:
     return base64.urlsafe_b64encode(zlib.compress(encode_json(value))).decode()
 
 
-def unpacked(text: str, kind: type[Value]) -> Value | None:
+def unpacked(text: str, kind: type[_Token]) -> _Token | None:
     """The value in a text; None for any other text."""
     try:
         unpacking = zlib.decompressobj()

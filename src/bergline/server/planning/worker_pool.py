@@ -121,6 +121,9 @@ class WorkerPool:
             self._is_closed = True
             plans = [*self._running, *(plan for plans in self._waiting.values() for plan in plans)]
             threads = list(self._threads)
+            for plan in self._running:
+                if plan.process is not None:
+                    plan.process.kill()
             self._changed.notify_all()
         for plan in plans:
             self.cancel(plan)

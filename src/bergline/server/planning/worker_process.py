@@ -82,6 +82,11 @@ class WorkerProcess:
         except OSError:
             return  # it has died: the thread that waits finds out
 
+    def kill(self) -> None:
+        """End the process in the middle of its job, from any thread."""
+        self._stopped_at = time.monotonic()
+        self._process.kill()
+
     def close(self) -> None:
         """End the process."""
         self._pipe.close()

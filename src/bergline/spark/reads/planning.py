@@ -7,7 +7,6 @@ up by runs of manifests, and give them on to tasks that read them.
 import functools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from bergline.arguments import counted
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.manifest.manifest import ManifestFile
 from bergline.format.schema.schema import Schema
@@ -25,18 +24,18 @@ from bergline.scan.manifest_runs import FrozenScan, files_in, freeze_scan, read_
 from bergline.scan.plan import ScanPlan
 from bergline.scan.shipped_files import unship
 from bergline.spark.reads.partial_aggregates import combined
-from bergline.spark.reads.planning_tasks import AggregateTask, FoundFiles, PackTask, PlanTask, ReadPackedTask
+from bergline.spark.reads.planning_tasks import AggregateTask, FindFilesTask, FoundFiles, PackTask, ReadPackedTask
 from bergline.spark.runtime.backend import Aggregate, SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.runtime.types import read_schema
+from bergline.table.scans.planning_mode import DATA_MODE, DELETE_MODE, PlanningMode, check_planning_mode
 from bergline.table.scans.scan import TableScan
 
 MOST_IN_DRIVER = 200_000
 """A driver lists no more files than these, of which Spark's own reader makes a list of its own."""
 MOST_LOOKED_AT_HERE = 2_000_000
 """So many files are looked at by this process where its executors have no more cores than it has."""
-DATA_MODE, DELETE_MODE = "read.data-planning-mode", "read.delete-planning-mode"
 SETTINGS = "spark.sql.iceberg."
 """What the names of session settings begin with, which count before table properties."""
 
@@ -46,14 +45,6 @@ _READ_BY_TASK = 128 * 1024 * 1024
 _OPENING = 4 * 1024 * 1024
 _MOST_READING_TASKS = 20_000
 _TOTAL_FILES, _TOTAL_SIZE = "total-data-files", "total-files-size"
-
-
-class PlanningMode(StrEnum):
-    """Iceberg's planning modes."""
-
-    AUTO = "auto"
-    LOCAL = "local"
-    DISTRIBUTED = "distributed"
 
 
 class ExecutorWork(NamedTuple):
@@ -150,7 +141,7 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
 def _ask(work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO) -> dict[int, FoundFiles]:
     """What each run has, by its number."""
     found: dict[int, FoundFiles] = {}
-    for row in _run(PlanTask(io, work.scan, most).run, "found binary", work, backend):
+    for row in _run(FindFilesTask(io, work.scan, most).run, "found binary", work, backend):
         each: FoundFiles = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         if each.error is not None:
             raise each.error
@@ -178,12 +169,9 @@ def _dealt(work: ExecutorWork, backend: SparkBackend) -> DataFrame:
 def _mode(scan: TableScan, name: str, settings: dict[str, str]) -> PlanningMode:
     """The mode that the session or the table asks for, by Iceberg's names."""
     key = name.removeprefix("read.")
-    text = settings.get(key, scan.metadata.properties.get(name, PlanningMode.AUTO))
-    try:
-        return PlanningMode(text.lower())
-    except ValueError:
-        place = f"{SETTINGS}{key}" if key in settings else name
-        raise InvalidInputError(f"expected {', '.join(PlanningMode)} for `{place}`, found `{text}`") from None
+    if key in settings:
+        return check_planning_mode(f"{SETTINGS}{key}", settings[key])
+    return check_planning_mode(name, scan.metadata.properties.get(name, PlanningMode.AUTO))
 
 
 def _has_few_files(scan: TableScan) -> bool:

@@ -18,7 +18,7 @@ from bergline.spark.reads.arrow import ReadTask, pack
 from bergline.spark.reads.partial_aggregates import partial_values
 from bergline.spark.runtime.backend import Aggregate
 
-Run = tuple[int, tuple[ManifestFile, ...]]
+ManifestRun = tuple[int, tuple[ManifestFile, ...]]
 """Manifests that one task plans, with the number of the run."""
 
 _PACKS_OF_RUN = 32
@@ -36,7 +36,7 @@ class FoundFiles(msgspec.Struct, frozen=True):
     error: BerglineError | None = None
 
 
-class PlanTask(msgspec.Struct, frozen=True):
+class FindFilesTask(msgspec.Struct, frozen=True):
     """Plans runs, and gives back their files where a run has no more than `most`."""
 
     io: FileIO
@@ -49,7 +49,7 @@ class PlanTask(msgspec.Struct, frozen=True):
             found = pickle.dumps(self.find(run))
             yield pa.record_batch([pa.array([found], pa.binary())], names=["found"])
 
-    def find(self, run: Run) -> FoundFiles:
+    def find(self, run: ManifestRun) -> FoundFiles:
         """What a run has; what is wrong with it is given back too."""
         number, manifests = run
         try:
@@ -111,7 +111,7 @@ class ReadPackedTask(msgspec.Struct, frozen=True):
                 yield from ReadTask(self.io, msgspec.structs.replace(self.plan, key_columns=keys), parts).read()
 
 
-def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[Run]:
+def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[ManifestRun]:
     for batch in batches:
         for blob in batch.column(0).to_pylist():
             yield pickle.loads(blob)  # noqa: S301  (we pickled it)

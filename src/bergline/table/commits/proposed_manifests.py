@@ -7,7 +7,7 @@ import msgspec
 
 from bergline.catalog.table_locations import is_outside
 from bergline.format.encoding.wire import decode_json
-from bergline.format.manifest.avro import parse_manifest, render_manifest
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest
 from bergline.format.manifest.entry_numbers import EntryNumbers, read_entry_numbers
 from bergline.format.manifest.inheritance import added_entry
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
@@ -15,11 +15,8 @@ from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
-from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_manifest_list
 
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""Of a manifest list, and of the new manifests in it."""
+_MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 100_000
 
 
@@ -98,21 +95,21 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
-def read_proposed_list(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
     """The manifests of a new snapshot as its writer listed them; UnfitError if that cannot be looked at."""
     location = snapshot.manifest_list
     if location is None or snapshot.key_id is not None:
         raise UnfitError("it has no manifest list that can be read")
     if is_outside(metadata, [location]):
         raise UnfitError(f"{location} is outside of the table's directories")
-    listed = load_manifest_list(io, snapshot, most=MOST_BYTES)
+    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location)
     if len({m.manifest_path for m in listed}) != len(listed):
         raise UnfitError("a manifest is in its list twice")
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
     if any(m.sequence_number != snapshot.sequence_number for m in own):
         raise UnfitError("one of its manifests has another sequence number")
     size, entries = sum(m.manifest_length for m in own), sum(c or 0 for m in own for c in _files(m))
-    if size > MOST_BYTES or entries > _MOST_ENTRIES:
+    if size > _MOST_BYTES or entries > _MOST_ENTRIES:
         raise UnfitError(f"{entries:,} files in {size:,} bytes of manifests are too many to be read in a commit")
     return listed
 

@@ -258,7 +258,7 @@ class _Rebase:
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
-        listed = read_proposed_list(self._io, self._metadata, snapshot)
+        listed = read_proposed_list(self._files, self._metadata, snapshot)
         own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
         return listed, {m.manifest_path: read_proposed(self._files, self._metadata, m, snapshot) for m in own}
 

@@ -28,6 +28,7 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.parquet.write.write_spec import check_not_encrypted
+from bergline.scan.manifest_cache import keep_written_entries
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, spec_of, with_counts
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.layout_check import check_written_columns
@@ -174,6 +175,7 @@ class SnapshotProducer:
             location = join(metadata_directory(base), f"{self._commit_uuid}-m{len(self._manifests)}.avro")
             self._manifests[location] = spec
             self._io.create(location, data)
+            keep_written_entries(self._io, location, inside)
             manifests.append(
                 describe_manifest(
                     location,

@@ -26,6 +26,7 @@ from bergline.table.evolution.maintenance_policy import (
     check_maintenance_property,
 )
 from bergline.table.references.published_runs import KEPT_RUNS
+from bergline.table.scans.planning_mode import DATA_MODE, DELETE_MODE, check_planning_mode
 
 Check = Callable[[str, str], object]
 DISTRIBUTION_MODE: Final = "write.distribution-mode"
@@ -158,6 +159,8 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.spark.fanout.enabled": _check_boolean,
     DISTRIBUTION_MODE: check_distribution_mode,
     GRANULARITY: check_granularity,
+    DATA_MODE: check_planning_mode,
+    DELETE_MODE: check_planning_mode,
     **{f"write.{command}.mode": check_row_level_mode for command in ROW_LEVEL_COMMANDS},
     **{f"write.{command}.isolation-level": _check_isolation for command in ROW_LEVEL_COMMANDS},
     **{f"write.{command}.distribution-mode": check_distribution_mode for command in ROW_LEVEL_COMMANDS},

@@ -13,18 +13,21 @@ import polars as pl
 
 from bergline.format.manifest.avro import partition_types
 from bergline.format.manifest.columns import entries_of
-from bergline.format.manifest.inheritance import existing_entry, inherit_columns
-from bergline.format.manifest.manifest import EntryStatus, ManifestFile
+from bergline.format.manifest.inheritance import existing_entry, inherit, inherit_columns
+from bergline.format.manifest.manifest import EntryStatus, ManifestEntry, ManifestFile
 from bergline.format.metadata.properties import boolean_property
 from bergline.format.metadata.table_metadata import TableMetadata, positive_property
+from bergline.format.partition.spec import PartitionSpec
 from bergline.format.partition.transforms import UnknownTransform
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_columns, spec_of
+from bergline.scan.manifest_cache import WRITTEN_ENTRIES
+from bergline.scan.manifests import load_columns, load_entries, spec_of
 from bergline.table.manifests.filtering import ManifestWriter
 
 DEFAULT_MANIFEST_SIZE = 8 * 1024 * 1024
 _DEFAULT_MIN_COUNT = 100
 _MOST_GROUPS = 8
+_FEW_READ = 4
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -59,12 +62,23 @@ class ManifestMerger:
 
     def _join(self, base: TableMetadata, group: Sequence[ManifestFile]) -> tuple[ManifestFile, ...]:
         spec = spec_of(group[0], base)
+        entries = [existing_entry(e) for e in self._live(base, spec, group)]
+        return self._writer.write_manifests(base, spec.spec_id, entries, group[0].content)
+
+    def _live(self, base: TableMetadata, spec: PartitionSpec, group: Sequence[ManifestFile]) -> list[ManifestEntry]:
+        """The live entries of manifests of one spec, with inheritance applied."""
+        written = [WRITTEN_ENTRIES.find(self._io, m.manifest_path) for m in group]
+        if written.count(None) <= _FEW_READ:  # this process wrote most of them lately
+            return [
+                entry
+                for manifest, known in zip(group, written, strict=True)
+                for entry in (load_entries(self._io, manifest, base) if known is None else inherit(known, manifest))
+                if entry.is_live
+            ]
         types = partition_types(spec, base.schema_for(spec))
         together = inherit_columns(load_columns(self._io, group), group)  # one by one they take many times as long
         live = together.filter(pl.col("status") != int(EntryStatus.DELETED))
-        source = f"{len(group)} manifests from {group[0].manifest_path} on"
-        entries = [existing_entry(e) for e in entries_of(live, types, spec.spec_id, source)]
-        return self._writer.write_manifests(base, spec.spec_id, entries, group[0].content)
+        return entries_of(live, types, spec.spec_id, f"{len(group)} manifests from {group[0].manifest_path} on")
 
 
 def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[tuple[ManifestFile, ...]]:
@@ -89,7 +103,7 @@ def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[
 
 
 def _small_runs(manifests: Sequence[ManifestFile], target: int) -> Iterator[list[ManifestFile]]:
-    """OtherTables that are worth joining; one that is half full or more is not written again for what is left."""
+    """Those that are worth joining; one that is half full or more is not written again for what is left."""
     for small, run in groupby(manifests, lambda m: m.manifest_length < target / 2 and m.key_metadata is None):
         if small:
             yield list(run)

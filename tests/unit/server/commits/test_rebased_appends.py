@@ -147,6 +147,18 @@ def test_client_table_and_server_decide_whether_an_append_moves(
     one_list_each(after)
 
 
+def test_transaction_of_several_tables_is_not_moved(uri: str, served: Lake, context: ServerContext) -> None:
+    table, other = (served.create_table(name, ORDERS, properties=APPENDS) for name in ("db.t", "db.u"))
+    with bergline.connect(uri) as lake:
+        late = Lake(Late(lake.catalog, lambda: table.append(order_rows(2))), "lake")  # type: ignore[arg-type]
+        with late.transaction() as tx:
+            tx.load_table("db.t").append(order_rows(1))
+            tx.load_table("db.u").append(order_rows(1))
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+    assert ids(other.refresh().scan().to_arrow()) == [1]
+    assert len(conflicts(context)) == 2  # one for each table
+
+
 def test_stream_batch_that_is_there_already_is_not_moved_behind_itself(uri: str, served: Lake) -> None:
     """Not even where the table says that appends move: its client says that this one must not."""
     table = served.create_table("db.t", ORDERS, properties=APPENDS).append(order_rows(1))
@@ -183,7 +195,8 @@ def test_append_that_is_sent_again_while_the_first_is_under_way_is_there_once(
     uri: str, served: Lake, *, keys: bool
 ) -> None:
     """Its branch has moved on in between, which does not mean that the first one can no longer land."""
-    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    once = {"commit.retry.num-retries": "0"}
+    table = served.create_table("db.t", ORDERS, properties=once).append(order_rows(1))
     with AnsweringProxy(uri) as proxy:
         proxy.keys = keys
 

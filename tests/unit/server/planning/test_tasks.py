@@ -11,6 +11,7 @@ import pytest
 from asgi_client import AsgiClient, AsgiResponse
 
 from bergline import Table
+from bergline.format.manifest.manifest import ManifestContent
 from bergline.io.locations import local_path
 from bergline.lake.lake import Lake
 from bergline.scan.manifest_cache import forget_files
@@ -123,6 +124,23 @@ def test_task_reads_its_own_manifests_alone(few: AsgiClient, table: Table) -> No
     response = few("POST", TASKS, {"plan-task": tasks[-1]})
     assert len(parts_of([response])) == 2
     assert few("POST", TASKS, {"plan-task": tasks[0]}).status != 200
+
+
+def test_task_reads_the_delete_manifests_of_its_partitions_alone(few: AsgiClient, table: Table) -> None:
+    table.delete("id = 3")
+    table.delete("id = 113")
+    tasks = few("POST", PLAN, {}).json["plan-tasks"]
+    head = table.current_snapshot
+    assert head
+    manifests = [m for m in load_manifest_list(table.io, head) if m.content is ManifestContent.DELETES]
+    of_others = next(m for m in manifests if m.partitions and m.partitions[0].lower_bound == b"\x0b\0\0\0")
+    Path(local_path(of_others.manifest_path)).unlink()
+    forget_files()
+    response = few("POST", TASKS, {"plan-task": tasks[-1]})
+    assert response.status == 200, response
+    assert parts_of([response]) == [0, 1]
+    assert [len(t.get("delete-file-references", ())) for t in response.json["file-scan-tasks"]] == [1, 0]
+    assert few("POST", PLAN, {}).status != 200
 
 
 def test_selective_plan_needs_no_task_for_manifests_without_matches(few: AsgiClient) -> None:

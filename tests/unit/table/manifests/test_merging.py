@@ -14,9 +14,11 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
 from bergline.format.partition.transforms import UnknownTransform
+from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.manifests import merging
 from bergline.table.manifests.merging import plan_merges
 
 pytestmark = pytest.mark.long
@@ -43,11 +45,17 @@ def live(table: Table) -> dict[str, tuple[Any, ...]]:
     }
 
 
+@pytest.mark.parametrize("known", ["all", "some", "none"])
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_append_joins_older_manifests_and_keeps_what_they_say(lake: Lake, version: str) -> None:
+def test_append_joins_older_manifests_and_keeps_what_they_say(
+    lake: Lake, version: str, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_FEW_READ", 2 if known == "some" else 0)
     table = create(lake, version)
     for number in range(3):
         table.append(order_rows(number))
+        if known == "none" or (known == "some" and number == 1):
+            forget_files()
     before = live(table)
     table.append(order_rows(3))
     new, joined = manifests(table)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.access.access_rules import AccessRules
+from bergline.catalog.access.access_rules import AccessRules, OwnerIndex
 from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, check_name
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance_layout import ACCESS, GRANTS, OWNERS, ROLE_MEMBERS, ROLES
+from bergline.catalog.sql.governance_layout import ACCESS, GRANTS, IS_NOBODYS, OWNERS, ROLE_MEMBERS, ROLES
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
 from bergline.catalog.sql.migrations import find_layout
@@ -64,25 +64,30 @@ class SqlGrants:
         with self._reading() as connection:
             return AccessVersions(0, 0) if connection is None else self._versions(connection)
 
-    def rules(self) -> tuple[int, AccessRules]:
-        """Everything at one version; empty in a database of an older layout."""
+    def rules(self, known: tuple[int, AccessRules] | None = None) -> tuple[int, AccessRules]:
+        """Everything at one version; empty in a database of an older layout.
+
+        Of owners only what has changed is read if rules of a version that is not too old are known.
+        """
         with self._reading() as connection:
             if connection is None:
                 return 0, AccessRules()
             while True:
                 before = self._versions(connection)
-                found = AccessRules(
-                    self._grants(connection).values(), self._roles(connection), self._owners(connection)
-                )
+                owners: dict[Securable, Grantee] | OwnerIndex
+                if known is not None and before.newest - _KEPT_VERSIONS <= known[0] <= before.newest:
+                    owners = known[1].owners
+                    owners.note(self._owners_since(connection, known[0]))
+                else:
+                    owners = self._owners(connection)
+                found = AccessRules(self._grants(connection).values(), self._roles(connection), owners)
                 if self._versions(connection) == before:
                     return before.newest, found
 
     def owners_since(self, version: int) -> dict[Securable, Grantee | None]:
         """What has another owner since a version, or none."""
-        query = sa.select(OWNERS).where(OWNERS.c.catalog_name == self._catalog, OWNERS.c.version > version)
         with self._reading() as connection:
-            rows = [] if connection is None else connection.execute(query).all()
-        return {_securable(row): _owner(row) for row in rows}
+            return {} if connection is None else self._owners_since(connection, version)
 
     def grants(self) -> list[Grant]:
         return sorted(self.numbered_grants().values(), key=str)
@@ -147,7 +152,8 @@ class SqlGrants:
             to_role = sa.and_(GRANTS.c.grantee_kind == GranteeKind.ROLE.value, GRANTS.c.grantee == name)
             connection.execute(sa.delete(GRANTS).where(mine, to_role))
             owned = sa.and_(OWNERS.c.owner_kind == GranteeKind.ROLE.value, OWNERS.c.owner == name)
-            connection.execute(sa.delete(OWNERS).where(OWNERS.c.catalog_name == self._catalog, owned))
+            nobody = {"owner_kind": _NOBODY, "owner": _NOBODY, "version": self._versions(connection).newest}
+            connection.execute(sa.update(OWNERS).where(OWNERS.c.catalog_name == self._catalog, owned).values(nobody))
             self._audit(connection, "drop_role", name)
             self._check_administered(self._grants(connection).values())
 
@@ -191,7 +197,7 @@ class SqlGrants:
         if version % _CLEANUP_INTERVAL == 0:
             old = OWNERS.c.version <= version - _KEPT_VERSIONS
             mine = OWNERS.c.catalog_name == self._catalog
-            connection.execute(sa.delete(OWNERS).where(mine, old, OWNERS.c.owner_kind == _NOBODY))
+            connection.execute(sa.delete(OWNERS).where(mine, old, IS_NOBODYS))
 
     def owner_in(self, connection: sa.Connection, securable: Securable) -> Grantee | None:
         """The owner of something; None if it is nobody's."""
@@ -286,6 +292,10 @@ class SqlGrants:
         query = sa.select(OWNERS).where(OWNERS.c.catalog_name == self._catalog)
         found = ((_securable(row), _owner(row)) for row in connection.execute(query))
         return {securable: owner for securable, owner in found if owner is not None}
+
+    def _owners_since(self, connection: sa.Connection, version: int) -> dict[Securable, Grantee | None]:
+        query = sa.select(OWNERS).where(OWNERS.c.catalog_name == self._catalog, OWNERS.c.version > version)
+        return {_securable(row): _owner(row) for row in connection.execute(query)}
 
     def _row(self, grant: Grant) -> dict[str, Any]:
         return {

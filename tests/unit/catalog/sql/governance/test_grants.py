@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from many_tables import watched
 
-from bergline.catalog.access.grant import Grant, Role, make_grants, parse_grantee, principal
+from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, make_grants, parse_grantee, principal
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import parse_securable
 from bergline.catalog.sql.governance.grants import SqlGrants
@@ -172,3 +173,25 @@ def test_older_database_has_no_grants_and_is_left_as_it_is(store: SqlPointerStor
     assert not grants.rules()[1].is_active
     with database.reading() as connection:
         assert not sa.inspect(connection).has_table("bergline_grants")
+
+
+def test_later_rules_read_only_the_owners_that_changed(store: SqlPointerStore, grants: SqlGrants) -> None:
+    grants.grant(ADMINISTER)
+    grants.create_role("team")
+    for number in range(3):
+        grants.set_owner(parse_securable(f"table db.t{number}"), principal("ann"))
+    grants.set_owner(parse_securable("table db.teams"), Grantee(GranteeKind.ROLE, "team"))
+    known = grants.rules()
+    grants.grant(READ)
+    grants.set_owner(parse_securable("table db.t1"), principal("bob"))
+    grants.drop_role("team")
+    with watched(store.database) as work:
+        version, rules = grants.rules(known)
+    owners = [text for text, _ in work.statements if "bergline_owners" in text]
+    assert owners
+    assert all("version > " in text for text in owners)
+    newest = grants.rules()
+    assert (version, rules.owners.by_key) == (newest[0], newest[1].owners.by_key)
+    assert {who: owned for who, owned in rules.owners.owned.items() if owned} == newest[1].owners.owned
+    assert rules.grants == newest[1].grants
+    assert len(rules.owners.by_key) == 3
