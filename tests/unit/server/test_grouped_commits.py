@@ -16,7 +16,12 @@ from waiting_commits import ORDERS, body_of, commit_all, queued, send_commit
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.table_rules import property_of
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
 from bergline.errors import StorageError
+from bergline.format.manifest.avro import parse_manifest_list, render_manifest, render_manifest_list
+from bergline.format.manifest.inheritance import added_entry, assign_numbers
+from bergline.format.manifest.manifest import DataFile, ManifestContent
+from bergline.format.manifest.summary import describe_manifest
 from bergline.lake.lake import connect
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
@@ -244,6 +249,58 @@ def test_answer_lost_on_the_way_from_the_database_is_unknown_to_all_without_a_ke
     assert answers[0].error == (500, "CommitStateUnknownException")
     metadata = orders("GET", ORDERS).json["metadata"]
     assert [s["snapshot-id"] for s in metadata["snapshots"]] == [1, 2]
+
+
+def late_append(context: ServerContext, number: int, parent: int | None = None) -> tuple[Any, dict[str, str]]:
+    """An append with manifests of its own, which may be put on another head than it was written for."""
+    metadata = context.catalog.load_table(TableName(("db",), "orders")).metadata
+    directory, spec, schema = f"{metadata.location}/metadata", metadata.spec, metadata.schema
+    entries = [added_entry(DataFile(f"{metadata.location}/data/{number}.parquet", "PARQUET", (), 1, 100))]
+    data = render_manifest(entries, schema, spec)
+    path = f"{directory}/{number}-m0.avro"
+    context.catalog.io.create(path, data)
+    content = ManifestContent.DATA
+    listed = describe_manifest(path, len(data), entries, spec=spec, schema=schema, content=content, snapshot_id=number)
+    sequence_number = metadata.last_sequence_number + 1
+    manifests = render_manifest_list(assign_numbers([listed], number, sequence_number), number, parent, sequence_number)
+    context.catalog.io.create(f"{directory}/snap-{number}.avro", manifests)
+    body = append(number, sequence_number, parent)
+    body["updates"][0]["snapshot"]["manifest-list"] = f"{directory}/snap-{number}.avro"
+    return body, {MAY_MOVE_HEADER: "true"}
+
+
+def test_appends_that_wait_together_are_put_on_each_other(orders: AsgiClient, context: ServerContext) -> None:
+    answers = commit_all(orders, *(late_append(context, number) for number in range(1, 6)))
+    assert [a.status for a in answers] == [200] * 5, answers
+    metadata = context.catalog.load_table(TableName(("db",), "orders")).metadata
+    assert [(s.snapshot_id, s.parent_snapshot_id, s.sequence_number) for s in metadata.snapshots] == [
+        (number, number - 1 or None, number) for number in range(1, 6)
+    ]
+    assert len(metadata.metadata_log) == 1
+    head = metadata.snapshots[-1]
+    listed = parse_manifest_list(context.catalog.io.read(head.manifest_list or ""), "the head's")
+    assert [(m.added_snapshot_id, m.sequence_number) for m in listed] == [(n, n) for n in range(5, 0, -1)]
+
+
+def test_append_whose_manifest_list_cannot_be_written_is_refused_alone(
+    orders: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [late_append(context, number) for number in range(1, 5)]
+    create = context.catalog.io.create
+
+    def fail(location: str, data: bytes) -> None:
+        if "snap-3-" in location:
+            raise StorageError("the disk is broken")
+        create(location, data)
+
+    monkeypatch.setattr(context.catalog.io, "create", fail)
+    answers = commit_all(orders, *requests)
+    assert [a.status for a in answers] == [200, 200, 500, 200]
+    metadata = context.catalog.load_table(TableName(("db",), "orders")).metadata
+    assert [(s.snapshot_id, s.parent_snapshot_id) for s in metadata.snapshots] == [(1, None), (2, 1), (4, 2)]
+    head = metadata.snapshots[-1]
+    listed = parse_manifest_list(context.catalog.io.read(head.manifest_list or ""), "the head's")
+    assert [m.added_snapshot_id for m in listed] == [4, 2, 1]
 
 
 def test_transaction_that_waits_between_them_has_its_turn(orders: AsgiClient, context: ServerContext) -> None:
