@@ -47,9 +47,11 @@ class SubmittedPlans:
             return known or plan
 
     def cancel(self, principal: str, plan_id: str) -> RunningPlan | None:
-        """Forget a plan but for that it was cancelled; the plan, for the work to be given up."""
+        """Forget a plan but for that it was cancelled; the plan, for the work to be given up, if it is known here."""
         with self._lock:
-            plan, _ = self._plans.pop((principal, plan_id), (None, 0.0))
+            if (principal, plan_id) not in self._plans:  # Java cancels every plan, also those that were there at once
+                return None
+            plan, _ = self._plans.pop((principal, plan_id))
             self._plans[principal, plan_id] = None, time.monotonic() + self._lifetime_s
             self._tidy()
             return plan

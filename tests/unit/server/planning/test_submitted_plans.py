@@ -51,6 +51,14 @@ def test_oldest_results_go_first_where_there_are_too_many_or_too_large_ones() ->
     kept = [plans.keep(f"p{number}", done("ann")) for number in range(3)]
     assert [plans.find("ann", f"p{number}") for number in range(3)] == [None, kept[1], kept[2]]
     for number in range(3, 6):
+        plans.keep(f"p{number}", done("ann", 0))
         plans.cancel("ann", f"p{number}")
     assert len(plans) == 3
     assert plans.was_cancelled("ann", "p5")
+
+
+def test_plan_that_was_never_kept_leaves_nothing_when_it_is_cancelled() -> None:
+    plans = SubmittedPlans()
+    assert plans.cancel("ann", "p") is None
+    assert not plans.was_cancelled("ann", "p")
+    assert len(plans) == 0
