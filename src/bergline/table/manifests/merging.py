@@ -90,6 +90,8 @@ def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[
     """
     target = positive_property(base, "commit.manifest.target-size-bytes", DEFAULT_MANIFEST_SIZE)
     least = max(2, positive_property(base, "commit.manifest.min-count-to-merge", _DEFAULT_MIN_COUNT))
+    if len(manifests) < least and sum(m.manifest_length for m in manifests) <= target:
+        return []  # as in most commits
     odd = {s.spec_id for s in base.partition_specs if any(isinstance(f.transform, UnknownTransform) for f in s.fields)}
     older = [m for m in manifests if m.sequence_number is not None and m.partition_spec_id not in odd]
     kinds = {(m.content, m.partition_spec_id): None for m in older}
