@@ -81,12 +81,11 @@ class IdempotentChanges:
         return change
 
     def _clean_up(self) -> None:
-        """Remove expired requests, once a minute; a piece at a time, so that nobody waits for long."""
+        """Remove expired requests, at most once a minute."""
         now = time.monotonic()
         if now >= self._clean_up_at:
             self._clean_up_at = now + _CLEANUP_INTERVAL_S
-            if self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s):
-                self._clean_up_at = now
+            self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
 
 
 class RecordedChange:

@@ -314,3 +314,17 @@ def test_threads_send_by_themselves_until_they_are_stopped(
     assert context.webhooks.all()[0].state is WebhookState.ACTIVE
     with context.records.database.reading() as connection:
         assert connection.execute(sa.select(WEBHOOKS.c.claimed_until_ms)).scalar_one() == 0
+
+
+def test_audit_log_is_kept_for_its_time(
+    client: AsgiClient, context: ServerContext, job: WebhookJob, clock: Clock
+) -> None:
+    client.namespace("db")
+    clock.ahead_ms = 30 * HOUR_MS
+    while job.prune_once():
+        pass
+    assert len(context.records.audit()) == 1
+    context.settings = msgspec.structs.replace(context.settings, audit_retention_s=24 * 3600)
+    assert job.prune_once() == 1
+    assert context.records.audit() == []
+    assert job.prune_once() == 0

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
+from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
@@ -124,8 +125,10 @@ class SqlBin:
 
     def forget(self, claim: ClaimedPurge) -> None:
         """Remove a table that was purged, or whose files are to stay."""
+        location = FOOTPRINTS.c.metadata_location == claim.table.metadata_location
         with self._database.changing() as connection:
-            connection.execute(sa.delete(BIN).where(self._claimed(claim)))
+            if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
+                connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
 
     def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
         with self._database.changing() as connection:

@@ -88,10 +88,11 @@ class Records:
         with self.database.changing() as connection:
             self.add_request(connection, request)
 
-    def forget_requests(self, before_ms: int) -> bool:
-        """Delete a piece of the older requests; whether there may be more."""
+    def forget_requests(self, before_ms: int) -> None:
+        """Delete older requests, in pieces, so that no other writer waits for all."""
         mine = REQUESTS.c.catalog_name == self._catalog
-        return self._delete_piece(REQUESTS.c.request_key, mine, REQUESTS.c.at_ms, before_ms) == _PIECE
+        while self._delete_piece(REQUESTS.c.request_key, mine, REQUESTS.c.at_ms, before_ms) == _PIECE:
+            pass
 
     def add_audit(self, connection: sa.Connection, entry: AuditEntry) -> None:
         """Record a change in its own transaction."""

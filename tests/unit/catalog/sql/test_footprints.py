@@ -146,6 +146,19 @@ def test_old_rows_of_a_name_go(store: SqlPointerStore, kept: SqlFootprints, monk
     assert unknown(kept) == []
 
 
+def test_what_is_kept_of_a_purged_table_goes_with_it(store: SqlPointerStore, kept: SqlFootprints) -> None:
+    dropped = DroppedTable(TableName(("db",), "a"), location("a"), 1, 2, "ann", purges_files=True)
+    with store.database.changing() as connection:
+        store.bin.add(connection, dropped)
+    keep_all(kept)
+    claim = store.bin.claim(3, 1000)
+    assert claim is not None
+    store.bin.forget(claim)
+    query = sa.select(FOOTPRINTS.c.number).where(FOOTPRINTS.c.catalog_name == store.catalog_name)
+    with store.database.reading() as connection:
+        assert connection.execute(query).all() == []
+
+
 def test_location_too_long_for_an_index_stays_unknown(store: SqlPointerStore, kept: SqlFootprints) -> None:
     assert store.create(TableName(("db",), "a"), "s3://b/" + "文" * 990)
     keep_all(kept)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bergline.catalog.sql import records as sql_records
 from bergline.catalog.sql.governance.tokens import hash_token
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.catalog.sql.sqlite import SqlitePointerStore
@@ -39,6 +40,19 @@ def test_key_has_one_response(records: Records) -> None:
     assert records.find_request("k") is not None
     records.forget_requests(6)
     assert records.find_request("k") is None
+
+
+def test_old_keys_and_changes_go_in_pieces(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_records, "_PIECE", 2)
+    with records.database.changing() as connection:
+        for number in range(5):
+            records.add_request(connection, request(f"k{number}", number))
+            records.add_audit(connection, AuditEntry(number, "ann", "commit_table", "db.a"))
+    assert records.prune_audit_piece(4) == 2
+    assert records.prune_audit(4) == 2
+    assert [entry.at_ms for entry in records.audit()] == [4]
+    records.forget_requests(4)
+    assert [records.find_request(f"k{number}") is None for number in range(5)] == [True] * 4 + [False]
 
 
 def test_record_is_rolled_back_with_its_change(records: Records) -> None:
