@@ -36,14 +36,14 @@ _GIVE_UP_S: Final = 30.0
 """Less than what the queue keeps a change for: after that it is tried without the queue."""
 _PAUSE_S: Final = (0.003, 0.012)
 
-AnyUpdate = TypeVar("AnyUpdate")
+_AnyUpdate = TypeVar("_AnyUpdate")
 
 
-class _WireChange(msgspec.Struct, Generic[AnyUpdate], frozen=True, rename="kebab"):
+class _WireChange(msgspec.Struct, Generic[_AnyUpdate], frozen=True, rename="kebab"):
     """A change as it stands in the queue."""
 
     requirements: tuple[Requirement, ...]
-    updates: tuple[AnyUpdate, ...]
+    updates: tuple[_AnyUpdate, ...]
     refs: dict[str, SnapshotRef]
 
 
