@@ -1,7 +1,7 @@
 """The model of tools/scale_simulation.py beside the real server: appends to one table that must be put on another head.
 
-Latencies of this machine's disk and of SQLite are measured, and processor times by 1 and by 8 clients; the model then
-says what 32 and 64 clients get.
+Latencies of this machine's disk and of SQLite are measured, and processor times by 1 and by 64 clients; the model then
+says what 8 and 32 clients get.
 """
 
 import os
@@ -32,12 +32,13 @@ from scale_simulation import Lake, Latency, Simulation, Store
 
 SCHEMA = pa.schema([("id", pa.int64())])
 AT_ONCE = 32
+MOST = 64
 MAY_MOVE = "Content-Type: application/json\r\nbergline-may-move: true\r\n"
 
 
 def cases(small: bool) -> Iterator[Scaled]:
-    """Commits a second by 1, 8, 32 and 64 clients: of the server, and of the model that is set by the first two."""
-    each = 64 if small else 640
+    """Commits by 1, 8, 32 and 64 clients: of the server, and of the model, which is set by the first and the last."""
+    each, rounds = (64, 1) if small else (128, 3)
     with tempfile.TemporaryDirectory() as temporary, BerglineServer(Path(temporary)) as server:
         directory = Path(temporary)
         usual = Lake(
@@ -51,10 +52,14 @@ def cases(small: bool) -> Iterator[Scaled]:
             seconds=20.0,
         )
         appends(server.uri, 1, 10, "warm")
-        real = {clients: appends(server.uri, clients, each) for clients in (1, 8, 32, 64)}
-    own_ms, group_ms = fitted(usual, real[1].rate, real[8].rate)
-    yield Scaled("processor time of a commit, by 8 clients", "ms", own_ms)
-    yield Scaled("processor time of a group, by 1 and 8 clients", "ms", group_ms)
+        real: dict[int, Load] = {}
+        for number in range(rounds):  # in turn, and the fastest of each: other work on the machine only slows down
+            for clients in (1, 8, 32, MOST):
+                load = appends(server.uri, clients, each, f"round{number}_")
+                real[clients] = max(real.get(clients, load), load, key=lambda one: one.rate)
+    own_ms, group_ms = fitted(usual, real[1].rate, real[MOST].rate)
+    yield Scaled(f"processor time of a commit, by {MOST} clients", "ms", own_ms)
+    yield Scaled(f"processor time of a group, by 1 and {MOST} clients", "ms", group_ms)
     for clients, load in real.items():
         said = Simulation(replace(usual, writers=clients, cpu_ms=own_ms, group_cpu_ms=group_ms)).run()
         yield Scaled(f"appends to one table, {clients} clients", "/s", load.rate, said.rate, "the model")
@@ -62,15 +67,15 @@ def cases(small: bool) -> Iterator[Scaled]:
         yield Scaled(f"the same, p99, {clients} clients", "ms", load.most * 1000, said.at(0.99) * 1000, "the model")
 
 
-def fitted(usual: Lake, alone: float, by_eight: float) -> tuple[float, float]:
+def fitted(usual: Lake, alone: float, by_most: float) -> tuple[float, float]:
     """Processor times of a commit and of a group, in milliseconds, with which the model gives both rates."""
     free = Simulation(replace(usual, cpu_ms=0.0, group_cpu_ms=0.0)).run().rate
     both_ms = max(1000 / alone - 1000 / free, 0.0)
     low, high = 0.0, both_ms
     for _ in range(12):
         own_ms = (low + high) / 2
-        tried = replace(usual, writers=8, cpu_ms=own_ms, group_cpu_ms=both_ms - own_ms)
-        if Simulation(tried).run().rate > by_eight:
+        tried = replace(usual, writers=MOST, cpu_ms=own_ms, group_cpu_ms=both_ms - own_ms)
+        if Simulation(tried).run().rate > by_most:
             low = own_ms
         else:
             high = own_ms
