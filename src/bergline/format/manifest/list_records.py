@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.format.encoding.avro_container import Container
+from bergline.format.encoding.avro_values import UnusualAvroError, read_long
 from bergline.format.manifest.avro_schema import manifest_list_schema
 from bergline.format.manifest.manifest import FieldSummary, ManifestContent, ManifestFile
 
@@ -18,14 +19,9 @@ MOST_RECORDS: Final = 4096
 """Longer lists are read as columns."""
 _MOST_KEPT = 2**13
 _INTS = range(-(2**31), 2**31)
-_LAST_SHIFT = 63
 
 DecodeAt = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a position; returns it, and where it ends."""
-
-
-class _UnusualError(Exception):
-    """What is not plainly valid; never leaves this module."""
 
 
 class _ListLayout:
@@ -43,7 +39,7 @@ class _ListLayout:
         found: list[ManifestFile] = []
         at = 0
         for _ in range(records):
-            length, start = _long(data, at)
+            length, start = read_long(data, at)
             path = data[start : start + length]
             kept = known.get(path)
             if kept is not None and data.startswith(kept[0], at):
@@ -55,7 +51,7 @@ class _ListLayout:
             found.append(manifest)
             at = end
         if at != len(data):
-            raise _UnusualError
+            raise UnusualAvroError
         return found
 
     def _manifest(self, data: bytes, at: int) -> tuple[ManifestFile, int]:
@@ -65,11 +61,11 @@ class _ListLayout:
             if name is not None:
                 values[name] = value
         if values.get("manifest_length") is None or values.get("added_snapshot_id") is None:
-            raise _UnusualError
+            raise UnusualAvroError
         if any(values.get(name, 0) not in _INTS for name in _SMALL if values.get(name) is not None):
-            raise _UnusualError
+            raise UnusualAvroError
         if values.get("partition_spec_id") is None or (content := values.get("content") or 0) not in (0, 1):
-            raise _UnusualError
+            raise UnusualAvroError
         values["content"] = ManifestContent(content)
         for name in ("sequence_number", "min_sequence_number"):
             values[name] = values.get(name) or 0
@@ -90,7 +86,7 @@ def read_list_records(container: Container) -> list[ManifestFile] | None:
         return None
     try:
         return layout.manifests(container.data, container.records)
-    except (_UnusualError, IndexError, UnicodeDecodeError):
+    except (UnusualAvroError, IndexError, UnicodeDecodeError):
         return None
 
 
@@ -99,7 +95,7 @@ def _layout(schema: bytes) -> _ListLayout | None:
     own = {msgspec.json.encode(manifest_list_schema(version)): str(version) for version in (1, 2, 3)}
     try:
         fields = _fields(msgspec.json.decode(schema), _COLUMNS)
-    except (_UnusualError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+    except (UnusualAvroError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
         return None
     is_first = bool(fields) and fields[0] == ("manifest_path", _string)
     return _ListLayout(fields, own.get(schema)) if is_first else None
@@ -108,15 +104,15 @@ def _layout(schema: bytes) -> _ListLayout | None:
 def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str | None, DecodeAt]]:
     """The fields of a record in order, with the names of those that are known."""
     if schema["type"] != "record":
-        raise _UnusualError
+        raise UnusualAvroError
     fields: list[tuple[str | None, DecodeAt]] = []
     for field in schema["fields"]:
         if not isinstance(field, dict) or not isinstance(field.get("field-id"), int):
-            raise _UnusualError
+            raise UnusualAvroError
         name, kind = columns.get(field["field-id"], (None, ""))
         found, read = _type(field["type"])
         if name is not None and (found != kind or any(name == other for other, _ in fields)):
-            raise _UnusualError
+            raise UnusualAvroError
         fields.append((name, read))
     return fields
 
@@ -131,34 +127,14 @@ def _type(schema: Any) -> tuple[str, DecodeAt]:
             return "summaries", _summaries(_fields(items, _SUMMARY_COLUMNS))
         case str(kind) if kind in _READS:
             return _READS[kind]
-    raise _UnusualError
-
-
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 0x80:  # noqa: PLR2004  (seven bits a byte)
-        return (byte >> 1) ^ -(byte & 1), at
-    value, shift = byte & 0x7F, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004
-            break
-        shift += 7
-        if shift > _LAST_SHIFT:
-            raise _UnusualError
-    if value >> 64:
-        raise _UnusualError
-    return (value >> 1) ^ -(value & 1), at
+    raise UnusualAvroError
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    length, at = _long(data, at)
+    length, at = read_long(data, at)
     end = at + length
     if length < 0 or end > len(data):
-        raise _UnusualError
+        raise UnusualAvroError
     return data[at:end], end
 
 
@@ -170,7 +146,7 @@ def _string(data: bytes, at: int) -> tuple[str, int]:
 def _boolean(data: bytes, at: int) -> tuple[bool, int]:
     byte = data[at]
     if byte > 1:
-        raise _UnusualError
+        raise UnusualAvroError
     return byte == 1, at + 1
 
 
@@ -180,7 +156,7 @@ def _optional(read: DecodeAt) -> DecodeAt:
         if branch == 2:  # noqa: PLR2004  (1 in zig-zag)
             return read(data, at + 1)
         if branch:
-            raise _UnusualError
+            raise UnusualAvroError
         return None, at + 1
 
     return read_optional
@@ -189,10 +165,10 @@ def _optional(read: DecodeAt) -> DecodeAt:
 def _summaries(fields: list[tuple[str | None, DecodeAt]]) -> DecodeAt:
     def read_summaries(data: bytes, at: int) -> tuple[tuple[FieldSummary, ...], int]:
         found: list[FieldSummary] = []
-        count, at = _long(data, at)
+        count, at = read_long(data, at)
         while count:
             if not 0 < count <= len(data):
-                raise _UnusualError
+                raise UnusualAvroError
             for _ in range(count):
                 values: dict[str, Any] = {}
                 for name, read in fields:
@@ -200,17 +176,17 @@ def _summaries(fields: list[tuple[str | None, DecodeAt]]) -> DecodeAt:
                     if name is not None:
                         values[name] = value
                 if values.get("contains_null") is None:
-                    raise _UnusualError
+                    raise UnusualAvroError
                 found.append(FieldSummary(**values))
-            count, at = _long(data, at)
+            count, at = read_long(data, at)
         return tuple(found), at
 
     return read_summaries
 
 
 _READS: dict[str, tuple[str, DecodeAt]] = {
-    "int": ("number", _long),
-    "long": ("number", _long),
+    "int": ("number", read_long),
+    "long": ("number", read_long),
     "string": ("string", _string),
     "bytes": ("bytes", _bytes),
     "boolean": ("boolean", _boolean),
