@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,6 +73,12 @@ def test_every_command_takes_what_opens_a_lake_and_prints_json(name: str) -> Non
     assert {"--catalog", "--warehouse", "--name", "--property"} <= options or name in NEEDS_NO_LAKE
     assert "--json" in options or name in NO_JSON
     assert ALL[name].help
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_help_has_brackets_that_would_be_taken_for_markup(name: str) -> None:
+    texts = [getattr(parameter, "help", None) or "" for parameter in ALL[name].params]
+    assert [text for text in texts if re.search(r"(?<!\\)\[", text)] == []
 
 
 def test_missing_table_is_one_error_with_a_hint(tmp_path: Path, orders: Table) -> None:

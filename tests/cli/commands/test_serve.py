@@ -104,6 +104,12 @@ def test_issuers_that_leave_something_open_are_refused(arguments: list[str], tol
     assert told in done.stderr
 
 
+def test_no_audit_retention_is_not_said_by_zero(tmp_path: Path) -> None:
+    done = run_here("serve", "--port", "0", "--audit-retention", "0d", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "longer than 0" in done.stderr
+
+
 def test_server_stays_closed_without_its_last_token_until_it_is_told_otherwise(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
     for command in ("create", "revoke"):

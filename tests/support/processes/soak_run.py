@@ -7,6 +7,7 @@ and how long after each kill the first one succeeded.
 """
 
 import argparse
+import math
 import os
 import random
 import shutil
@@ -224,7 +225,11 @@ def report(soaked: Soaked) -> Iterator[str]:
         backs = sorted(k.back_s for k in kills) or [float("nan")]
         firsts = sorted(k.first_s for k in kills if k.first_s is not None) or [float("nan")]
         alls = sorted(k.all_s for k in kills if k.all_s is not None) or [float("nan")]
-        parts = (f"{part:.2f} s" for times in (backs, firsts, alls) for part in (at(times, 0.5), times[-1]))
+        parts = (
+            "-" if math.isnan(part) else f"{part:.2f} s"
+            for times in (backs, firsts, alls)
+            for part in (at(times, 0.5), times[-1])
+        )
         yield f"| {what} | {len(kills)} | {' | '.join(parts)} |"
 
 

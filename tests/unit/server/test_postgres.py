@@ -148,7 +148,7 @@ def test_turn_granted_by_one_server_is_kept_by_the_other(replicas: tuple[ServerC
         waiting = threading.Thread(target=lambda: other.commit(set_property("a", "b")).status == 200 and landed.set())
         waiting.start()
         assert not landed.wait(0.3)
-        assert one.commit(set_property("c", "d"), headers={"X-Bergline-Turn": "me"}).status == 200
+        assert one.commit(set_property("c", "d"), headers={"Bergline-Turn": "me"}).status == 200
         assert not landed.wait(0.1)
         assert one("DELETE", f"/bergline{ORDERS}/turn", query={"holder": "me"}).status == 204
         waiting.join(60)

@@ -30,7 +30,7 @@ _OIDC = "OpenID Connect"
 
 
 class RebasedChanges(StrEnum):
-    """Which stale changes the server puts on the head of their branch, whoever sent them."""
+    """Which late changes the server puts on the head of their branch, whoever sent them."""
 
     APPENDS = "appends"
     NONE = "none"
@@ -51,7 +51,7 @@ def serve(
         typer.Option(help="A further location where tables may be, e.g. s3://bucket/old; may be repeated."),
     ] = None,
     namespace_separator: Annotated[
-        str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
+        str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. \\[default: %1F]")
     ] = None,
     anonymous: Annotated[bool, typer.Option(help="Accept requests without tokens, from other machines too.")] = False,
     vend_credentials: Annotated[
@@ -89,22 +89,22 @@ def serve(
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
     rebase: Annotated[
-        RebasedChanges,
+        RebasedChanges | None,
         typer.Option(
-            help="Stale changes of every client that are put on the head of their branch; "
-            "the table property `commit.server-rebase` comes first."
+            help="The property `commit.server-rebase` of tables that do not have it: late changes that are put on the "
+            "head of their branch. \\[default: appends of clients that let it]"
         ),
-    ] = RebasedChanges.NONE,
+    ] = None,
     planning_processes: Annotated[
         int | None,
         typer.Option(
-            help="Processes that plan scans of large tables; 0 for threads. [default: half the cores, 1 to 4]",
+            help="Processes that plan scans of large tables; 0 for threads. \\[default: half the cores, 1 to 4]",
             min=0,
             max=64,
         ),
     ] = None,
     planning_wait: Annotated[
-        float, typer.Option(help="Seconds until a client that can ask again for its plan is told to.", min=0)
+        float, typer.Option(help="Seconds after which a client that can ask again for its plan is told to.", min=0)
     ] = 5.0,
     drop_retention: Annotated[
         str | None,
@@ -129,12 +129,12 @@ def serve(
     oidc_jwks: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Where its keys are. [default: where its discovery says]", rich_help_panel=_OIDC
+            metavar="URL", help="Where its keys are. \\[default: where its discovery says]", rich_help_panel=_OIDC
         ),
     ] = None,
     event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
     audit_retention: Annotated[
-        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. [default: for ever]")
+        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. \\[default: for ever]")
     ] = None,
     webhook_allow: Annotated[
         list[str] | None,
@@ -157,6 +157,9 @@ def serve(
         raise InvalidInputError("expected both --oidc-issuer and --oidc-audience, found one of them")
     if issuers and anonymous:
         raise InvalidInputError("expected either --anonymous or issuers of tokens, found both")
+    audit_retention_s = None if audit_retention is None else parse_duration(audit_retention)
+    if audit_retention_s == 0:  # which of the two it means, nothing or everything, cannot be known
+        raise InvalidInputError("expected --audit-retention longer than 0; without it the audit log is kept for ever")
     opening = partial(
         open_server,
         settings.catalog or DEFAULT_CATALOG,
@@ -178,13 +181,13 @@ def serve(
             max_connections=max_connections,
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
-            moves_appends=rebase is RebasedChanges.APPENDS,
+            rebase=rebase,
             planning_processes=default_processes() if planning_processes is None else planning_processes,
             planning_wait_s=planning_wait,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),
-            audit_retention_s=parse_duration(audit_retention) if audit_retention else 0,
+            audit_retention_s=audit_retention_s or 0,
             webhook_allow=tuple(webhook_allow or ()),
         ),
     )

@@ -68,14 +68,14 @@ class RequestedChange(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool | None = None
     """What the client says of an append: whether it means the same on every head. None if it says nothing."""
-    moves_appends: bool = False
-    """What then holds, if the table does not say it either."""
+    rebase: str | None = None
+    """What the server does for tables without the property: `appends` or `none`. None leaves it to the client."""
 
     def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
-        setting = base.metadata.properties.get(SERVER_REBASE)
-        by_setting = setting == "appends" or (setting is None and self.moves_appends)
-        return Proposal(self.requirements, self.updates, by_setting if self.may_move is None else self.may_move)
+        setting = base.metadata.properties.get(SERVER_REBASE, self.rebase)
+        may_move = setting == "appends" if self.may_move is None else self.may_move and setting != "none"
+        return Proposal(self.requirements, self.updates, may_move)
 
     @property
     def creates(self) -> bool:

@@ -83,7 +83,7 @@ def _change(
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
     _check_apart(context, name, updates)
-    change = RequestedChange(name, body.requirements, updates, may_move, context.settings.moves_appends)
+    change = RequestedChange(name, body.requirements, updates, may_move, context.settings.rebase)
     if change.creates:
         new_name(name.namespace, name.name)
     return change

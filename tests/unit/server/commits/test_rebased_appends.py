@@ -120,13 +120,17 @@ def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, co
 @pytest.mark.parametrize(
     ("of_table", "of_server", "silent", "moves"),
     [
-        ({}, False, False, True),
-        ({}, False, True, False),
-        (APPENDS, False, True, True),
-        ({}, True, True, True),
-        ({SERVER_REBASE: "none"}, True, True, False),
-        ({SERVER_REBASE: "none"}, True, False, False),
-        ({SERVER_REBASE: "everything"}, True, True, False),
+        ({}, None, False, True),
+        ({}, None, True, False),
+        (APPENDS, None, True, True),
+        ({}, "appends", True, True),
+        ({}, "none", True, False),
+        ({}, "none", False, False),
+        (APPENDS, "none", True, True),
+        (APPENDS, "none", False, True),
+        ({SERVER_REBASE: "none"}, "appends", True, False),
+        ({SERVER_REBASE: "none"}, "appends", False, False),
+        ({SERVER_REBASE: "everything"}, "appends", True, False),
     ],
 )
 def test_client_table_and_server_decide_whether_an_append_moves(
@@ -134,12 +138,12 @@ def test_client_table_and_server_decide_whether_an_append_moves(
     served: Lake,
     context: ServerContext,
     of_table: dict[str, str],
+    of_server: str | None,
     *,
-    of_server: bool,
     silent: bool,
     moves: bool,
 ) -> None:
-    context.settings = msgspec.structs.replace(context.settings, moves_appends=of_server)
+    context.settings = msgspec.structs.replace(context.settings, rebase=of_server)
     table = served.create_table("db.t", ORDERS, properties=of_table).append(order_rows(1))
     after = append_late(uri, lambda: table.append(order_rows(2)), silent=silent)
     assert ids(after.scan().to_arrow()) == [1, 2, 9]

@@ -76,7 +76,7 @@ def test_commits_of_others_wait_until_the_turn_is_given_back(orders: AsgiClient,
     assert take(orders)
     waiting = commit()
     assert not waiting.is_done(0.3)
-    assert commit(headers={"X-Bergline-Turn": "me"}).status() in {200, 204}
+    assert commit(headers={"Bergline-Turn": "me"}).status() in {200, 204}
     assert not waiting.is_done(0.1)
     give_back(orders)
     assert waiting.status() in {200, 204}
@@ -110,7 +110,7 @@ def test_waiting_commits_take_no_thread(context: ServerContext, orders: AsgiClie
         waiting = [asyncio.create_task(orders.send("POST", TABLE, body)) for _ in range(number)]
         await asyncio.sleep(0.1)
         assert not any(task.done() for task in waiting)
-        held = await orders.send("POST", TABLE, body, headers={"X-Bergline-Turn": "me"})
+        held = await orders.send("POST", TABLE, body, headers={"Bergline-Turn": "me"})
         assert held.status == 200
         assert not any(task.done() for task in waiting)
         assert (await orders.send("DELETE", TURN, [b""], query={"holder": "me"})).status == 204

@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.catalog.turns import LONGEST_TURN_MS
 
-TURN_HEADER: Final = "X-Bergline-Turn"
+TURN_HEADER: Final = "bergline-turn"
 """Sent with the commits of the holder of a turn: who that is."""
 TurnHolder = Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern="^[0-9A-Za-z-]+$")]
 

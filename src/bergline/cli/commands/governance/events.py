@@ -19,7 +19,7 @@ def events(
     options: LakeOptions,
     *,
     after: Annotated[
-        int | None, typer.Option(help="Only events after this position. [default: from the oldest kept]", min=0)
+        int | None, typer.Option(help="Only events after this position. \\[default: from the oldest kept]", min=0)
     ] = None,
     kind: Annotated[
         list[str] | None, typer.Option("--type", help="Only of this type, e.g. table.commit or ref.*; may be repeated.")

@@ -35,7 +35,7 @@ def create(
     ] = None,
     table: Annotated[list[str] | None, typer.Option(help="Only events of this table; may be repeated.")] = None,
     after: Annotated[
-        int | None, typer.Option(help="Send the events after this position too. [default: those to come]", min=0)
+        int | None, typer.Option(help="Send the events after this position too. \\[default: those to come]", min=0)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
