@@ -7,6 +7,7 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 
 import uuid
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -196,6 +197,7 @@ class _Rebase:
             raise UnfitError("it does more than append")
         if snapshot.schema_id != self._metadata.current_schema_id:
             raise UnfitError(f"the current schema is {self._metadata.current_schema_id}, its own {snapshot.schema_id}")
+        self._check_never_made(snapshot)
         listed, own = self._read(snapshot)
         for manifest in own.values():
             manifest.check_append(snapshot)
@@ -255,6 +257,13 @@ class _Rebase:
         if ref is not None and moves[0] != _moved_ref(branch, ref, snapshot.snapshot_id):
             raise UnfitError(f"branch `{branch}` has another retention")
         return branch
+
+    def _check_never_made(self, snapshot: Snapshot) -> None:
+        """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before."""
+        first, last = snapshot.sequence_number, self._metadata.last_sequence_number
+        newest = takewhile(lambda s: s.sequence_number >= first, reversed(self._metadata.snapshots))
+        if len({s.sequence_number for s in newest}) < last - first + 1:
+            raise UnfitError("snapshots that came since were expired, and it may have been among them")
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""
