@@ -297,6 +297,14 @@ def test_append_to_a_branch_that_is_gone_is_left_to_its_writer(lake: Lake) -> No
     assert "branch `dev` is gone" in refused(lake, lambda t: t.refs.drop_branch("dev"), branch="dev")
 
 
+def test_snapshot_without_a_requirement_never_takes_the_head_from_others(lake: Lake) -> None:
+    """Its number was all that told the catalog that its branch had moved."""
+    new_table(lake).append(order_rows(1))
+    said = refused(lake, add_one, lambda proposal: msgspec.structs.replace(proposal, requirements=()))
+    assert "it does not say where `main` was" in said
+    assert ids(lake.load_table("db.t").scan().to_arrow()) == [1, 2, 9]
+
+
 def test_append_that_may_not_move_is_refused_by_its_requirement(lake: Lake) -> None:
     new_table(lake).append(order_rows(1))
 
