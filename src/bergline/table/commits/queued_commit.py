@@ -87,10 +87,11 @@ class QueuedCommit:
     def run(self) -> Committed | Unknown | None:
         """What became of the change; None if it is certain that it was not committed, and will not be."""
         cause = "the queue did not say what became of it"
+        read = self._known.read.copy()  # other threads may add to it
         try:
-            if self._queue.add(self._table, self._row, tuple(self._known.read)):
+            if self._queue.add(self._table, self._row, read):
                 self._lead_again_s = time.monotonic() + _LEAD_AGAIN_S
-            self._known.read.clear()
+            self._known.read.difference_update(read)
         except NOTHING_CHANGED:
             return None
         except BerglineError as error:  # it may be in the queue
