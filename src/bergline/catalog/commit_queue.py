@@ -53,6 +53,10 @@ class CommitQueue(Protocol):
         """True if and only if the change was waiting, and nobody will commit it."""
         ...
 
+    def bar(self, table: TableName, token: str) -> None:
+        """Refuse a change that may still be on its way into the queue; nothing happens if it is there."""
+        ...
+
     def lead(self, table: TableName, token: str) -> bool:
         """True if and only if nobody else leads, and the caller now does for some seconds."""
         ...

@@ -103,10 +103,9 @@ def group_history(
 ) -> Verdict:
     """The outcome of a swap that made the changes of several members at once.
 
-    A snapshot proves its own change alone: the same request may have been committed elsewhere.
+    The log comes first: the same requests may have been committed elsewhere, with other files. A snapshot proves its
+    own change alone.
     """
-    if len(added_by_member) == 1:
-        return table_history(swap, base, now, added_by_member[0])
     log = {e.metadata_file for e in now.metadata_log}
     if swap.new in log:
         return Verdict.LANDED

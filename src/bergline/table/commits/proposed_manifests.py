@@ -108,7 +108,8 @@ def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: 
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
     if any(m.sequence_number != snapshot.sequence_number for m in own):
         raise UnfitError("one of its manifests has another sequence number")
-    size, entries = sum(m.manifest_length for m in own), sum(c or 0 for m in own for c in _files(m))
+    size = sum(max(m.manifest_length, 0) for m in own)  # one below zero must not make room for another
+    entries = sum(max(c or 0, 0) for m in own for c in _files(m))
     if size > _MOST_BYTES or entries > _MOST_ENTRIES:
         raise UnfitError(f"{entries:,} files in {size:,} bytes of manifests are too many to be read in a commit")
     return listed

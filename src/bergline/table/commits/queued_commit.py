@@ -81,18 +81,21 @@ class QueuedCommit:
         wire = _WireChange[Update](change.requirements, change.updates)
         self._row = QueuedChange(self._token, current_caller().name, encode_json(wire).decode())
         self._lead_again_s = 0.0
+        self._in_doubt = False
+        """Whether the database did not say what became of the row."""
 
     def run(self) -> Committed | Unknown | None:
         """What became of the change; None if it is certain that it was not committed, and will not be."""
         cause = "the queue did not say what became of it"
+        read = self._known.read.copy()  # other threads may add to it
         try:
-            if self._queue.add(self._table, self._row, tuple(self._known.read)):
+            if self._queue.add(self._table, self._row, read):
                 self._lead_again_s = time.monotonic() + _LEAD_AGAIN_S
-            self._known.read.clear()
+            self._known.read.difference_update(read)
         except NOTHING_CHANGED:
             return None
         except BerglineError as error:  # it may be in the queue
-            cause = str(error)
+            cause, self._in_doubt = str(error), True
         try:
             outcome = self._until_decided()
         except BerglineError as error:
@@ -154,10 +157,13 @@ class QueuedCommit:
         """Take the change out of the queue, unless it is decided; None if it cannot be found out which."""
         for wait in status_check_waits(self._base.metadata.properties, self._sleep):
             try:
+                if self._in_doubt:
+                    self._queue.bar(self._table, self._token)
                 if self._queue.withdraw(self._token):
                     return QueueOutcome(QueueState.REFUSED)
                 return self._queue.outcome(self._token)
             except BerglineError:
+                self._in_doubt = True
                 wait()
         return None
 

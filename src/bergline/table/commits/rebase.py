@@ -7,6 +7,7 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 
 import uuid
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -173,6 +174,7 @@ class _Rebase:
     def renumbered(self) -> PlacedChange:
         """The snapshot on the parent that it has, with the next number and the next row ids."""
         snapshot = self._snapshot(_RENUMBERED_WITH)
+        self._check_refs_held(snapshot)
         source = snapshot.summary.get(SOURCE_SNAPSHOT_ID)
         if source is not None and not (source.isdecimal() and int(source) in self._metadata.snapshots_by_id):
             raise UnfitError(f"snapshot {source[:20]}, which it replays, is gone")
@@ -196,6 +198,7 @@ class _Rebase:
             raise UnfitError("it does more than append")
         if snapshot.schema_id != self._metadata.current_schema_id:
             raise UnfitError(f"the current schema is {self._metadata.current_schema_id}, its own {snapshot.schema_id}")
+        self._check_never_made(snapshot)
         listed, own = self._read(snapshot)
         for manifest in own.values():
             manifest.check_append(snapshot)
@@ -255,6 +258,21 @@ class _Rebase:
         if ref is not None and moves[0] != _moved_ref(branch, ref, snapshot.snapshot_id):
             raise UnfitError(f"branch `{branch}` has another retention")
         return branch
+
+    def _check_refs_held(self, snapshot: Snapshot) -> None:
+        """UnfitError for a ref that others may have moved: without a requirement only the number said so."""
+        held = {r.ref for r in self._proposal.requirements if isinstance(r, AssertRefSnapshotId)}
+        for name in (u.ref_name for u in self._proposal.updates if isinstance(u, SetSnapshotRef)):
+            ref = self._metadata.refs.get(name)
+            if name not in held and ref is not None and ref.snapshot_id != snapshot.parent_snapshot_id:
+                raise UnfitError(f"it does not say where `{name}` was")
+
+    def _check_never_made(self, snapshot: Snapshot) -> None:
+        """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before."""
+        first, last = snapshot.sequence_number, self._metadata.last_sequence_number
+        newest = takewhile(lambda s: s.sequence_number >= first, reversed(self._metadata.snapshots))
+        if len({s.sequence_number for s in newest}) < last - first + 1:
+            raise UnfitError("snapshots that came since were expired, and it may have been among them")
 
     def _read(self, snapshot: Snapshot) -> tuple[list[ManifestFile], dict[str, ProposedManifest]]:
         """All manifests of the snapshot as its writer listed them, and its own ones with what they hold."""

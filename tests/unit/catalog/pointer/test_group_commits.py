@@ -312,6 +312,14 @@ def test_snapshot_that_another_server_committed_proves_nothing_about_the_others(
     assert kinds(outcome) == [Unknown, Unknown]
 
 
+def test_lone_member_that_another_server_committed_is_looked_for_in_the_table(tmp_path: Path) -> None:
+    """Its own metadata file, with its own manifest list, was never the table's."""
+    outcome = lost_answer(tmp_path / "a", [appending(1)], [appending(1)], lands=False)
+    assert kinds(outcome) == [Conflicted]
+    outcome = lost_answer(tmp_path / "b", [appending(1)], [setting("x")], lands=True)
+    assert kinds(outcome) == [Committed]
+
+
 def test_expired_snapshots_leave_the_outcome_unknown(tmp_path: Path) -> None:
     expired = [[appending(3)], [Member(RemoveSnapshots((2,)))], [setting("x")]]
     outcome = lost_answer(tmp_path, [appending(1), appending(2, "dev")], *expired[:1], lands=True)

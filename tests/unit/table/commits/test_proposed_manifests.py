@@ -125,6 +125,14 @@ def other_list(edit: Callable[[ManifestFile], ManifestFile]) -> Callable[[Table]
     return lambda _: lambda listed: [edit(listed[0]), *listed[1:]]
 
 
+def huge_and_below_zero(_: Table) -> Callable[[Listed], Listed]:
+    def change(listed: Listed) -> Listed:
+        below = replace(listed[0], manifest_path=f"{listed[0].manifest_path}.avro", manifest_length=-(2**40))
+        return [replace(listed[0], manifest_length=2**40), below, *listed[1:]]
+
+    return change
+
+
 CASES: dict[str, tuple[Callable[[Table], Callable[[Listed], Listed]], str]] = {
     "number": (lambda t: with_entries(t, numbered), "new files have a sequence number of their own"),
     "number of the file": (lambda t: with_entries(t, with_file_number), "depend on its own"),
@@ -138,6 +146,7 @@ CASES: dict[str, tuple[Callable[[Table], Callable[[Listed], Listed]], str]] = {
     "too short": (other_list(lambda m: replace(m, manifest_length=5)), "its manifests cannot be read"),
     "too long": (other_list(lambda m: replace(m, manifest_length=50_000)), "is not what the manifest list says"),
     "huge": (other_list(lambda m: replace(m, manifest_length=2**40)), "too many to be read in a commit"),
+    "huge beside one below zero": (huge_and_below_zero, "too many to be read in a commit"),
     "encrypted": (other_list(lambda m: replace(m, key_metadata=b"k")), "is encrypted"),
     "outside": (
         other_list(lambda m: replace(m, manifest_path="file:///nowhere/m.avro")),

@@ -218,6 +218,31 @@ def test_what_was_put_into_the_queue_without_an_answer_is_settled(lake: Lake, mo
     assert states(lake) == []
 
 
+@pytest.mark.parametrize("lost", ["add", "withdraw"])
+def test_connection_lost_on_the_way_to_or_from_the_queue_leaves_no_doubt(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """The row is not there, and never will be."""
+    change = captured_change(lake, monkeypatch)
+    known = catalog_queue(lake.catalog)
+    assert known is not None
+    if lost == "add":
+        monkeypatch.setattr(known.queue, "add", raising(StorageError("the connection was lost")))
+    else:
+        withdraw, left = known.queue.withdraw, [StorageError("the connection was lost")]
+
+        def withdraw_in_doubt(token: str) -> bool:
+            done = withdraw(token)
+            if left:
+                raise left.pop()
+            return done
+
+        monkeypatch.setattr(known.queue, "withdraw", withdraw_in_doubt)
+        monkeypatch.setattr(queued_commit, "_GIVE_UP_S", 0.0)
+    assert QueuedCommit(known, change, lambda _: None).run() is None
+    assert states(lake) == [QueueState.REFUSED.value]
+
+
 def test_landed_change_is_never_called_anything_else(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     change = captured_change(lake, monkeypatch)
     known = catalog_queue(lake.catalog)

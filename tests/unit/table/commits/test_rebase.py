@@ -1,5 +1,6 @@
 """Changes that come late: as they are, renumbered, or on the head that their branch has by then."""
 
+import datetime as dt
 from collections.abc import Callable
 
 import msgspec
@@ -9,12 +10,15 @@ from rows import ORDERS, ids, order_rows
 from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
 from bergline import Lake, Table
+from bergline.catalog.identifiers import parse_table_name
+from bergline.errors import ConflictError
 from bergline.format.manifest.manifest import EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.updates import AddSchema, SetSnapshotRef
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.commits.rebase import SERVER_REBASE, Proposal
+from bergline.table.commits.rebase import SERVER_REBASE, Proposal, put_on
 
+FAR = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 VERSIONS = pytest.mark.parametrize("version", ["2", "3"])
 
 
@@ -139,6 +143,20 @@ def test_first_appends_of_two_writers_both_land(lake: Lake) -> None:
     late.load_table("db.t").append(order_rows(2))
     assert (ids(table.refresh().scan().to_arrow()), catalog.refusals) == ([1, 2], [])
     check_totals(table)
+
+
+def test_append_that_landed_and_was_expired_is_not_moved_behind_itself(lake: Lake) -> None:
+    """Sent again after its response was lost: nothing in the table names its snapshot any more."""
+    table = new_table(lake)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(1)), may_move=True)
+    late.load_table("db.t").append(order_rows(2))
+    table.append(order_rows(3)).append(order_rows(4)).expire(older_than=FAR, retain_last=1)
+    table.refresh()
+    assert len(table.metadata.snapshots) == 1
+    (sent,) = catalog.sent
+    base = lake.catalog.load_table(parse_table_name("db.t"))
+    with pytest.raises(ConflictError, match="snapshots that came since were expired, and it may have been among them"):
+        put_on(table.io, base, Proposal(sent.requirements, sent.updates, may_move=True), CLOCK_MS)
 
 
 def test_branch_that_two_writers_begin_gets_the_rows_of_both(lake: Lake) -> None:
@@ -277,6 +295,14 @@ def test_append_is_left_to_its_writer_where_more_than_the_head_changed(
 def test_append_to_a_branch_that_is_gone_is_left_to_its_writer(lake: Lake) -> None:
     new_table(lake).append(order_rows(1)).refs.create_branch("dev")
     assert "branch `dev` is gone" in refused(lake, lambda t: t.refs.drop_branch("dev"), branch="dev")
+
+
+def test_snapshot_without_a_requirement_never_takes_the_head_from_others(lake: Lake) -> None:
+    """Its number was all that told the catalog that its branch had moved."""
+    new_table(lake).append(order_rows(1))
+    said = refused(lake, add_one, lambda proposal: msgspec.structs.replace(proposal, requirements=()))
+    assert "it does not say where `main` was" in said
+    assert ids(lake.load_table("db.t").scan().to_arrow()) == [1, 2, 9]
 
 
 def test_append_that_may_not_move_is_refused_by_its_requirement(lake: Lake) -> None:

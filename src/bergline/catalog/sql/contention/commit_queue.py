@@ -40,6 +40,8 @@ class SqlCommitQueue:
         self._forget_at_s = 0.0
         now = database.now_ms()
         self._insert = sa.insert(QUEUED_COMMITS).values(queued_ms=now, state=_WAITING)
+        barred = database.insert(QUEUED_COMMITS).values(queued_ms=now, state=QueueState.REFUSED.value)
+        self._bar = barred.on_conflict_do_nothing(index_elements=["token"])
         old = sa.and_(_QUEUE.catalog_name == catalog_name, _QUEUE.queued_ms < now - _FORGOTTEN_AFTER_MS)
         self._forget_old = sa.delete(QUEUED_COMMITS).where(old)
         same = sa.and_(*(_QUEUE[c.name] == c for c in QUEUE_LEADERS.primary_key))
@@ -87,6 +89,11 @@ class SqlCommitQueue:
         with self._database.changing() as connection:
             connection.execute(_END_LEAD, {"of_token": token})
             return bool(connection.execute(_WITHDRAW, {"of_token": token}).rowcount == 1)
+
+    def bar(self, table: TableName, token: str) -> None:
+        """Take its token, after whoever is about to add it: tokens are unique."""
+        with self._database.changing() as connection:
+            connection.execute(self._bar, self._key(table) | {"token": token, "principal": "", "change": ""})
 
     def lead(self, table: TableName, token: str) -> bool:
         with self._database.changing() as connection:

@@ -101,6 +101,21 @@ def test_change_that_was_withdrawn_does_not_land_and_one_that_landed_is_not_with
         land(store, queue, first, first)
 
 
+def test_change_that_is_barred_cannot_be_added_any_more(store: SqlPointerStore, queue: SqlCommitQueue) -> None:
+    token = uuid4().hex
+    queue.bar(A, token)
+    assert queue.outcome(token) == QueueOutcome(QueueState.REFUSED)
+    with pytest.raises(sa.exc.IntegrityError):
+        queue.add(A, QueuedChange(token, "ann", "{}"), ())
+    assert tokens(queue) == []
+    (there, _) = add(queue)
+    queue.bar(A, there)
+    assert tokens(queue) == [there]
+    land(store, queue, there, there)
+    queue.bar(A, there)
+    assert queue.outcome(there) == QueueOutcome(QueueState.LANDED, "file:///m.json")
+
+
 def test_refused_change_stays_refused(store: SqlPointerStore, queue: SqlCommitQueue) -> None:
     (first, _), (second, _) = add(queue), add(queue)
     queue.refuse([second], first)
