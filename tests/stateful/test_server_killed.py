@@ -79,7 +79,8 @@ def check(uri: str, response: dict[str, list[int]]) -> None:
         assert rows.keys() <= {*response["done"], *response["perhaps"]}
         files = [e.metadata_file for e in table.metadata.metadata_log]
         line = [*files, lake.catalog.pointer(table.name)]
-        assert [e.metadata_location for e in audit] == line
+        assert list(dict.fromkeys(e.metadata_location for e in audit)) == line
+        assert len(audit) == 1 + len(table.metadata.snapshots)
         for place, location in enumerate(line):
             log = parse_metadata(lake.catalog.io.read(location), location).metadata_log
             assert [e.metadata_file for e in log] == line[:place]

@@ -109,7 +109,7 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     writers = AtOnce(*(partial(write, replicas, n, response, errors) for n in range(4)))
     dice = seeded_random(8)
     fates = ["before", "amid", "after"]
-    proxy[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
+    proxy[0].cut = lambda data: dice.choice(fates) if b"COMMIT\0" in data and dice.random() < 0.2 else None
     writers.start()
     end = time.monotonic() + LONG_S
     while len(response) < COMMITS:

@@ -10,7 +10,7 @@ from bergline.catalog.footprint import FilesDirectory, Footprint, FootprintKind,
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory, table_files, view_files
 from bergline.catalog.table_locations import is_outside, may_have_files_elsewhere, table_directories
-from bergline.errors import BerglineError, InvalidInputError, RefusedError, UnavailableError
+from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
@@ -76,7 +76,7 @@ def _read_unknown(io: FileIO, footprints: Footprints) -> None:
             found = [footprint for footprint in pool.map(read, owners) if footprint is not None]
             try:
                 footprints.keep(found)
-            except (RefusedError, UnavailableError):  # who may not write does without
+            except BerglineError:  # kept or not, who may not write or gets no answer does without
                 return
 
 

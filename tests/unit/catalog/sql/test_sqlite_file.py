@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> str:
 
 def run(path: str, statement: str) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
+        connection.executescript(statement)
 
 
 def test_catalog_with_rows_is_ready(path: str) -> None:
@@ -49,7 +49,7 @@ def test_another_name_than_those_that_are_there_is_not_ready_unless_it_may_be_ma
         "DELETE FROM bergline_layout",
         "DROP TABLE bergline_layout",
         "DROP TABLE iceberg_namespace_properties",
-        "ALTER TABLE iceberg_tables DROP COLUMN iceberg_type",
+        "DROP INDEX bergline_views; ALTER TABLE iceberg_tables DROP COLUMN iceberg_type",
     ],
 )
 def test_another_layout_is_not_ready(path: str, statement: str) -> None:

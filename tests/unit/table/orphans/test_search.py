@@ -387,7 +387,9 @@ def test_other_tables_beside_it_are_no_hindrance(lake: Lake, orders: Table, cloc
 
 def lose_metadata(lake: Lake, table: Table) -> None:
     table.io.delete([table.metadata_location])
-    lake.catalog._table_files._cache.clear()  # type: ignore[attr-defined]
+    files = lake.catalog._table_files  # type: ignore[attr-defined]
+    for cached in list(files._cache):
+        files._forget(cached)
 
 
 def lose_manifests(_: Lake, table: Table) -> None:
