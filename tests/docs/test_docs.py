@@ -29,7 +29,7 @@ from bergline.catalog.sql.records import records_of
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
-from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
+from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS, NEEDED_FOR_PLANNING
 from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
 from bergline.sql.statements.registry import HEADS
@@ -491,4 +491,4 @@ def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:
 
 def test_guide_names_what_executors_need() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page("guides/clusters.md"), re.MULTILINE)
-    assert dict(rows) == NEEDED_FOR_OBJECTS
+    assert dict(rows) == NEEDED_FOR_OBJECTS | NEEDED_FOR_PLANNING
