@@ -120,8 +120,8 @@ def test_cancelled_plan_stops_between_manifests_and_leaves_its_worker_to_others(
         time.sleep(0.01)
     assert not held.has_reader(2)
     held.release()
-    HeldManifests(table)  # of new pipes, so that the next plan can be looked at
-    pool.start("ann", job_for(table, {"type": "eq", "term": "id", "value": 102}))
+    HeldManifests(table)  # of new pipes: the next plan waits for the last manifest, which nobody has read
+    pool.start("ann", job_for(table, {"type": "eq", "term": "id", "value": 100}))
     assert running(pool) == process
 
 
