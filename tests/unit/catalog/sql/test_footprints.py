@@ -1,8 +1,6 @@
 """Footprints in SQLite and PostgreSQL."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from uuid import uuid4
+from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -13,21 +11,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import footprints as sql_footprints
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.footprints import SqlFootprints
-from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.sqlite import SqlitePointerStore
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    name = uuid4().hex
-    opened: SqlPointerStore
-    if request.param == "sqlite":
-        opened = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name=name)
-    else:
-        opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=name)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -1,29 +1,9 @@
 """Pointers of tables and views in the shared layout."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from uuid import uuid4
-
-import pytest
-
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.sqlite import SqlitePointerStore
 
 PARTS = ("a", "b", "-", "!", "c-x", "Z", "é", "ab", "a b", "~", "%", "_", "/")
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    name = uuid4().hex
-    opened: SqlPointerStore
-    if request.param == "sqlite":
-        opened = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name=name)
-    else:
-        opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=name)
-    yield opened
-    opened.close()
 
 
 def test_pages_of_names_have_each_once_and_tell_tables_from_views(store: SqlPointerStore) -> None:

@@ -60,18 +60,6 @@ class TestSqliteNestedNamespaces(_Sqlite, NestedNamespacesSuite): ...
 class TestPostgresNestedNamespaces(_Postgres, NestedNamespacesSuite): ...
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    name = uuid4().hex
-    opened: SqlPointerStore
-    if request.param == "sqlite":
-        opened = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name=name)
-    else:
-        opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=name)
-    yield opened
-    opened.close()
-
-
 def pages(store: SqlPointerStore, below: Namespace, most: int) -> list[Namespace]:
     """The namespaces of all pages, one page after the other."""
     found: list[Namespace] = []
