@@ -5,6 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
@@ -180,11 +181,19 @@ def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
     return spec
 
 
+_counts = attrgetter(
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+)
+
+
 def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:
     """A manifest with its counts, which v1 lists may omit and later lists must have."""
-    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-    rows = (manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count)
-    if None not in (*counts, *rows):
+    if None not in _counts(manifest):
         return manifest
     frame = _columns(io, manifest)
     by_status = {s: frame.filter(pl.col("status") == int(s))["record_count"] for s in EntryStatus}

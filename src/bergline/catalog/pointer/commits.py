@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -89,14 +90,18 @@ class PointerCommit(PointerTables):
     @property
     def turns(self) -> TurnKeeper | None:
         """Where writers of the same tables take turns; None if the store cannot."""
+        return self._pointers_with_turns
+
+    @cached_property
+    def _pointers_with_turns(self) -> PointersWithTurns | None:
         store = self.store
         return store if isinstance(store, PointersWithTurns) else None
 
     def _read_in_turn(self, table: TableName) -> str | None:
         """The pointer, once nobody else has a turn on its table."""
-        store = self.store
-        if not isinstance(store, PointersWithTurns):
-            return store.read(table)
+        pointers, store = self.store, self._pointers_with_turns
+        if store is None:
+            return pointers.read(table)
         pointer, turn = store.read_with_turn(table)
         if turn is not None and wait_for_turn(table, turn, lambda: store.read_with_turn(table)[1], self._sleep):
             return store.read(table)

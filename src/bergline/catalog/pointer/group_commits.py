@@ -6,6 +6,7 @@ Each is applied to the state after those before it, and has a result of its own.
 import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
@@ -149,6 +150,10 @@ class PointerGroupCommit(PointerCommit):
         later = Conflicted(ConflictError(f"the changes to table `{base.name}` cannot be written all at once"))
         return GroupOutcome((*self.commit_group(base, members[:half]).results, *(later for _ in members[half:])))
 
+    @cached_property
+    def _noted_pointers(self) -> NotedPointers | None:
+        return self._store if isinstance(self._store, NotedPointers) else None
+
     def _swap_group(self, base: LoadedTable, placed: Sequence[_PlacedMember], table: LoadedTable) -> Outcome:
         added = [added_snapshots(one.change) for one in placed]
 
@@ -157,8 +162,8 @@ class PointerGroupCommit(PointerCommit):
 
         whole = TableChange(base, (), tuple(update for one in placed for update in one.change.updates))
         notes = _MemberNotes(placed, table)
-        store = self._store
-        noting = store.noting(notes.write) if isinstance(store, NotedPointers) else contextlib.nullcontext()
+        store = self._noted_pointers
+        noting = contextlib.nullcontext() if store is None else store.noting(notes.write)
         try:
             with noting:
                 return self._swap((whole,), (table,), history)

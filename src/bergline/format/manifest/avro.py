@@ -11,7 +11,7 @@ import msgspec
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.encoding.avro_container import read_container
 from bergline.format.encoding.wire import encode_json
-from bergline.format.manifest.avro_encode import encoder, render_container, render_containers
+from bergline.format.manifest.avro_encode import encoder, render_blocks, render_container, render_containers
 from bergline.format.manifest.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
 from bergline.format.manifest.columns import entries_of, read_manifest_columns, read_manifest_list
 from bergline.format.manifest.list_records import read_list_records
@@ -25,6 +25,7 @@ from bergline.format.types.types import UNKNOWN, StructType
 # required in v1; unused for years, and Java writes this constant
 _BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
 _MOST_FORMS = 256
+_LIST_BLOCK = 32
 _TEXT = "_text"
 
 
@@ -97,8 +98,19 @@ def render_manifest_list(
         del header["first-row-id"]
     if format_version == 1:
         del header["sequence-number"]
-    form = _list_form(format_version)
-    return render_container(form.schema, header, [_list_record(m, form, format_version) for m in manifests])
+    form, kept_as = _list_form(format_version), str(format_version)
+    # nearly all were in a list before, and have their record with them
+    records = [m.__dict__.get(kept_as) or _list_record(m, form, format_version) for m in manifests]
+    return render_blocks(form.schema, header, _list_blocks(records))
+
+
+def _list_blocks(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Blocks counted from the end: new manifests come in front, and those behind them stay in the blocks they had."""
+    first = len(records) % _LIST_BLOCK
+    if first:
+        yield records[:first]
+    for start in range(first, len(records), _LIST_BLOCK):
+        yield records[start : start + _LIST_BLOCK]
 
 
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
@@ -176,10 +188,8 @@ def _manifest_form(partition: StructType, format_version: int) -> _RecordForm:
 
 def _list_record(manifest: ManifestFile, form: _RecordForm, format_version: int) -> bytes:
     """The record of a manifest, kept with it: the next lists have it again."""
-    kept, version = manifest.__dict__, str(format_version)
-    if version not in kept:
-        kept[version] = form.encode(_check_manifest(manifest, format_version), manifest.manifest_path)
-    record: bytes = kept[version]
+    record = form.encode(_check_manifest(manifest, format_version), manifest.manifest_path)
+    manifest.__dict__[str(format_version)] = record
     return record
 
 

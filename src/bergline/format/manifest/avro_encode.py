@@ -7,6 +7,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,8 @@ from bergline.format.types.single_values import unscaled
 Encode = Callable[[Any], bytes]
 _SMALL = tuple(encode_long(n) for n in range(4096))
 _BLOCK_BYTES = 64 * 1024
+_MOST_KEPT_BYTES = 16 * 1024
+_MOST_KEPT_BLOCKS = 1024
 _SYNC_LENGTH = 16
 
 
@@ -47,6 +50,12 @@ def render_container(schema: Any, metadata: Mapping[str, str], records: Iterable
     return only[0]
 
 
+def render_blocks(schema: Any, metadata: Mapping[str, str], blocks: Iterable[Sequence[bytes]]) -> bytes:
+    """An Avro file of encoded records, a block for each sequence of them; blocks that were just written cost little."""
+    header = {key: value.encode() for key, value in metadata.items()}
+    return _join({**_own(schema), **header}, [(len(records), _known_block(b"".join(records))) for records in blocks])
+
+
 def render_containers(
     schema: Any,
     metadata: Mapping[str, str],
@@ -59,7 +68,7 @@ def render_containers(
     There is always at least one file, even without records. `about` returns additional header metadata for a file,
     given the index of its first record and its record count.
     """
-    own = {"avro.schema": msgspec.json.encode(schema), "avro.codec": b"deflate"}
+    own = _own(schema)
     blocks: list[tuple[int, bytes]] = []
     start = count = size = written = 0
 
@@ -88,6 +97,19 @@ def _blocks(records: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             waiting, size = [], 0
     if waiting:
         yield len(waiting), _deflate(b"".join(waiting))
+
+
+def _own(schema: Any) -> dict[str, bytes]:
+    return {"avro.schema": msgspec.json.encode(schema), "avro.codec": b"deflate"}
+
+
+def _known_block(data: bytes) -> bytes:
+    return _deflate_once(data) if len(data) <= _MOST_KEPT_BYTES else _deflate(data)
+
+
+@lru_cache(maxsize=_MOST_KEPT_BLOCKS)
+def _deflate_once(data: bytes) -> bytes:
+    return _deflate(data)
 
 
 def _deflate(data: bytes) -> bytes:

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
-from bergline.catalog.table_locations import is_outside
 from bergline.errors import BerglineError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.table.commits.proposed_manifests import UnfitError, read_proposed_list
+from bergline.io.locations import scheme_of
+from bergline.table.commits.proposed_manifests import UnfitError, is_stray, read_proposed_list
 
 _MOST_READ_AHEAD: Final = 32 * 1024 * 1024
 """Bytes: what does not fit is read when it is needed."""
@@ -30,8 +30,12 @@ class GroupFiles:
         self._writing: dict[str, Future[None]] = {}
 
     def read_ahead(self, metadata: TableMetadata, snapshots: Collection[Snapshot]) -> None:
-        """Read the manifest lists of new snapshots and their own manifests, all at once; what fails is read later."""
-        wait([self._threads.submit(self._read_one, metadata, snapshot) for snapshot in snapshots])
+        """Read the manifest lists of new snapshots and their own manifests, all at once; what fails is read later.
+
+        Those on a local disk are read when they are needed, which takes less time than to hand them to a thread.
+        """
+        distant = [s for s in snapshots if s.manifest_list is not None and scheme_of(s.manifest_list) != "file"]
+        wait([self._threads.submit(self._read_one, metadata, snapshot) for snapshot in distant])
 
     def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object, which is kept for the next one who reads it: files never change."""
@@ -61,5 +65,5 @@ class GroupFiles:
             for manifest in read_proposed_list(self, metadata, snapshot):
                 path, size = manifest.manifest_path, manifest.manifest_length
                 is_own = manifest.added_snapshot_id == snapshot.snapshot_id
-                if is_own and size <= self._room and not is_outside(metadata, [path]):
+                if is_own and size <= self._room and not is_stray(metadata, manifest, snapshot):
                     self.read(path, size)

@@ -115,12 +115,19 @@ def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: 
     return listed
 
 
+def is_stray(metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> bool:
+    """Whether a manifest is outside of the table's directories; those of its list were looked at with it."""
+    directory, _, name = manifest.manifest_path.rpartition("/")
+    beside = name not in ("", ".", "..") and directory == (snapshot.manifest_list or "").rpartition("/")[0]
+    return not beside and is_outside(metadata, [manifest.manifest_path])
+
+
 def read_proposed(
     files: SnapshotFiles, metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot
 ) -> ProposedManifest:
     """Read a manifest of a new snapshot; UnfitError where it is not what the manifest list says."""
     path = manifest.manifest_path
-    if is_outside(metadata, [path]):
+    if is_stray(metadata, manifest, snapshot):
         raise UnfitError(f"{path} is outside of the table's directories")
     if manifest.key_metadata is not None:
         raise UnfitError(f"{path} is encrypted")

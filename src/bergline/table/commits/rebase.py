@@ -67,6 +67,7 @@ _RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties
 _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
 """Summary entries of snapshots that replay others, which nobody may replay twice."""
+_MANIFEST_COUNTS = ("manifests-created", "manifests-kept", "manifests-replaced")
 _UNREADABLE = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
 
 
@@ -282,7 +283,7 @@ class _Rebase:
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
         parent = self._known_parent(snapshot)
-        known = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent else set()
+        known = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent and carried else set()
         for manifest in carried:
             if manifest.manifest_path not in known:
                 raise UnfitError(f"{manifest.manifest_path} is not of its parent")
@@ -306,11 +307,8 @@ class _Rebase:
 
         Some may hold older ones merged: they stay where the head has all that they replaced, else only what they add.
         """
-        parent = self._known_parent(snapshot)
-        before = load_manifest_list(self._io, parent) if parent else []
-        kept = {m.manifest_path for m in listed}
-        replaced = [m for m in before if m.manifest_path not in kept and m.has_live_files]
         merged = [m for m in own if m.holds.existing_files]
+        replaced = self._replaced(snapshot, listed) if merged else []
         if not merged or not _stand_for(merged, replaced, current):
             added = [m.unnumbered for m in own if not m.holds.existing_files]
             rest = [self._added_only(snapshot, m) for m in merged if m.holds.added_files]
@@ -325,6 +323,13 @@ class _Rebase:
             else:
                 result.append(manifest)
         return result
+
+    def _replaced(self, snapshot: Snapshot, listed: Sequence[ManifestFile]) -> list[ManifestFile]:
+        """The manifests of its parent that it has no more."""
+        parent = self._known_parent(snapshot)
+        before = load_manifest_list(self._io, parent) if parent else []
+        kept = {m.manifest_path for m in listed}
+        return [m for m in before if m.manifest_path not in kept and m.has_live_files]
 
     def _added_only(self, snapshot: Snapshot, manifest: ProposedManifest) -> ManifestFile:
         location = join(_directory(snapshot), f"{uuid.uuid4()}-m0.avro")
@@ -408,11 +413,9 @@ def _manifest_counts(
     snapshot: Snapshot, manifests: Sequence[ManifestFile], current: Sequence[ManifestFile]
 ) -> dict[str, str]:
     """How many manifests are new, kept and replaced, if the writer said so."""
+    if not any(name in snapshot.summary for name in _MANIFEST_COUNTS):
+        return {}
     created = sum(m.added_snapshot_id == snapshot.snapshot_id for m in manifests)
     kept = len(manifests) - created
-    counts = {
-        "manifests-created": created,
-        "manifests-kept": kept,
-        "manifests-replaced": len(current) - kept,
-    }
-    return {name: str(count) for name, count in counts.items() if name in snapshot.summary}
+    counts = created, kept, len(current) - kept
+    return {name: str(count) for name, count in zip(_MANIFEST_COUNTS, counts, strict=True) if name in snapshot.summary}

@@ -9,7 +9,9 @@ import pytest
 from rows import ORDERS, order_rows
 
 import bergline
-from bergline import Table
+from bergline import Lake, Table
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import AlreadyExistsError, NotFoundError
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifest_cache import forget_files
@@ -26,8 +28,8 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[Table]:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path, create=True) as lake:
+def table() -> Iterator[Table]:
+    with Lake(PointerCatalog(MemoryPointerStore(), MemoryFileIO(), "memory://warehouse"), "lake") as lake:
         lake.create_namespace("db")
         made = lake.create_table("db.orders", ORDERS)
         made.append(order_rows(1))
@@ -93,3 +95,17 @@ def test_what_cannot_be_read_ahead_is_said_later(table: Table, threads: ThreadPo
     files.read_ahead(table.metadata, [head])
     with pytest.raises(NotFoundError):
         files.read(own.manifest_path)
+
+
+def test_local_files_are_read_when_they_are_needed(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path, create=True) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        head = table.metadata.head("main")
+        assert head is not None
+        files = GroupFiles(table.io, threads)
+        files.read_ahead(table.metadata, [head])
+        assert head.manifest_list is not None
+        table.io.delete([head.manifest_list])
+        with pytest.raises(NotFoundError):
+            files.read(head.manifest_list)
