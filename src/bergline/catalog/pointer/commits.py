@@ -104,7 +104,7 @@ class PointerCommit(PointerTables):
             return pointers.read(table)
         pointer, turn = store.read_with_turn(table)
         if turn is not None and wait_for_turn(table, turn, lambda: store.read_with_turn(table)[1], self._sleep):
-            return store.read(table)
+            return pointers.read(table)
         return pointer
 
     def _check_tables(self, names: list[TableName]) -> None:
