@@ -1,6 +1,6 @@
 """Planned files in columns: counting them is free, and each object is created on access."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, overload
 
@@ -91,6 +91,11 @@ class PlannedFiles(Sequence[PlannedFile]):
         """The files for which a mask is true, and the others."""
         parts = self.parts(lambda group: choose(group).fill_null(False))
         return parts.get(True, PlannedFiles([])), parts.get(False, PlannedFiles([]))
+
+    def at(self, paths: Iterable[str]) -> "PlannedFiles":
+        """The files with these paths."""
+        wanted = pl.Series(paths, dtype=pl.String).implode()
+        return self.split(lambda group: group.frame["file_path"].is_in(wanted))[0]
 
     def parts(self, choose: Callable[[FileGroup], pl.Series]) -> dict[Any, "PlannedFiles"]:
         """The files grouped by the given choice for each."""

@@ -5,14 +5,19 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rows import ORDERS, order_rows
+from twin_tables import KINDS, all_rows
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, StorageError
+from bergline.spark.reads import planning
 from bergline.spark.rows.changes import DELETED, INSERTED, KEPT, UPDATED, RowLevelCommit, change_columns
 from bergline.spark.writes.target import WriteTarget
+from bergline.table.scans.planning_mode import DATA_MODE
+from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.spark
 MARKED = 4
+MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 
 
 def places(table: Table) -> dict[int, tuple[Any, ...]]:
@@ -83,3 +88,49 @@ def test_a_row_that_comes_twice_is_one_error_and_leaves_nothing(spark: SparkSess
     with pytest.raises(InvalidInputError, match="`id`"):
         commit(table, frame(spark, table, (INSERTED, None, None, None, 0.0, "eu")))
     assert (table.refresh().metadata_location, sorted(table.io.list(table.location))) == before
+
+
+def never_here(scan: TableScan) -> None:
+    raise AssertionError(f"the driver lists the files of {scan.metadata.location}")
+
+
+@pytest.mark.parametrize("kind", ["v2 copy, equality deletes", "v3 vectors over positions"])
+def test_a_driver_looks_up_only_the_files_that_change(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    table = KINDS[kind](lake, "db.t")
+    table.set_properties({name: table.properties.get("write.delete.mode", "copy-on-write") for name in MODES})
+    before = {row[0]: row for row in all_rows(table)}
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "MOST_IN_DRIVER", 2)
+        patched.setattr(planning, "_FEWEST_IN_RUN", 2)
+        patched.setattr(TableScan, "plan", never_here)
+        table.set_properties({DATA_MODE: "distributed"})
+        spark.sql("DELETE FROM db.t WHERE id + 0 IN (2, 9, 21)")
+        spark.sql("UPDATE db.t SET amount = 0.5 WHERE id + 0 IN (3, 22)")
+        spark.sql(
+            "MERGE INTO db.t USING (SELECT * FROM VALUES (4, 1.5), (77, 2.5) AS v(id, amount)) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET amount = s.amount "
+            "WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (s.id, s.amount)"
+        )
+    changed = {3: 0.5, 22: 0.5, 4: 1.5, 77: 2.5}
+    after = {row[0]: row for row in all_rows(table.refresh())}
+    assert {n: row for n, row in after.items() if n not in changed} == {
+        n: row for n, row in before.items() if n not in {*changed, 2, 9, 21}
+    }
+    assert {n: after[n][1] for n in changed} == changed
+
+
+def test_files_of_changes_that_tasks_cannot_place_are_removed(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StorageError("cannot read a manifest")
+
+    monkeypatch.setattr(planning, "MOST_IN_DRIVER", 2)
+    table = KINDS["v2 copy, equality deletes"](lake, "db.t").set_properties({DATA_MODE: "distributed"})
+    before = sorted(table.io.list(table.location))
+    monkeypatch.setattr(planning, "_with_files", fails)
+    with pytest.raises(StorageError, match="cannot read a manifest"):
+        spark.sql("UPDATE db.t SET amount = 0.5 WHERE id + 0 IN (3, 22)")
+    assert sorted(table.io.list(table.location)) == before

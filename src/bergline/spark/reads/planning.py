@@ -6,7 +6,7 @@ up by runs of manifests, and give them on to tasks that read them.
 
 import functools
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -97,6 +97,14 @@ def plan_read(scan: TableScan, backend: SparkBackend | None) -> ReadPlan:
     return _found(outline, work, backend, scan.io)
 
 
+def plan_of_files(planned: ReadPlan, paths: Sequence[str], backend: SparkBackend, io: FileIO) -> ScanPlan:
+    """The plan, with at least the files at these paths: only those if tasks have to look for them."""
+    if planned.work is None:
+        return planned.plan
+    found = _ask(planned.work, len(paths), backend, io, tuple(paths))
+    return _with_files(planned.plan, planned.work, found)
+
+
 def read_on_executors(plan: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of a scan whose files only tasks look up; the plan has none."""
     tasks = min(_MOST_READING_TASKS, max(len(work.runs), (work.size + work.files * _OPENING) // _READ_BY_TASK))
@@ -132,16 +140,21 @@ def _found(outline: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: Fil
     if late:
         again = _ask(work._replace(runs=list(late.values())), MOST_IN_DRIVER, backend, io)
         found |= {number: again[place] for place, number in enumerate(late)}
+    return ReadPlan(_with_files(outline, work, found), on_executors=True)
+
+
+def _with_files(outline: ScanPlan, work: ExecutorWork, found: Mapping[int, FoundFiles]) -> ScanPlan:
     shipped = (found[number].shipped for number in range(len(work.runs)))
     files = unship(blob for blob in shipped if blob is not None)
-    plan = msgspec.structs.replace(outline, files=files, key_columns=work.scan.keys(files))
-    return ReadPlan(plan, on_executors=True)
+    return msgspec.structs.replace(outline, files=files, key_columns=work.scan.keys(files))
 
 
-def _ask(work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO) -> dict[int, FoundFiles]:
-    """What each run has, by its number."""
+def _ask(
+    work: ExecutorWork, most: int, backend: SparkBackend, io: FileIO, paths: tuple[str, ...] | None = None
+) -> dict[int, FoundFiles]:
+    """What each run has, by its number; if paths are given, of these files."""
     found: dict[int, FoundFiles] = {}
-    for row in _run(FindFilesTask(io, work.scan, most).run, "found binary", work, backend):
+    for row in _run(FindFilesTask(io, work.scan, most, paths).run, "found binary", work, backend):
         each: FoundFiles = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         if each.error is not None:
             raise each.error

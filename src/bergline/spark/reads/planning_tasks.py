@@ -37,11 +37,12 @@ class FoundFiles(msgspec.Struct, frozen=True):
 
 
 class FindFilesTask(msgspec.Struct, frozen=True):
-    """Plans runs, and gives back their files where a run has no more than `most`."""
+    """Plans runs, and gives back their files where a run has no more than `most`; if `paths` are given, those alone."""
 
     io: FileIO
     scan: FrozenScan
     most: int
+    paths: tuple[str, ...] | None = None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is found for each run, as bytes."""
@@ -53,9 +54,10 @@ class FindFilesTask(msgspec.Struct, frozen=True):
         """What a run has; what is wrong with it is given back too."""
         number, manifests = run
         try:
-            files = self.scan.plan(self.io, manifests).without_metrics
+            planned = self.scan.plan(self.io, manifests)
         except BerglineError as error:
             return FoundFiles(number, error=error)
+        files = planned.without_metrics if self.paths is None else planned.at(self.paths)
         rows = sum(int(group.frame["record_count"].sum()) for group in files.groups)
         size = sum(int(group.frame["file_size_in_bytes"].sum()) for group in files.groups)
         return FoundFiles(number, len(files), rows, size, ship(files) if len(files) <= self.most else None)

@@ -25,6 +25,7 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.executors import prepare_executors
@@ -100,9 +101,15 @@ class RowLevelCommit:
             copied_rows=copied_rows,
         )
         # what may fail comes before rows are written: from then on files have an owner that removes them
-        read, engine = self._scan.plan(), SparkRowEngine(spark)
+        backend = backend_of(spark)
+        planned, engine = plan_read(self._scan, backend), SparkRowEngine(spark)
         changed = write_changes(changes, table.io, metadata, self._command, twice=twice)
         row_changes = RowChanges(changed.deleted, changed.added, summary(changed.counts))
+        try:
+            read = plan_of_files(planned, list(changed.deleted), backend, table.io)
+        except BaseException:
+            table.io.delete(file.file_path for file in changed.added)
+            raise
         operation = write_row_changes(table.io, metadata, read, row_changes, write, engine=engine)
         table.commit(staged(operation, target.wap_id))
         return changed.counts

@@ -8,7 +8,6 @@ rows that go, or get delete files. That is done once: a retry writes manifests, 
 from collections.abc import Mapping, Sequence
 
 import msgspec
-import polars as pl
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import BoundFilter
@@ -195,10 +194,7 @@ def _deleted_positions(read: ScanPlan, changes: RowChanges) -> list[DeletedPosit
 
 
 def _files_at(files: Sequence[PlannedFile], paths: Sequence[str]) -> Sequence[PlannedFile]:
-    if not isinstance(files, PlannedFiles):
-        return files
-    wanted = pl.Series(paths, dtype=pl.String).implode()
-    return files.split(lambda group: group.frame["file_path"].is_in(wanted))[0]
+    return files.at(paths) if isinstance(files, PlannedFiles) else files
 
 
 def _is_emptied(deleted: DeletedPositions) -> bool:
