@@ -5,7 +5,6 @@ each round, and each figure is the median of its rounds. PyIceberg appends to th
 in a catalog of its own.
 """
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -170,15 +169,3 @@ def register(uri: str, locations: dict[int, str]) -> None:
             assert answer.status == 200, answer
 
     run_clients(uri, 1, client)
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true", help="small sizes, to see that it works")
-    for one in cases(arguments.parse_args().small):
-        beside = "" if one.theirs is None else f"   {one.peer} {one.theirs:.2f} {one.unit}   {one.speed:.2f} x"
-        print(f"{one.case:<60} {one.ours:>9.2f} {one.unit}{beside}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -137,8 +137,3 @@ def latency(run: Callable[[int], object], times: int) -> Latency:
         found.append((time.perf_counter() - began) * 1000)
     found.sort()
     return Latency(statistics.median(found), max(found[int(times * 0.98)], statistics.median(found) * 1.01))
-
-
-if __name__ == "__main__":
-    for one in cases("--small" in sys.argv):
-        print(one)

@@ -1,12 +1,10 @@
 """Many files: scans planned by this process and by Spark's tasks, with what they take of the driver's memory.
 
-The files exist in manifests only. `--files 10000000` makes a table of so many for the executors.
+The files exist in manifests only.
 """
 
-import argparse
 import contextlib
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -69,9 +67,9 @@ class Peak:
         return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def cases(small: bool, many: int | None = None) -> Iterator[Scaled]:
+def cases(small: bool) -> Iterator[Scaled]:
     """Planning in this process beside PyIceberg, then on executors beside this process."""
-    some, many = (5 * FEW, 10 * FEW) if small else (SOME, many or MANY)
+    some, many = (5 * FEW, 10 * FEW) if small else (SOME, MANY)
     with tempfile.TemporaryDirectory() as directory:
         lake = bergline.connect(f"sqlite:///{directory}/catalog.db", warehouse=f"{directory}/warehouse", create=True)
         lake.create_namespace("db")
@@ -128,13 +126,3 @@ def session(lake: Lake) -> Iterator[SparkSession]:
     bergline.spark.attach(spark, lake)
     yield spark
     spark.stop()
-
-
-if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true")
-    arguments.add_argument("--files", type=int, default=MANY)
-    given = arguments.parse_args()
-    for one in cases(given.small, given.files):
-        print(one, flush=True)
-    sys.exit()

@@ -1,6 +1,5 @@
 """Small commits while the server plans scans of a large table: in worker processes, and in its own threads."""
 
-import argparse
 import asyncio
 import json
 import sys
@@ -101,10 +100,3 @@ async def commits(uri: str, until: asyncio.Future) -> list[float]:
 def at(times: list[float], share: int) -> float:
     """What so many of a hundred stay below."""
     return sorted(times)[min(len(times) - 1, len(times) * share // 100)]
-
-
-if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true", help="small sizes, to see that it works")
-    for case in cases(arguments.parse_args().small):
-        print(case)

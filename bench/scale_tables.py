@@ -3,7 +3,6 @@
 PyIceberg's SqlCatalog works on the same database. The tables are rows alone, but for one with its files.
 """
 
-import argparse
 import contextlib
 import sys
 import tempfile
@@ -148,15 +147,3 @@ def _measured(kind: str, uri: str, warehouse: str, size: int, rounds: int) -> It
             name = f"{kind}, {size:,} tables: {case}"
             yield Scaled(name, "ms", mine, found, "PyIceberg" if found is not None else "")
         peer.close()
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true", help="small sizes, to see that it works")
-    for one in cases(arguments.parse_args().small):
-        other = "" if one.theirs is None else f"   {one.peer} {one.theirs:.2f} ms   {one.speed:.1f} x"
-        print(f"{one.case:<72} {one.ours:>9.2f} ms{other}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,6 @@
 The other side is the same without turns and without the queue, in the same run.
 """
 
-import argparse
 import contextlib
 import multiprocessing
 import tempfile
@@ -121,10 +120,3 @@ def cases(small: bool) -> Iterator[Scaled]:
     ours, theirs = (merge_seconds(4, merges, turns=turns) for turns in (True, False))
     case = f"merge beside 4 writers that never pause, slowest of {merges}; gives up after {GIVE_UP_S} s"
     yield Scaled(case, "s", max(ours), max(theirs), WITHOUT)
-
-
-if __name__ == "__main__":
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--small", action="store_true")
-    for one in cases(given.parse_args().small):
-        print(one)
