@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -113,18 +113,35 @@ def test_commit_waits_while_another_has_its_turn(lake: Lake) -> None:
     assert table.refresh().scan().to_arrow().num_rows == 2
 
 
-def test_merge_comes_through_beside_writers_that_never_pause(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The merge always computes for longer than the others take to commit: without a turn it would never win."""
+def expire_the_first(lake: Lake) -> None:
     table = lake.load_table("db.orders")
+    first = table.metadata.snapshots[0].snapshot_id
+    assert table.expire(snapshot_ids=[first]).removed_snapshots == (first,)
+
+
+SLOW: dict[str, Callable[[Lake], object]] = {
+    "merge": lambda lake: lake.load_table("db.orders").refs.merge("b", into="main"),
+    "publish": lambda lake: lake.publish("b", tables=["db.orders"], merge=True),
+    "compaction": lambda lake: lake.load_table("db.orders").compact("id < 2"),
+    "expiry": expire_the_first,
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_slow_commits_come_through_beside_writers_that_never_pause(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """They always compute for longer than the others take to commit: without a turn they would never win."""
+    table = lake.load_table("db.orders").append(order_rows(0))
     table.refs.create_branch("b")
     table.append(order_rows(100), branch="b")
     end = threading.Event()
-    merging = threading.local()
+    this = threading.local()
     commit = PointerCatalog.commit
     committed = [0]
 
     def commit_slowly(catalog: PointerCatalog, changes: object, *more: object) -> object:
-        if getattr(merging, "now", False):
+        if getattr(this, "is_slow", False):
             before = committed[0]
             pause = time.monotonic() + 1
             while committed[0] < before + 3 and time.monotonic() < pause:
@@ -143,16 +160,16 @@ def test_merge_comes_through_beside_writers_that_never_pause(lake: Lake, monkeyp
     for writer in writers:
         writer.start()
     try:
-        merging.now = True
-        table.refs.merge("b", into="main")
+        this.is_slow = True
+        SLOW[slow](lake)
     finally:
-        merging.now = False
+        this.is_slow = False
         end.set()
         for writer in writers:
             writer.join()
     found = table.refresh().scan().to_arrow()["id"].to_pylist()
-    assert found.count(100) == 1
-    assert len(found) == committed[0] + 2
+    assert found.count(100) == (slow in ("merge", "publish"))
+    assert len(found) == committed[0] + 2 + found.count(100)
 
 
 def test_catalogs_without_turns_commit_as_before(tmp_path: Path) -> None:
