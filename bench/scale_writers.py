@@ -1,19 +1,21 @@
-"""Processes without a server on one SQLite catalog: appends to one table, and a merge beside writers that never pause.
+"""Processes without a server on one SQLite catalog: appends to one table, and slow commits beside writers.
 
 The other side is the same without turns and without the queue, in the same run.
 """
 
 import contextlib
+import datetime as dt
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Barrier, Event
 
 import pyarrow as pa
 
 import bergline
+from bergline import Lake, Table
 from bergline.errors import ConflictError
 from bergline.table.commits import commit
 from results import Scaled
@@ -44,6 +46,7 @@ def append_on(uri: str, turns: bool, begin: Barrier, end: Event, times: int) -> 
     """Append to the table again and again, so many times or until the end."""
     with contextlib.nullcontext() if turns else each_for_itself():
         table = bergline.connect(uri).load_table("db.t")
+        table.append(rows(1))  # what the first one takes for itself is not of interest
         begin.wait()
         for _ in range(times):
             if end.is_set():
@@ -79,17 +82,18 @@ def appends_per_second(writers: int, times: int, *, turns: bool) -> float:
                 process.join()
             seconds = time.perf_counter() - started
         with bergline.connect(uri) as lake:
-            assert lake.load_table("db.t").scan().to_arrow().num_rows == writers * times
+            assert lake.load_table("db.t").scan().to_arrow().num_rows == writers * (times + 1)
         return writers * times / seconds
 
 
-def merge_seconds(writers: int, merges: int, *, turns: bool) -> list[float]:
-    """How long each merge of a branch takes beside the writers; one that gives up took as long as that."""
+def slow_seconds(kind: str, writers: int, times: int, *, turns: bool) -> float:
+    """How long the slowest of some commits takes beside the writers; one that gives up took as long as that."""
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
         uri = new_lake(directory)
-        table = stack.enter_context(bergline.connect(uri)).load_table("db.t")
+        lake = stack.enter_context(bergline.connect(uri))
+        table = lake.load_table("db.t")
         table.append(rows(1))
-        for number in range(merges):
+        for number in range(times):
             table.refs.create_branch(f"b{number}")
             for _ in range(20):
                 table.append(rows(10), branch=f"b{number}")
@@ -97,12 +101,28 @@ def merge_seconds(writers: int, merges: int, *, turns: bool) -> list[float]:
             stack.enter_context(each_for_itself())
         stack.enter_context(writing(uri, writers, NEVER, turns=turns))
         found = []
-        for number in range(merges):
+        for number in range(times):
+            wait_for_commits(table, 5 * writers)  # there is something to compact and to expire
             started = time.perf_counter()
             with contextlib.suppress(ConflictError):
-                table.refs.merge(f"b{number}", into="main")
+                SLOW[kind](lake, f"b{number}")
             found.append(time.perf_counter() - started)
-        return found
+        return max(found)
+
+
+def wait_for_commits(table: Table, number: int) -> None:
+    """Until the others have made so many."""
+    last = table.refresh().metadata.last_sequence_number
+    while table.refresh().metadata.last_sequence_number < last + number:
+        time.sleep(0.05)
+
+
+SLOW: dict[str, Callable[[Lake, str], object]] = {
+    "merge": lambda lake, branch: lake.load_table("db.t").refs.merge(branch, into="main"),
+    "publish": lambda lake, branch: lake.publish(branch, merge=True),
+    "compaction": lambda lake, _: lake.load_table("db.t").compact(),
+    "expiry": lambda lake, _: lake.load_table("db.t").expire(older_than=dt.datetime.now(dt.UTC), retain_last=5),
+}
 
 
 def new_lake(directory: str) -> str:
@@ -114,9 +134,10 @@ def new_lake(directory: str) -> str:
 
 
 def cases(small: bool) -> Iterator[Scaled]:
-    writers, times, merges = (4, 5, 2) if small else (8, 40, 5)
+    writers, times, slowly = (4, 5, 1) if small else (8, 40, 3)
     fast, slow = (appends_per_second(writers, times, turns=turns) for turns in (True, False))
     yield Scaled(f"{writers} processes append to one table", "/s", fast, slow, WITHOUT)
-    ours, theirs = (merge_seconds(4, merges, turns=turns) for turns in (True, False))
-    case = f"merge beside 4 writers that never pause, slowest of {merges}; gives up after {GIVE_UP_S} s"
-    yield Scaled(case, "s", max(ours), max(theirs), WITHOUT)
+    for kind in SLOW:
+        ours, theirs = (slow_seconds(kind, 4, slowly, turns=turns) for turns in (True, False))
+        case = f"{kind} beside 4 writers that never pause, slowest of {slowly}; gives up after {GIVE_UP_S} s"
+        yield Scaled(case, "s", ours, theirs, WITHOUT)
