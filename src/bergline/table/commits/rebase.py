@@ -26,7 +26,12 @@ from bergline.format.manifest.avro import render_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
 from bergline.format.manifest.manifest import ManifestFile
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement, check_requirements
+from bergline.format.metadata.requirements import (
+    AssertRefRetention,
+    AssertRefSnapshotId,
+    Requirement,
+    check_requirements,
+)
 from bergline.format.metadata.snapshot import (
     PUBLISHED_STAGED_WAP_ID,
     REBASED_FROM,
@@ -260,12 +265,18 @@ class _Rebase:
         return branch
 
     def _check_refs_held(self, snapshot: Snapshot) -> None:
-        """UnfitError for a ref that others may have moved: without a requirement only the number said so."""
-        held = {r.ref for r in self._proposal.requirements if isinstance(r, AssertRefSnapshotId)}
-        for name in (u.ref_name for u in self._proposal.updates if isinstance(u, SetSnapshotRef)):
-            ref = self._metadata.refs.get(name)
-            if name not in held and ref is not None and ref.snapshot_id != snapshot.parent_snapshot_id:
+        """UnfitError for a ref that others may have changed: without a requirement only the number said so."""
+        required = self._proposal.requirements
+        placed = {r.ref for r in required if isinstance(r, AssertRefSnapshotId)}
+        kept = {r.ref for r in required if isinstance(r, AssertRefRetention)}
+        for move in (u for u in self._proposal.updates if isinstance(u, SetSnapshotRef)):
+            name, ref = move.ref_name, self._metadata.refs.get(move.ref_name)
+            if ref is None:
+                continue
+            if name not in placed and ref.snapshot_id != snapshot.parent_snapshot_id:
                 raise UnfitError(f"it does not say where `{name}` was")
+            if name not in kept and move != _moved_ref(name, ref, move.snapshot_id):
+                raise UnfitError(f"`{name}` has another retention")
 
     def _check_never_made(self, snapshot: Snapshot) -> None:
         """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before."""

@@ -1,12 +1,12 @@
 """Appends that come late to a server: put on the head where their client, the table or the server lets them be."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 import pytest
 from asgi_client import AsgiClient
 from concurrency import run_for_each
+from late_commits import Late
 from response_proxy import AnsweringProxy, Fate
 from rows import ORDERS, ids, order_rows
 from server_on_socket import on_socket
@@ -14,8 +14,6 @@ from table_invariants import check_nothing_is_missing, pointer_line, unneeded_fi
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.catalog import Catalog, Outcome, TableChange
-from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
 from bergline.server.handlers.context import ServerContext
@@ -42,25 +40,6 @@ def served(uri: str) -> Iterator[Lake]:
 
 def conflicts(context: ServerContext) -> list[str]:
     return [e.conflict for e in context.records.newest_audit(1000, conflicts=True) if e.conflict is not None]
-
-
-class Late:
-    """A catalog whose first commit comes after what a rival does; with `silent` its client says nothing about moves."""
-
-    def __init__(self, catalog: Catalog, rival: Callable[[], object], *, silent: bool = False) -> None:
-        self._catalog = catalog
-        self._rivals = [rival]
-        if silent:
-            assert isinstance(catalog, RestCatalog)
-            catalog._session.moves_appends = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
-        if self._rivals:
-            self._rivals.pop()()
-        return self._catalog.commit(changes)
 
 
 def append_late(uri: str, rival: Callable[[], object], *, silent: bool = False, rows: int = 9) -> Table:

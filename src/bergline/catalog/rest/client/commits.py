@@ -107,7 +107,8 @@ class RestCommit(RestTables):
         for change in changes:
             self._check_refs(change.updates)
             self._check_rules(change)
-        required = {change.base.name: all_requirements(change) for change in changes}
+        retention = self._session.asserts_retention
+        required = {c.base.name: all_requirements(c, asserts_retention=retention) for c in changes}
         requests = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
         try:
             return Committed(
