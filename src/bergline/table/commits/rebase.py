@@ -6,7 +6,7 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -68,6 +68,7 @@ from bergline.table.commits.proposed_manifests import (
 
 SERVER_REBASE: Final = "commit.server-rebase"
 """The property that says which stale changes of any writer are put on the head: `appends` or `none`."""
+_APPENDS, _NONE = "appends", "none"
 _RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties, AddSchema, SetCurrentSchema)
 _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
@@ -90,6 +91,21 @@ class PlacedChange(msgspec.Struct, frozen=True):
     change: TableChange
     written: tuple[str, ...] = ()
     """The files that were written for it, to discard if the commit certainly did not land."""
+
+
+def may_append_move(properties: Mapping[str, str], default: str | None, *, client_says: bool | None) -> bool:
+    """Whether an append may be put on the head, by what its client says, if anything, and the table's property.
+
+    `default` stands for a property that is not set. One of another writer with an unknown value allows nothing more.
+    """
+    setting = properties.get(SERVER_REBASE, default or "").lower()
+    return setting == _APPENDS if client_says is None else client_says and setting != _NONE
+
+
+def check_server_rebase(key: str, value: str) -> None:
+    """InvalidInputError for a value of the property that means nothing; the case does not matter."""
+    if value.lower() not in {_APPENDS, _NONE}:
+        raise InvalidInputError(f"expected {_APPENDS} or {_NONE} for property `{key}`, found `{value}`")
 
 
 def put_on(
@@ -131,7 +147,7 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
 
 
 def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
-    return proposal.may_move and metadata.properties.get(SERVER_REBASE) != "none"
+    return may_append_move(metadata.properties, None, client_says=proposal.may_move)
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:

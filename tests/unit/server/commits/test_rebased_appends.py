@@ -16,8 +16,10 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
+from bergline.format.metadata.updates import SetProperties
 from bergline.server.handlers.context import ServerContext
 from bergline.table.changes.append import Append
+from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.commits.rebase import SERVER_REBASE
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files
@@ -109,7 +111,9 @@ def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, co
         (APPENDS, "none", False, True),
         ({SERVER_REBASE: "none"}, "appends", True, False),
         ({SERVER_REBASE: "none"}, "appends", False, False),
+        ({SERVER_REBASE: "None"}, "appends", False, False),
         ({SERVER_REBASE: "everything"}, "appends", True, False),
+        ({SERVER_REBASE: "everything"}, None, False, True),
     ],
 )
 def test_client_table_and_server_decide_whether_an_append_moves(
@@ -123,7 +127,8 @@ def test_client_table_and_server_decide_whether_an_append_moves(
     moves: bool,
 ) -> None:
     context.settings = msgspec.structs.replace(context.settings, rebase=of_server)
-    table = served.create_table("db.t", ORDERS, properties=of_table).append(order_rows(1))
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    table.commit(MetadataOperation(lambda _: Change((SetProperties(of_table),))))  # another client sets anything
     after = append_late(uri, lambda: table.append(order_rows(2)), silent=silent)
     assert ids(after.scan().to_arrow()) == [1, 2, 9]
     assert len(conflicts(context)) == (not moves)
