@@ -3,6 +3,7 @@
 What was acknowledged is there once, what was refused is not there, and the history is that of some serial order.
 """
 
+import random
 import threading
 import uuid
 from collections.abc import Iterator
@@ -32,11 +33,27 @@ FIRST = 1
 
 WEIGHTS = {Fate.GO: 60, Fate.UNAVAILABLE: 2, Fate.NOT_DONE: 2, Fate.DONE: 3, Fate.LATE: 3}
 FATES = [fate for fate in Fate for _ in range(WEIGHTS.get(fate, 1))]
-PAUSES_S = [*[0.0] * 20, 1.5, 4.0, 4.0, 35.0, 35.0, 70.0, 4000.0]
-steps = st.builds(StoryStep, st.integers(0, PROCESSES - 1), st.sampled_from(FATES), st.sampled_from(PAUSES_S))
-stories = st.lists(steps, min_size=30, max_size=120)
-actions = st.sampled_from(["queue", "queue", "queue", "queue", "direct", "delete", "retain"])
-plans = st.lists(st.lists(actions, min_size=1, max_size=3), min_size=2, max_size=PROCESSES)
+PAUSES_S = [*[0.0] * 15, 1.5, 4.0, 4.0, 35.0, 35.0, 35.0, 35.0, 70.0, 4000.0]
+ACTIONS = ["queue", "queue", "queue", "queue", "direct", "delete", "retain"]
+
+
+class Tale(msgspec.Struct, frozen=True):
+    """What each process wants to do, and how they get on."""
+
+    plans: list[list[str]]
+    story: list[StoryStep]
+
+
+@st.composite
+def tales(draw: st.DrawFn) -> Tale:
+    """From a seed, for Hypothesis likes the same small values again and again: few of its own stories are eventful."""
+    chance = random.Random(draw(st.integers(0, 2**64 - 1)))  # noqa: S311
+    length = draw(st.integers(20, 150))
+    plans = [chance.choices(ACTIONS, k=chance.randint(1, 3)) for _ in range(chance.randint(2, PROCESSES))]
+    story = [
+        StoryStep(chance.randrange(PROCESSES), chance.choice(FATES), chance.choice(PAUSES_S)) for _ in range(length)
+    ]
+    return Tale(plans, story)
 
 
 class Attempted(msgspec.Struct):
@@ -46,7 +63,7 @@ class Attempted(msgspec.Struct):
     number: int
     """The row, or the retention."""
     begun: int
-    ended: int | None = None
+    ended: int = 0
     told: str = "nothing"
 
 
@@ -126,7 +143,7 @@ class QueueStory:
         known = [one for one in appends if one.number in landed]
         for one in known:
             for other in known:
-                if one.ended is not None and one.ended < other.begun:
+                if one.told == "done" and one.ended < other.begun:
                     assert landed[one.number] < landed[other.number], (one, other)
         self._check_retention(table)
         check_nothing_is_missing(table)
@@ -174,10 +191,10 @@ def in_postgres(postgres: str, tmp_path: Path) -> Iterator[Opened]:
         yield world
 
 
-def tell(opened: Opened, plan: list[list[str]], story: list[StoryStep]) -> None:
+def tell(opened: Opened, tale: Tale) -> None:
     world, lakes = opened
     told = QueueStory(world, lakes, f"db.t{next(_NUMBERS)}")
-    told.play(plan, story)
+    told.play(tale.plans, tale.story)
     world.pass_time(GOOD_FOR_MS / 1000 + 1)
     left = told.waiting()
     told.play([["queue"]], [])  # a leader that finds what those before it have left
@@ -185,17 +202,13 @@ def tell(opened: Opened, plan: list[list[str]], story: list[StoryStep]) -> None:
     told.check(left)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plans, stories)
-def test_what_was_acknowledged_is_there_once_in_some_order(
-    in_sqlite: Opened, plan: list[list[str]], story: list[StoryStep]
-) -> None:
-    tell(in_sqlite, plan, story)
+@settings(max_examples=90, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tales())
+def test_what_was_acknowledged_is_there_once_in_some_order(in_sqlite: Opened, tale: Tale) -> None:
+    tell(in_sqlite, tale)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plans, stories)
-def test_what_was_acknowledged_is_there_once_in_postgres_too(
-    in_postgres: Opened, plan: list[list[str]], story: list[StoryStep]
-) -> None:
-    tell(in_postgres, plan, story)
+@given(tales())
+def test_what_was_acknowledged_is_there_once_in_postgres_too(in_postgres: Opened, tale: Tale) -> None:
+    tell(in_postgres, tale)
