@@ -1,14 +1,16 @@
 """Late appends of PyIceberg, DuckDB and Java to a table of `bergline serve` where they move: no 409, every row once."""
 
 import re
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
-from concurrency import run_for_each
+from concurrency import LONG_S, run_for_each
 from java_manifests import JAVA, file_json
 from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
@@ -39,6 +41,40 @@ catalog.close()
 )
 
 
+_APPEND_IN_THREADS = (
+    JAVA
+    + """
+from concurrent.futures import ThreadPoolExecutor
+
+catalog = iceberg.rest.RESTCatalog()
+catalog.initialize("threads", {"uri": uri})
+name = iceberg.catalog.TableIdentifier.parse("db.threads")
+works = []
+for described in files:
+    table = catalog.loadTable(name)
+    parsed = [iceberg.ContentFileParser.fromJson(mapper.readTree(json.dumps(f)), table.specs()) for f in described]
+    works.append((table, parsed))
+
+def run(work):
+    table, parsed = work
+    for number, file in enumerate(parsed):
+        append = table.newFastAppend() if number % 2 else table.newAppend()
+        append.appendFile(file).commit()
+
+with ThreadPoolExecutor(len(works)) as pool:
+    list(pool.map(run, works))
+table = catalog.loadTable(name)
+tasks = table.newScan().planFiles()
+found = tasks.iterator()
+result = []
+while found.hasNext():
+    result.append(found.next().file().location())
+tasks.close()
+catalog.close()
+"""
+)
+
+
 class RacingProxy(AnsweringProxy):
     """Before it passes on a commit, a rival acts, if there is one."""
 
@@ -47,6 +83,21 @@ class RacingProxy(AnsweringProxy):
     def _fate(self, asked: Asked) -> Fate | None:
         if asked.method == "POST" and self.rivals:
             self.rivals.pop()()
+        return super()._fate(asked)
+
+
+class GatheringProxy(AnsweringProxy):
+    """Passes on the first commits to a table together, when all have come."""
+
+    def __init__(self, uri: str, table: str, number: int) -> None:
+        super().__init__(uri)
+        self._path = f"/tables/{table}"
+        self._first = threading.Semaphore(number)
+        self._together = threading.Barrier(number, timeout=LONG_S)
+
+    def _fate(self, asked: Asked) -> Fate | None:
+        if asked.method == "POST" and asked.path.endswith(self._path) and self._first.acquire(blocking=False):
+            self._together.wait()
         return super()._fate(asked)
 
 
@@ -166,3 +217,36 @@ result = sorted(r.id for r in spark.table("late.db.java").collect())
         row_ids = table.scan(columns=["_row_id"]).to_arrow()["_row_id"].to_pylist()
         assert len(set(row_ids)) == len(found)
     lake.drop_table("db.java")
+
+
+@pytest.mark.official
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_java_appends_from_threads_at_once(
+    own_server: BerglineServer, lake: Lake, official_runtime: OfficialRuntime, version: str
+) -> None:
+    threads, each = 4, 5
+    table = lake.create_table("db.threads", COLUMNS, properties={**APPENDS, "format-version": version})
+    numbers = [range(each * thread, each * (thread + 1)) for thread in range(threads)]
+    files = [[write_data_files(table.io, table.metadata, rows(n))[0] for n in own] for own in numbers]
+    partition = table.spec.partition_type(table.schema)
+    described = [[file_json(file, partition) for file in own] for own in files]
+    before = conflicts(own_server)
+    with GatheringProxy(own_server.uri, "threads", threads) as proxy:
+        planned = official_runtime.python(_APPEND_IN_THREADS, uri=proxy.uri, files=described)
+    table.refresh()
+    assert conflicts(own_server) == before
+    assert rebased(table) >= threads - 1
+    assert sorted(planned) == sorted(file.file_path for own in files for file in own)
+    assert ids(table.scan().to_arrow()) == list(range(threads * each))
+    assert [s.summary["total-records"] for s in table.metadata.snapshots] == [str(n + 1) for n in range(threads * each)]
+    states = [set(ids(table.scan(snapshot_id=s.snapshot_id).to_arrow())) for s in table.metadata.snapshots]
+    landed = [n for before_it, after_it in pairwise([set(), *states]) for n in after_it - before_it]
+    for own in numbers:  # in the order of their thread
+        assert [n for n in landed if n in own] == list(own)
+    check_nothing_is_missing(table)
+    pointer_line(table)
+    assert {f for f in unneeded_files(table) if f.endswith(".avro")} == set()
+    if version == "3":
+        row_ids = table.scan(columns=["_row_id"]).to_arrow()["_row_id"].to_pylist()
+        assert len(set(row_ids)) == threads * each
+    lake.drop_table("db.threads")

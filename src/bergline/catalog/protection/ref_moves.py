@@ -95,7 +95,7 @@ class _Comparison:
         if gained is not None:
             if gained:
                 yield self._gaining(RefMove(name, MoveKind.FORWARD, before, after, gained=gained))
-            if _retention(before) != _retention(after):
+            if before.retention != after.retention:
                 yield RefMove(name, MoveKind.RETENTION, before, after)
             return
         history = {s.snapshot_id: s for s in self._base.ancestors(before.snapshot_id)}
@@ -105,7 +105,7 @@ class _Comparison:
             gained = tuple(takewhile(lambda number: number not in history, line))
             move = RefMove(name, kind, before, after, gained=gained)
             yield self._gaining(move) if kind is MoveKind.FORWARD else move
-        if _retention(before) != _retention(after):
+        if before.retention != after.retention:
             yield RefMove(name, MoveKind.RETENTION, before, after)
         if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
             yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
@@ -191,7 +191,3 @@ class _Comparison:
             snapshot = self._known[following]
             yield snapshot
             following = snapshot.parent_snapshot_id
-
-
-def _retention(ref: SnapshotRef) -> tuple[int | None, ...]:
-    return ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms

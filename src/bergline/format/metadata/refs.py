@@ -48,6 +48,11 @@ class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
             raise InvalidInputError("expected only max-ref-age-ms on a tag, found snapshot retention")
 
     @property
+    def retention(self) -> tuple[int | None, int | None, int | None]:
+        """`min-snapshots-to-keep`, `max-snapshot-age-ms` and `max-ref-age-ms`."""
+        return self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
+
+    @property
     def is_branch(self) -> bool:
         """Whether writes may move it."""
         return self.snapshot_ref_type is SnapshotRefType.BRANCH

@@ -1,5 +1,6 @@
-"""Requirements of a commit, with the names of the REST protocol."""
+"""Requirements of a commit, with the names of the REST protocol, and one of our own."""
 
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from bergline.errors import AlreadyExistsError, ConflictError
 from bergline.format.encoding.integers import Int, Long
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, SetSnapshotRef, Update
 
 
 class AssertCreate(msgspec.Struct, frozen=True, tag_field="type", tag="assert-create"):
@@ -24,6 +26,27 @@ class AssertRefSnapshotId(msgspec.Struct, frozen=True, tag_field="type", tag="as
 
     ref: str
     snapshot_id: Long | None = None
+
+
+class AssertRefRetention(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="type",
+    tag="bergline.assert-ref-retention",
+    rename="kebab",
+    omit_defaults=True,
+):
+    """A ref must still have this retention; the protocol has no such requirement."""
+
+    ref: str
+    min_snapshots_to_keep: Int | None = None
+    max_snapshot_age_ms: Long | None = None
+    max_ref_age_ms: Long | None = None
+
+    @property
+    def retention(self) -> tuple[int | None, int | None, int | None]:
+        """As a ref has it."""
+        return self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
 
 
 class AssertLastAssignedFieldId(
@@ -68,6 +91,7 @@ Requirement = (
     AssertCreate
     | AssertTableUuid
     | AssertRefSnapshotId
+    | AssertRefRetention
     | AssertLastAssignedFieldId
     | AssertCurrentSchemaId
     | AssertLastAssignedPartitionId
@@ -79,6 +103,22 @@ Requirement = (
 def same_table(base: TableMetadata) -> tuple[Requirement, ...]:
     """The requirement that the table is still this one; none for an old v1 table without a UUID."""
     return () if base.table_uuid is None else (AssertTableUuid(base.table_uuid),)
+
+
+def same_retention(base: TableMetadata, updates: Iterable[Update]) -> tuple[AssertRefRetention, ...]:
+    """The requirements that refs still have the retention by which the updates were worked out.
+
+    Who moves a ref names its whole retention, and would undo a change of it that it does not know of; who removes a ref
+    or snapshots may have decided by it.
+    """
+    names: dict[str, None] = {}
+    for update in updates:
+        match update:
+            case SetSnapshotRef(ref_name=name) | RemoveSnapshotRef(ref_name=name):
+                names[name] = None
+            case RemoveSnapshots():
+                names |= dict.fromkeys(base.refs)
+    return tuple(AssertRefRetention(name, *base.refs[name].retention) for name in names if name in base.refs)
 
 
 def check_requirements(metadata: TableMetadata | None, requirements: tuple[Requirement, ...], table: str) -> None:
@@ -102,6 +142,13 @@ def check_requirements(metadata: TableMetadata | None, requirements: tuple[Requi
                         f"expected ref `{ref}` of `{table}` at {_place(snapshot_id)}, "
                         f"found it at {_place(known.snapshot_id if known else None)}"
                     )
+            case AssertRefRetention(ref):
+                known = metadata.refs.get(ref) if metadata else None
+                if known is None or known.retention != requirement.retention:
+                    raise ConflictError(
+                        f"expected ref `{ref}` of `{table}` with {_kept(requirement.retention)}, "
+                        f"found {_kept(known.retention) if known else 'no such ref'}: it was set meanwhile"
+                    )
             case AssertLastAssignedFieldId(expected):
                 _check_number(table, "last column id", expected, metadata, "last_column_id")
             case AssertCurrentSchemaId(expected):
@@ -124,3 +171,9 @@ def _check_number(table: str, what: str, expected: int, metadata: TableMetadata 
 
 def _place(snapshot_id: int | None) -> str:
     return "no snapshot" if snapshot_id is None else f"snapshot {snapshot_id}"
+
+
+def _kept(retention: tuple[int | None, ...]) -> str:
+    names = "min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms"
+    given = [f"{name} {value}" for name, value in zip(names, retention, strict=True) if value is not None]
+    return ", ".join(given) or "no retention of its own"

@@ -49,7 +49,7 @@ from bergline.format.metadata.updates import (
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import SnapshotFiles
-from bergline.table.commits.rebase import SERVER_REBASE, PlacedChange, Proposal, put_on
+from bergline.table.commits.rebase import PlacedChange, Proposal, may_append_move, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
@@ -73,8 +73,7 @@ class RequestedChange(msgspec.Struct, frozen=True):
 
     def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
-        setting = base.metadata.properties.get(SERVER_REBASE, self.rebase)
-        may_move = setting == "appends" if self.may_move is None else self.may_move and setting != "none"
+        may_move = may_append_move(base.metadata.properties, self.rebase, client_says=self.may_move)
         return Proposal(self.requirements, self.updates, may_move)
 
     @property

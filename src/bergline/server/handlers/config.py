@@ -10,6 +10,7 @@ from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OA
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS, SIGN_REQUEST
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_PROPERTY
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
+from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
 from bergline.errors import NotFoundError
 from bergline.io.locations import normalized
 from bergline.server.handlers.context import ServerContext
@@ -29,7 +30,7 @@ def get_config(context: ServerContext, request: Request) -> Response:
             hints=[f"this server has `{settings.name}`"],
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
-    own |= {MAY_MOVE_PROPERTY: "true"}
+    own |= {MAY_MOVE_PROPERTY: "true", REF_RETENTION_PROPERTY: "true"}
     unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *BIN_ENDPOINTS)
     unlisted = unlisted if context.signer else (*unlisted, SIGN_REQUEST)
     return json_response(

@@ -241,7 +241,7 @@ class _Attempts:
         if not self._turn.has_lost or self._turn.is_held or len(changes) != 1 or not changes[0].may_move:
             return None
         queue = catalog_queue(self._catalog)
-        return None if queue is None else QueuedCommit(queue, changes[0]).run()
+        return None if queue is None else QueuedCommit(queue, changes[0], self._timing.sleep).run()
 
     def _note(self, changes: tuple[TableChange, ...]) -> None:
         for change in changes:

@@ -22,7 +22,7 @@ from bergline.catalog.protection.caller import acting_as, current_caller, reques
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
 from bergline.format.encoding.wire import decode_json, encode_json
-from bergline.format.metadata.requirements import Requirement
+from bergline.format.metadata.requirements import Requirement, same_retention
 from bergline.format.metadata.updates import Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.io.fileio import FileIO
@@ -78,7 +78,8 @@ class QueuedCommit:
         self._table = change.base.name
         self._sleep = sleep
         self._token = uuid4().hex
-        wire = _WireChange[Update](change.requirements, change.updates)
+        held = same_retention(change.base.metadata, change.updates)
+        wire = _WireChange[Update]((*change.requirements, *held), change.updates)
         self._row = QueuedChange(self._token, current_caller().name, encode_json(wire).decode())
         self._lead_again_s = 0.0
         self._in_doubt = False

@@ -6,7 +6,7 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -26,7 +26,12 @@ from bergline.format.manifest.avro import render_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
 from bergline.format.manifest.manifest import ManifestFile
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement, check_requirements
+from bergline.format.metadata.requirements import (
+    AssertRefRetention,
+    AssertRefSnapshotId,
+    Requirement,
+    check_requirements,
+)
 from bergline.format.metadata.snapshot import (
     PUBLISHED_STAGED_WAP_ID,
     REBASED_FROM,
@@ -63,6 +68,7 @@ from bergline.table.commits.proposed_manifests import (
 
 SERVER_REBASE: Final = "commit.server-rebase"
 """The property that says which stale changes of any writer are put on the head: `appends` or `none`."""
+_APPENDS, _NONE = "appends", "none"
 _RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties, AddSchema, SetCurrentSchema)
 _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
@@ -86,6 +92,21 @@ class PlacedChange(msgspec.Struct, frozen=True):
     change: TableChange
     written: tuple[str, ...] = ()
     """The files that were written for it, to discard if the commit certainly did not land."""
+
+
+def may_append_move(properties: Mapping[str, str], default: str | None, *, client_says: bool | None) -> bool:
+    """Whether an append may be put on the head, by what its client says, if anything, and the table's property.
+
+    `default` stands for a property that is not set. One of another writer with an unknown value allows nothing more.
+    """
+    setting = properties.get(SERVER_REBASE, default or "").lower()
+    return setting == _APPENDS if client_says is None else client_says and setting != _NONE
+
+
+def check_server_rebase(key: str, value: str) -> None:
+    """InvalidInputError for a value of the property that means nothing; the case does not matter."""
+    if value.lower() not in {_APPENDS, _NONE}:
+        raise InvalidInputError(f"expected {_APPENDS} or {_NONE} for property `{key}`, found `{value}`")
 
 
 def put_on(
@@ -127,7 +148,7 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
 
 
 def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
-    return proposal.may_move and metadata.properties.get(SERVER_REBASE) != "none"
+    return may_append_move(metadata.properties, None, client_says=proposal.may_move)
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:
@@ -261,12 +282,18 @@ class _Rebase:
         return branch
 
     def _check_refs_held(self, snapshot: Snapshot) -> None:
-        """UnfitError for a ref that others may have moved: without a requirement only the number said so."""
-        held = {r.ref for r in self._proposal.requirements if isinstance(r, AssertRefSnapshotId)}
-        for name in (u.ref_name for u in self._proposal.updates if isinstance(u, SetSnapshotRef)):
-            ref = self._metadata.refs.get(name)
-            if name not in held and ref is not None and ref.snapshot_id != snapshot.parent_snapshot_id:
+        """UnfitError for a ref that others may have changed: without a requirement only the number said so."""
+        required = self._proposal.requirements
+        placed = {r.ref for r in required if isinstance(r, AssertRefSnapshotId)}
+        kept = {r.ref for r in required if isinstance(r, AssertRefRetention)}
+        for move in (u for u in self._proposal.updates if isinstance(u, SetSnapshotRef)):
+            name, ref = move.ref_name, self._metadata.refs.get(move.ref_name)
+            if ref is None:
+                continue
+            if name not in placed and ref.snapshot_id != snapshot.parent_snapshot_id:
                 raise UnfitError(f"it does not say where `{name}` was")
+            if name not in kept and move != _moved_ref(name, ref, move.snapshot_id):
+                raise UnfitError(f"`{name}` has another retention")
 
     def _check_never_made(self, snapshot: Snapshot) -> None:
         """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before."""

@@ -14,12 +14,15 @@ from bergline.format.metadata.requirements import (
     AssertDefaultSpecId,
     AssertLastAssignedFieldId,
     AssertLastAssignedPartitionId,
+    AssertRefRetention,
     AssertRefSnapshotId,
     AssertTableUuid,
     Requirement,
     check_requirements,
+    same_retention,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, set_ref
 
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 
@@ -32,6 +35,7 @@ UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
         AssertRefSnapshotId("main", 103),
         AssertRefSnapshotId("v1", 101),
         AssertRefSnapshotId("new", None),
+        AssertRefRetention("main"),
     ],
 )
 def test_requirement_that_holds_passes(metadata: TableMetadata, requirement: Requirement) -> None:
@@ -46,6 +50,8 @@ def test_requirement_that_holds_passes(metadata: TableMetadata, requirement: Req
         (AssertRefSnapshotId("main", 102), ConflictError, "at snapshot 102, found it at snapshot 103"),
         (AssertRefSnapshotId("main", None), ConflictError, "at no snapshot, found it at snapshot 103"),
         (AssertRefSnapshotId("gone", 102), ConflictError, "at snapshot 102, found it at no snapshot"),
+        (AssertRefRetention("main", 1, 2, 3), ConflictError, "min-snapshots-to-keep 1, max-snapshot-age-ms 2, max-ref"),
+        (AssertRefRetention("gone"), ConflictError, "with no retention of its own, found no such ref"),
     ],
 )
 def test_requirement_that_no_longer_holds(
@@ -72,6 +78,10 @@ def test_table_that_does_not_exist_can_only_be_created() -> None:
             AssertRefSnapshotId("main", None),
             {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
         ),
+        (
+            AssertRefRetention("main", max_ref_age_ms=5),
+            {"type": "bergline.assert-ref-retention", "ref": "main", "max-ref-age-ms": 5},
+        ),
     ],
 )
 def test_requirements_have_the_words_of_the_rest_protocol(requirement: Requirement, wire: dict[str, Any]) -> None:
@@ -96,3 +106,11 @@ def test_numbers_must_still_be_those_of_the_base(metadata: TableMetadata, make: 
         check_requirements(metadata, (make(found + 1),), "db.t")
     with pytest.raises(ConflictError, match="found None"):
         check_requirements(None, (make(found),), "db.t")
+
+
+def test_retention_of_refs_that_are_moved_or_decide_what_goes_is_required(metadata: TableMetadata) -> None:
+    moved = set_ref("v1", metadata.refs["v1"])
+    assert same_retention(metadata, (moved, moved)) == (AssertRefRetention("v1", *metadata.refs["v1"].retention),)
+    assert same_retention(metadata, (set_ref("new", metadata.refs["v1"]), SetProperties({"a": "1"}))) == ()
+    assert [r.ref for r in same_retention(metadata, (RemoveSnapshotRef("v1"),))] == ["v1"]
+    assert {r.ref for r in same_retention(metadata, (RemoveSnapshots((101,)),))} == set(metadata.refs)

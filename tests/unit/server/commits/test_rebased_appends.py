@@ -1,12 +1,12 @@
 """Appends that come late to a server: put on the head where their client, the table or the server lets them be."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 import pytest
 from asgi_client import AsgiClient
 from concurrency import run_for_each
+from late_commits import Late
 from response_proxy import AnsweringProxy, Fate
 from rows import ORDERS, ids, order_rows
 from server_on_socket import on_socket
@@ -14,12 +14,12 @@ from table_invariants import check_nothing_is_missing, pointer_line, unneeded_fi
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.catalog import Catalog, Outcome, TableChange
-from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
+from bergline.format.metadata.updates import SetProperties
 from bergline.server.handlers.context import ServerContext
 from bergline.table.changes.append import Append
+from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.commits.rebase import SERVER_REBASE
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files
@@ -42,25 +42,6 @@ def served(uri: str) -> Iterator[Lake]:
 
 def conflicts(context: ServerContext) -> list[str]:
     return [e.conflict for e in context.records.newest_audit(1000, conflicts=True) if e.conflict is not None]
-
-
-class Late:
-    """A catalog whose first commit comes after what a rival does; with `silent` its client says nothing about moves."""
-
-    def __init__(self, catalog: Catalog, rival: Callable[[], object], *, silent: bool = False) -> None:
-        self._catalog = catalog
-        self._rivals = [rival]
-        if silent:
-            assert isinstance(catalog, RestCatalog)
-            catalog._session.moves_appends = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
-        if self._rivals:
-            self._rivals.pop()()
-        return self._catalog.commit(changes)
 
 
 def append_late(uri: str, rival: Callable[[], object], *, silent: bool = False, rows: int = 9) -> Table:
@@ -130,7 +111,9 @@ def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, co
         (APPENDS, "none", False, True),
         ({SERVER_REBASE: "none"}, "appends", True, False),
         ({SERVER_REBASE: "none"}, "appends", False, False),
+        ({SERVER_REBASE: "None"}, "appends", False, False),
         ({SERVER_REBASE: "everything"}, "appends", True, False),
+        ({SERVER_REBASE: "everything"}, None, False, True),
     ],
 )
 def test_client_table_and_server_decide_whether_an_append_moves(
@@ -144,7 +127,8 @@ def test_client_table_and_server_decide_whether_an_append_moves(
     moves: bool,
 ) -> None:
     context.settings = msgspec.structs.replace(context.settings, rebase=of_server)
-    table = served.create_table("db.t", ORDERS, properties=of_table).append(order_rows(1))
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+    table.commit(MetadataOperation(lambda _: Change((SetProperties(of_table),))))  # another client sets anything
     after = append_late(uri, lambda: table.append(order_rows(2)), silent=silent)
     assert ids(after.scan().to_arrow()) == [1, 2, 9]
     assert len(conflicts(context)) == (not moves)

@@ -8,11 +8,13 @@ from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 
+OWN = {"bergline.may-move": "true", "bergline.assert-ref-retention": "true"}
+
 
 def test_config_lists_every_endpoint(client: AsgiClient) -> None:
     config = client("GET", "/v1/config").json
     assert config["endpoints"] == [str(e) for e in ENDPOINTS if e not in {*ALWAYS_THERE, *BIN_ENDPOINTS, SIGN_REQUEST}]
-    assert (config["defaults"], config["overrides"]) == ({}, {"bergline.may-move": "true"})
+    assert (config["defaults"], config["overrides"]) == ({}, OWN)
 
 
 def test_config_knows_its_warehouse_alone(client: AsgiClient, context: ServerContext) -> None:
@@ -25,7 +27,7 @@ def test_advertised_separator_is_understood_beside_the_usual_one(tmp_path: Path)
     context = open_server(f"sqlite:///{tmp_path}/catalog.db", separator="%2E", properties={"s3.region": "x"})
     with AsgiClient(context) as client:
         config = client("GET", "/v1/config").json
-        assert config["overrides"] == {"namespace-separator": "%2E", "bergline.may-move": "true"}
+        assert config["overrides"] == {"namespace-separator": "%2E", **OWN}
         assert config["defaults"] == {"s3.region": "x"}
         client.namespace("a", "b")
         for path in ("a%1Fb", "a%2Eb", "a.b"):

@@ -171,6 +171,23 @@ def test_change_that_does_not_fit_any_more_is_refused_alone(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("queueing")
+def test_retention_that_is_set_while_a_change_waits_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, other = lake.load_table("db.orders"), lake.load_table("db.orders")
+    waiting, rivals = store_of(lake).commit_queue.waiting, [7]
+
+    def after_rival(*arguments: Any) -> Any:
+        if rivals:
+            other.refs.set_retention("main", max_ref_age_ms=rivals.pop())
+        return waiting(*arguments)
+
+    monkeypatch.setattr(store_of(lake).commit_queue, "waiting", after_rival)
+    table.append(order_rows(2))
+    assert table.refresh().metadata.refs["main"].max_ref_age_ms == 7
+    assert ids(table) == [1, 2]
+    check_serial(table)
+
+
+@pytest.mark.usefixtures("queueing")
 @pytest.mark.parametrize("lost", ["outcome", "waiting"])
 def test_database_that_fails_while_a_change_waits_is_asked_again(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, lost: str

@@ -43,7 +43,13 @@ from bergline.errors import (
 )
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.requirements import AssertCreate, AssertRefSnapshotId, check_requirements
+from bergline.format.metadata.requirements import (
+    AssertCreate,
+    AssertRefRetention,
+    AssertRefSnapshotId,
+    Requirement,
+    check_requirements,
+)
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import (
     AddEncryptionKey,
@@ -107,7 +113,8 @@ class RestCommit(RestTables):
         for change in changes:
             self._check_refs(change.updates)
             self._check_rules(change)
-        required = {change.base.name: all_requirements(change) for change in changes}
+        retention = self._session.asserts_retention
+        required = {c.base.name: all_requirements(c, asserts_retention=retention) for c in changes}
         requests = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
         try:
             return Committed(
@@ -211,10 +218,8 @@ class RestCommit(RestTables):
             return _after(changes, now)
         moves = len(changes) == 1 and self._session.moves_appends and changes[0].may_move
         for change, request, table in loaded:
-            # a request that is still under way may land on any head
-            required = [r for r in request.requirements if not (moves and isinstance(r, AssertRefSnapshotId))]
             try:
-                check_requirements(table.metadata, tuple(required), str(table.name))
+                check_requirements(table.metadata, _excluding(change, request, moves=moves), str(table.name))
             except ConflictError as error:
                 if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
                     raise ReplacedError(str(error)) from error
@@ -310,10 +315,26 @@ def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
     return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
 
 
+def _excluding(
+    change: TableChange, request: CommitTableRequest[Update], *, moves: bool = False
+) -> tuple[Requirement, ...]:
+    """The requirements that, once they fail, tell that a request which shows nowhere cannot land any more.
+
+    An append that moves lands on any head. Retention goes back and forth, and one that was set may have been replaced.
+    """
+    tells_by_snapshot = bool(added_snapshots(change))
+    return tuple(
+        r
+        for r in request.requirements
+        if not (moves and isinstance(r, AssertRefSnapshotId))
+        and (tells_by_snapshot or not isinstance(r, AssertRefRetention))
+    )
+
+
 def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
     """Whether the change invalidates its own requirements, so that it cannot be applied twice."""
     try:
-        check_requirements(_applied(change), request.requirements, str(change.base.name))
+        check_requirements(_applied(change), _excluding(change, request), str(change.base.name))
     except ConflictError:
         return True
     except BerglineError:

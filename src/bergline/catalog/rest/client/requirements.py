@@ -1,7 +1,7 @@
 """The requirements to send with a change: its own, and those implied by its updates, as in Java.
 
 A server detects conflicts by requirements alone. So there are more than in Java: for a ref that is dropped, and for all
-refs when snapshots are removed.
+refs when snapshots are removed; and, on bergline's server, for their retention.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from bergline.format.metadata.requirements import (
     AssertLastAssignedPartitionId,
     AssertRefSnapshotId,
     Requirement,
+    same_retention,
     same_table,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -47,11 +48,12 @@ from bergline.format.metadata.updates import (
 )
 
 
-def all_requirements(change: TableChange) -> tuple[Requirement, ...]:
-    """The requirements to send, without duplicates."""
+def all_requirements(change: TableChange, *, asserts_retention: bool = False) -> tuple[Requirement, ...]:
+    """The requirements to send, without duplicates; those for retention only to a server that knows them."""
     base = change.base.metadata
     implied = (requirement for update in change.updates for requirement in _implied(base, update))
-    return tuple(dict.fromkeys((*same_table(base), *change.requirements, *implied)))
+    retention = same_retention(base, change.updates) if asserts_retention else ()
+    return tuple(dict.fromkeys((*same_table(base), *change.requirements, *implied, *retention)))
 
 
 def _implied(base: TableMetadata, update: Update) -> Iterator[Requirement]:

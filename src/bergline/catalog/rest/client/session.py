@@ -23,6 +23,7 @@ from bergline.catalog.rest.protocol.names import (
     encode_namespace,
     join_levels,
 )
+from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
 from bergline.errors import FormatError, NotFoundError, UnavailableError
 
 _CONFIGURATION = CallSubject("the catalog's configuration", "")
@@ -83,6 +84,8 @@ class RestSession:
         """Whether the server's tables have branches and tags."""
         self.moves_appends = _texts(config.overrides).get(MAY_MOVE_PROPERTY) == "true"
         """Whether the server puts an append on the head of its branch, if the client lets it."""
+        self.asserts_retention = _texts(config.overrides).get(REF_RETENTION_PROPERTY) == "true"
+        """Whether the server checks that the retention of refs is what the client knows."""
         self._closed = False
 
     @property

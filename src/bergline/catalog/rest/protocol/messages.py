@@ -12,6 +12,7 @@ from bergline.format.metadata.requirements import (
     AssertDefaultSpecId,
     AssertLastAssignedFieldId,
     AssertLastAssignedPartitionId,
+    AssertRefRetention,
     AssertRefSnapshotId,
     AssertTableUuid,
     Requirement,
@@ -63,6 +64,8 @@ def failed_requirement(requirement: Requirement) -> str:
             what = "UUID does not match"
         case AssertRefSnapshotId(ref):
             what = f"branch {ref} has changed"
+        case AssertRefRetention(ref):
+            what = f"retention of {ref} has changed"
         case AssertLastAssignedFieldId():
             what = "last assigned field id changed"
         case AssertCurrentSchemaId():

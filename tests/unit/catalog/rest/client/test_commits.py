@@ -14,7 +14,7 @@ from bergline.errors import AlreadyExistsError, CommitUnknownError, UnavailableE
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.metadata.updates import RemoveSnapshotRef, SetProperties, SetSnapshotRef, Update
+from bergline.format.metadata.updates import RemoveSnapshotRef, SetProperties, SetSnapshotRef, Update, set_ref
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
 
 pytestmark = pytest.mark.long
@@ -115,6 +115,23 @@ def test_server_that_shows_all_snapshots_tells_who_came_first_and_one_that_expir
     for answer in (NO_ANSWER, refused(409, "CommitFailedException")):
         server.on(COMMIT, answer)
         assert isinstance(catalog.commit((append(base),)), Unknown if expired else Conflicted)
+
+
+def test_lost_answer_to_a_retention_that_shows_nowhere_proves_nothing(base: LoadedTable) -> None:
+    """It may have been set, and set again by another client since."""
+    grown = after(base, *append(base).updates)
+    ref = grown.metadata.refs["main"]
+    own, other = (set_ref("main", msgspec.structs.replace(ref, max_ref_age_ms=age)) for age in (5, 6))
+    with RestScript(overrides={"bergline.assert-ref-retention": "true"}) as server:
+        catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
+        for number, (now, outcome) in enumerate(((other, Unknown), (own, Committed)), 2):
+            server.on(COMMIT, NO_ANSWER)
+            server.on(LOAD, shown(after(grown, now, number=number)))
+            assert isinstance(catalog.commit((TableChange(grown, (), (own,)),)), outcome)
+        assert len(server.sent(COMMIT)) == 2
+        server.on(LOAD, shown(after(grown, other, number=4)))
+        assert isinstance(catalog.commit((append(grown),)), Conflicted)
+        catalog.close()
 
 
 def test_answer_of_another_change_is_none(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:

@@ -47,3 +47,17 @@ def test_removal_names_all_refs_so_that_none_is_lost(
     sent = server.sent(COMMIT)[0].content["requirements"]
     assert {"type": "assert-ref-snapshot-id", "ref": "dev", "snapshot-id": added_id(first)} in sent
     assert len(sent) == 2
+
+
+def test_retention_is_required_only_of_a_server_that_knows_it(base: LoadedTable) -> None:
+    grown = after(base, *append(base, "dev").updates)
+    change = TableChange(grown, (), (RemoveSnapshotRef("dev"),))
+    for overrides, number in (({}, 0), ({"bergline.assert-ref-retention": "true"}, 1)):
+        with RestScript(overrides=overrides) as server:
+            catalog = RestCatalog(server.uri, {})
+            server.on(COMMIT, shown(after(grown, *change.updates)))
+            catalog.commit((change,))
+            sent = server.sent(COMMIT)[0].content["requirements"]
+            assert sent.count({"type": "bergline.assert-ref-retention", "ref": "dev"}) == number
+            assert len(sent) == 2 + number
+            catalog.close()

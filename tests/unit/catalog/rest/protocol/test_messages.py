@@ -5,7 +5,13 @@ import pytest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.messages import check_queries, failed_requirement, known_message, renamed_onto
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError
-from bergline.format.metadata.requirements import AssertCreate, AssertRefSnapshotId, AssertTableUuid, Requirement
+from bergline.format.metadata.requirements import (
+    AssertCreate,
+    AssertRefRetention,
+    AssertRefSnapshotId,
+    AssertTableUuid,
+    Requirement,
+)
 from bergline.format.view.view_metadata import SqlRepresentation, ViewVersion
 
 
@@ -59,6 +65,7 @@ def test_two_queries_in_one_dialect_are_refused() -> None:
         (AssertCreate(), "table already exists"),
         (AssertTableUuid("u"), "UUID does not match"),
         (AssertRefSnapshotId("main", 1), "branch main has changed"),
+        (AssertRefRetention("main"), "retention of main has changed"),
     ],
 )
 def test_failed_requirement_says_what_changed(requirement: Requirement, message: str) -> None:

@@ -1,0 +1,214 @@
+"""Processes that append through the queue of a SQL catalog, in any order, while some die and answers are lost.
+
+What was acknowledged is there once, what was refused is not there, and the history is that of some serial order.
+"""
+
+import random
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count, pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from rows import ORDERS, order_rows
+from stepped_processes import Fate, Interrupted, Killed, SteppedWorld, StoryStep, take_over_time
+from table_invariants import check_nothing_is_missing, pointer_line
+
+from bergline import Lake, Table
+from bergline.catalog.commit_queue import QueueState
+from bergline.catalog.sql.contention.commit_queue import GOOD_FOR_MS
+from bergline.catalog.sql.contention_layout import QUEUED_COMMITS
+from bergline.errors import BerglineError, CommitUnknownError
+
+PROCESSES = 3
+FIRST = 1
+"""The row that the table has from the beginning, which deletes go for."""
+
+WEIGHTS = {Fate.GO: 60, Fate.UNAVAILABLE: 2, Fate.NOT_DONE: 2, Fate.DONE: 3, Fate.LATE: 3}
+FATES = [fate for fate in Fate for _ in range(WEIGHTS.get(fate, 1))]
+PAUSES_S = [*[0.0] * 15, 1.5, 4.0, 4.0, 35.0, 35.0, 35.0, 35.0, 70.0, 4000.0]
+ACTIONS = ["queue", "queue", "queue", "queue", "direct", "delete", "retain"]
+
+
+class Tale(msgspec.Struct, frozen=True):
+    """What each process wants to do, and how they get on."""
+
+    plans: list[list[str]]
+    story: list[StoryStep]
+
+
+@st.composite
+def tales(draw: st.DrawFn) -> Tale:
+    """From a seed alone: stories of Hypothesis' own have the same few values again and again, and little happens."""
+    chance = random.Random(draw(st.integers(0, 2**64 - 1)))  # noqa: S311
+    length = chance.randint(20, 150)
+    plans = [chance.choices(ACTIONS, k=chance.randint(1, 3)) for _ in range(chance.randint(2, PROCESSES))]
+    story = [
+        StoryStep(chance.randrange(PROCESSES), chance.choice(FATES), chance.choice(PAUSES_S)) for _ in range(length)
+    ]
+    return Tale(plans, story)
+
+
+class Attempted(msgspec.Struct):
+    """Something that a process wanted to do, and what it was told."""
+
+    action: str
+    number: int
+    """The row, or the retention."""
+    begun: int
+    ended: int = 0
+    told: str = "nothing"
+
+
+class QueueStory:
+    """A table, the processes that write to it, and what they were told."""
+
+    def __init__(self, world: SteppedWorld, lakes: list[Lake], name: str) -> None:
+        self._world = world
+        self._numbers = count(FIRST + 1)
+        self.attempted: list[Attempted] = []
+        lakes[0].create_table(name, ORDERS).append(order_rows(FIRST))
+        self._tables = [lake.load_table(name) for lake in lakes]
+
+    def play(self, plans: list[list[str]], story: list[StoryStep]) -> None:
+        """Let each process do what it plans."""
+        works = [partial(self._work, table, plan) for table, plan in zip(self._tables, plans, strict=False)]
+        self._world.run(works, story)
+
+    def waiting(self) -> frozenset[int]:
+        """The snapshots of changes that are in the queue, undecided."""
+        name, queued = self._tables[0].name, QUEUED_COMMITS.c
+        query = sa.select(queued.change).where(queued.table_name == name.name, queued.state == QueueState.WAITING.value)
+        updates = [u for (change,) in self._world.read(query) for u in msgspec.json.decode(change)["updates"]]
+        return frozenset(u["snapshot"]["snapshot-id"] for u in updates if u["action"] == "add-snapshot")
+
+    def _work(self, table: Table, plan: list[str]) -> None:
+        for action in plan:
+            self._attempt(table, action)
+
+    def _attempt(self, table: Table, action: str) -> None:
+        one = Attempted(action, next(self._numbers), self._world.steps)
+        self.attempted.append(one)
+        PREFERS.queue = action == "queue"
+        try:
+            self._act(table, one)
+            one.told = "done"
+        except CommitUnknownError:
+            one.told = "unknown"
+        except BerglineError:
+            one.told = "not done"
+        except (Killed, Interrupted):
+            self._world.restart()
+            return
+        one.ended = self._world.steps
+
+    def _act(self, table: Table, one: Attempted) -> None:
+        match one.action:
+            case "queue" | "direct":
+                table.append(order_rows(one.number))
+            case "delete":
+                table.delete(f"id = {FIRST}")
+            case "retain":
+                table.refs.set_retention("main", max_ref_age_ms=one.number)
+
+    def check(self, left_waiting: frozenset[int]) -> None:
+        table = self._tables[0].refresh()
+        assert left_waiting.isdisjoint(table.metadata.snapshots_by_id)
+        line = list(table.metadata.ancestors(table.metadata.refs["main"].snapshot_id))[::-1]
+        assert len(line) == len(table.metadata.snapshots)
+        rows = [frozenset(self._rows(table, s.snapshot_id)) for s in line]
+        landed = {}
+        for number, (before, after) in enumerate(pairwise(rows), 1):
+            new = after - before
+            assert len(new) + len(before - after) == 1, "a snapshot is one change"
+            assert before - after <= {FIRST}
+            landed |= dict.fromkeys(new or {FIRST}, number)
+        assert [s.sequence_number for s in line] == list(range(1, len(line) + 1))
+        assert [int(s.summary["total-records"]) for s in line] == [len(r) for r in rows]
+        appends = [one for one in self.attempted if one.action in {"queue", "direct"}]
+        assert set(landed) - {FIRST} <= {one.number for one in appends}
+        for one in appends:
+            event(f"{one.action}: {one.told}")
+            if one.told == "done":
+                assert one.number in rows[-1], one
+            if one.told == "not done":
+                assert one.number not in landed, one
+        known = [one for one in appends if one.number in landed]
+        for one in known:
+            for other in known:
+                if one.told == "done" and one.ended < other.begun:
+                    assert landed[one.number] < landed[other.number], (one, other)
+        self._check_retention(table)
+        check_nothing_is_missing(table)
+        pointer_line(table)
+
+    def _check_retention(self, table: Table) -> None:
+        asked = [one for one in self.attempted if one.action == "retain"]
+        kept = table.metadata.refs["main"].max_ref_age_ms
+        assert kept in {None, *(one.number for one in asked)}
+        if any(one.told == "done" for one in asked):
+            assert kept is not None
+
+    def _rows(self, table: Table, snapshot_id: int) -> list[int]:
+        found: list[int] = table.scan(snapshot_id=snapshot_id).to_arrow()["id"].to_pylist()
+        assert len(found) == len(set(found)), "a row is there twice"
+        return found
+
+
+PREFERS = threading.local()
+_NUMBERS = count()
+Opened = tuple[SteppedWorld, list[Lake]]
+
+
+@contextmanager
+def opened(uri: str, warehouse: Path) -> Iterator[Opened]:
+    """A catalog for some processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = take_over_time(patch, lambda: getattr(PREFERS, "queue", False))
+        lakes = world.open(uri, str(warehouse), uuid.uuid4().hex, PROCESSES)
+        lakes[0].create_namespace("db")
+        yield world, lakes
+        for lake in lakes:
+            lake.close()
+
+
+@pytest.fixture
+def in_sqlite(tmp_path: Path) -> Iterator[Opened]:
+    with opened(f"sqlite:///{tmp_path}/c.db", tmp_path / "wh") as world:
+        yield world
+
+
+@pytest.fixture
+def in_postgres(postgres: str, tmp_path: Path) -> Iterator[Opened]:
+    with opened(postgres, tmp_path / "wh") as world:
+        yield world
+
+
+def tell(opened: Opened, tale: Tale) -> None:
+    world, lakes = opened
+    told = QueueStory(world, lakes, f"db.t{next(_NUMBERS)}")
+    told.play(tale.plans, tale.story)
+    world.pass_time(GOOD_FOR_MS / 1000 + 1)
+    left = told.waiting()
+    told.play([["queue"]], [])  # a leader that finds what those before it have left
+    assert told.attempted[-1].told == "done"
+    told.check(left)
+
+
+@settings(max_examples=90, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tales())
+def test_what_was_acknowledged_is_there_once_in_some_order(in_sqlite: Opened, tale: Tale) -> None:
+    tell(in_sqlite, tale)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tales())
+def test_what_was_acknowledged_is_there_once_in_postgres_too(in_postgres: Opened, tale: Tale) -> None:
+    tell(in_postgres, tale)
