@@ -4,7 +4,7 @@ A row is written in the transaction of the drop. Whoever restores the table remo
 makes the pointer, and whoever purges it marks the row before the first file goes: so it is one or the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +15,14 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.footprint_marks import forget_unused, lock_footprints
+from bergline.catalog.sql.layout import INDEXED_CHARACTERS, indexed_location, join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.catalog.sql.records_layout import BIN
 from bergline.errors import ConflictError
 
 _FREE = 0
+_ASKED_AT_ONCE = 100
 BinMark = tuple[int, int]
 """The end of a page: when the last one was dropped, and its number in the bin."""
 _COLUMNS = (
@@ -76,6 +78,22 @@ class SqlBin:
             rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
             return [_table(tuple(row)) for row in rows]
 
+    def find(self, metadata_locations: Collection[str], names: Collection[TableName]) -> list[DroppedTable]:
+        """The dropped tables with one of these metadata files or names, each found by an index."""
+        indexed = self._database.by_bytes(indexed_location(BIN.c.metadata_location))
+        whole = BIN.c.metadata_location.concat("")  # or SQLite puts the value into what is indexed, and finds no index
+        conditions = [sa.and_(indexed == one[:INDEXED_CHARACTERS], whole == one) for one in metadata_locations]
+        conditions += [
+            sa.and_(BIN.c.namespace == join_namespace(name.namespace), BIN.c.name == name.name) for name in names
+        ]
+        found: dict[int, DroppedTable] = {}
+        with self._database.reading_snapshot() as connection:
+            for start in range(0, len(conditions), _ASKED_AT_ONCE):
+                some = conditions[start : start + _ASKED_AT_ONCE]
+                query = sa.union_all(*(sa.select(*_COLUMNS).where(self._mine, one) for one in some))
+                found |= {table.bin_id: table for table in (_table(tuple(row)) for row in connection.execute(query))}
+        return list(found.values())
+
     def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
         """The names of dropped tables: that one, or all in a namespace and below it."""
         return names_in_bin(connection, BIN, self._mine, namespace, name)
@@ -127,8 +145,9 @@ class SqlBin:
         """Remove a table that was purged, or whose files are to stay."""
         location = FOOTPRINTS.c.metadata_location == claim.table.metadata_location
         with self._database.changing() as connection:
+            locked = lock_footprints(connection, self._catalog, location)
             if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
-                connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
+                forget_unused(self._database, connection, self._catalog, locked)
 
     def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
         with self._database.changing() as connection:
