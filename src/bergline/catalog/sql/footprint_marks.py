@@ -19,21 +19,14 @@ from bergline.catalog.sql.layout import (
     index_locations,
     index_shared_table,
     indexed_location,
+    with_derived,
 )
 from bergline.catalog.sql.records_layout import BIN
 
 RULES_VERSION: Final = 1
 """Counted up when a footprint comes to mean something else, with a migration that makes new indexes of marks."""
-
-
-def _with_mark(table: sa.Table) -> sa.Table:
-    """A table with its mark, which only footprints use: backups leave it out, and so do the statements of others."""
-    columns = [sa.Column(column.name, column.type) for column in table.columns]
-    return sa.Table(table.name, sa.MetaData(), *columns, sa.Column(MARK, sa.Text))
-
-
-MARKED_TABLES = _with_mark(TABLES)
-MARKED_BIN = _with_mark(BIN)
+MARKED_TABLES = with_derived(TABLES, sa.Column(MARK, sa.Text))
+MARKED_BIN = with_derived(BIN, sa.Column(MARK, sa.Text))
 _INDEXED = {TABLES.name: "catalog_name, table_namespace, table_name", BIN.name: "catalog_name, id"}
 _INDEX_NAMES = {TABLES.name: "bergline_tables_unmarked", BIN.name: "bergline_bin_unmarked"}
 

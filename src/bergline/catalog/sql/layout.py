@@ -71,6 +71,12 @@ def join_namespace(namespace: Namespace) -> str:
     return ".".join(namespace)
 
 
+def with_derived(table: sa.Table, *columns: sa.Column[Any]) -> sa.Table:
+    """A table with columns of our own that repeat something, so that backups leave them out."""
+    known = [sa.Column(column.name, column.type) for column in table.columns]
+    return sa.Table(table.name, sa.MetaData(), *known, *columns)
+
+
 def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
     """A condition for rows of one kind; rows without a type are tables."""
     match kind:

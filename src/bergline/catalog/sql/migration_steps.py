@@ -9,7 +9,16 @@ from bergline.catalog.sql.contention_layout import CONTENTION, FOOTPRINTS, footp
 from bergline.catalog.sql.footprint_marks import add_marks
 from bergline.catalog.sql.governance_layout import GOVERNANCE, OWNER_INDEX
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
-from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.records_layout import (
+    AUDIT,
+    AUDIT_INDEXES,
+    BIN,
+    BIN_HOME,
+    BIN_HOME_INDEX,
+    BIN_INDEXES,
+    BIN_LAYOUT,
+    RECORDS,
+)
 
 Migration = Callable[[sa.Connection], None]
 
@@ -55,12 +64,15 @@ def _create_contention(connection: sa.Connection) -> None:
 
 
 def _add_marks(connection: sa.Connection) -> None:
-    """Add marks to the rows that have metadata files; footprints without a mark are read again."""
+    """Add marks to the rows that have metadata files, and directories to the bin; footprints are read again."""
     collation = ' COLLATE "C"' if connection.dialect.name == "postgresql" else ""
     connection.execute(sa.delete(FOOTPRINTS))
     for name, what in footprint_indexes(collation).items():
         index_shared_table(connection, name, what)
     add_marks(connection, collation)
+    if all(column["name"] != BIN_HOME for column in sa.inspect(connection).get_columns(BIN.name)):
+        connection.execute(sa.text(f"ALTER TABLE {BIN.name} ADD COLUMN {BIN_HOME} TEXT"))
+    index_shared_table(connection, BIN_HOME_INDEX, f"{BIN.name} (catalog_name, {BIN_HOME}{collation})")
 
 
 def _index_shared(connection: sa.Connection) -> None:
