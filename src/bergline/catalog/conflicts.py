@@ -49,10 +49,10 @@ def describe_holder(now: TableMetadata, requirement: Requirement) -> str:
 
 
 def describe_latest(now: TableMetadata) -> str:
-    """The newest snapshot of a table."""
+    """The newest snapshot of a table, however many there are."""
     if not now.snapshots:
         return f"the table has no snapshots, and was changed at {_time(now.last_updated_ms)}"
-    last = max(now.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms))
+    last = _newest(now)
     refs = sorted(name for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)
     return f"the newest is {describe_snapshot(last, refs)}"
 
@@ -63,6 +63,16 @@ def describe_snapshot(snapshot: Snapshot, refs: Sequence[str]) -> str:
     engine = " ".join(snapshot.summary[key] for key in _ENGINE if key in snapshot.summary)
     by = f" by {engine[:_SHOWN]}" if engine else ""
     return f"snapshot {snapshot.snapshot_id} ({snapshot.operation}{on}{by}, {_time(snapshot.timestamp_ms)})"
+
+
+def _newest(now: TableMetadata) -> Snapshot:
+    """The snapshot that was added last; if it is not the newest by its number, the newest of it and the heads."""
+    last = now.snapshots[-1]
+    if last.sequence_number >= now.last_sequence_number:
+        return last
+    heads = (now.snapshots_by_id.get(ref.snapshot_id) for ref in now.refs.values())
+    known = (last, *(head for head in heads if head is not None))
+    return max(known, key=lambda s: (s.sequence_number, s.timestamp_ms))
 
 
 def _time(milliseconds: int) -> str:

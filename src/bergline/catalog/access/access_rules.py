@@ -7,7 +7,7 @@ from typing import Final
 
 from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, principal
 from bergline.catalog.access.privilege import ABOUT_REFS, IMPLIED, Privilege
-from bergline.catalog.access.securable import Securable, SecurableKind
+from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.protection.ref_rule import matches
 
@@ -59,6 +59,14 @@ class CallerAccess:
         ):
             return True
         return self.may(Privilege.LIST, securable)
+
+    def namespaces_seen(self, parent: Namespace) -> set[Namespace] | None:
+        """The namespaces directly below one that may be seen, of which some may not exist; None if all may."""
+        if self.may(Privilege.LIST, namespace_of(parent) if parent else CATALOG):
+            return None
+        depth = len(parent)
+        leading = (namespace for known in (self._leading, *self._owned()) for namespace in list(known))
+        return {found for found in leading if len(found) == depth + 1 and found[:depth] == parent}
 
     def decide(
         self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None

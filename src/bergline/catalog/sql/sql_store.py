@@ -112,7 +112,9 @@ class SqlPointerStore(SqlPointers):
             found = find_layout(connection)
         if found.version < CONTENTION_VERSION:
             return None
-        return sql_footprints.SqlFootprints(self.database, self.catalog_name, typed=found.typed)
+        return sql_footprints.SqlFootprints(
+            self.database, self.bin, self.catalog_name, typed=found.typed, marked=found.marked
+        )
 
     @cached_property
     def _turns(self) -> "sql_turns.SqlTurns":
@@ -184,6 +186,15 @@ class SqlPointerStore(SqlPointers):
     def namespace_exists(self, namespace: Namespace) -> bool:
         with self.database.reading() as connection:
             return self._exists(connection, namespace)
+
+    def existing_namespaces(self, namespaces: Collection[Namespace]) -> set[Namespace]:
+        """Those of some namespaces that exist: most have a row of their own."""
+        names = {".".join(levels): levels for levels in namespaces if not any("." in level for level in levels)}
+        of_catalog = NAMESPACES.c.catalog_name == self._catalog
+        query = sa.select(NAMESPACES.c.namespace).where(of_catalog, NAMESPACES.c.namespace.in_(names)).distinct()
+        with self.database.reading() as connection:
+            found = {names[name] for name in connection.execute(query).scalars()}
+            return found | {one for one in names.values() if one not in found and self._exists(connection, one)}
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
         """The properties of the namespace, without the marker."""

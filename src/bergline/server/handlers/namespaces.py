@@ -22,6 +22,7 @@ from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 _LOCATION = "location"
 _WITH_ROWS = "+"
+_ASKED_AT_ONCE = 500
 
 
 def list_namespaces(context: ServerContext, request: Request) -> Response:
@@ -29,14 +30,18 @@ def list_namespaces(context: ServerContext, request: Request) -> Response:
     text = request.query.get("parent")
     parent: Namespace = parse_namespace(split_levels(text, request.separator)) if text else ()
     page_request = requested_page(request.query, 2)
+    by = context.access.newest(request.principal, request.groups) if context.access.is_active else None
+    seen = by.namespaces_seen(parent) if by else None
+    if seen is not None:
+        if parent:
+            check_namespace(context.store, parent)
+        return _those_seen(context, seen, page_request)
     if page_request is None:
         below = [n for n in context.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
-        return json_response(ListNamespacesResponse(tuple(_seen(context, request, below)), None))
+        return json_response(ListNamespacesResponse(tuple(below), None))
     if parent:
         check_namespace(context.store, parent)
     after = (page_request.after[0] == _WITH_ROWS, page_request.after[1]) if page_request.after else None
-    if context.access.is_active:
-        return _page_of_seen(context, request, parent, page_request)
     page = context.store.namespaces_after(parent, after, page_request.size)
     token = page.mark and page_token(_WITH_ROWS if page.mark[0] else "", page.mark[1])
     return json_response(ListNamespacesResponse(tuple(page.namespaces), token))
@@ -102,19 +107,19 @@ def update_namespace(context: ServerContext, request: Request) -> Response:
     return response
 
 
-def _page_of_seen(context: ServerContext, request: Request, parent: Namespace, page: RequestedPage) -> Response:
-    """A page of those that the caller may see; its token names one of them."""
-    below = [n for n in context.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
-    after = page.after[1] if page.after else ""
-    found = [n for n in sorted(_seen(context, request, below)) if ".".join(n) > after]
-    shown = tuple(found[: page.size])
-    return json_response(
-        ListNamespacesResponse(shown, page_token("", ".".join(shown[-1])) if len(found) > page.size else None)
-    )
-
-
-def _seen(context: ServerContext, request: Request, namespaces: list[Namespace]) -> list[Namespace]:
-    return context.access.seen(request.principal, request.groups, namespaces, namespace_of)
+def _those_seen(context: ServerContext, seen: set[Namespace], page: RequestedPage | None) -> Response:
+    """Those of the namespaces that the caller may see that exist, or a page of them."""
+    after = page.after[1] if page and page.after else ""
+    asked = sorted(n for n in seen if ".".join(n) > after)
+    shown: list[Namespace] = []
+    for start in range(0, len(asked), _ASKED_AT_ONCE):
+        some = asked[start : start + _ASKED_AT_ONCE]
+        there = context.store.existing_namespaces(some)
+        shown += (n for n in some if n in there)
+        if page and len(shown) > page.size:
+            token = page_token(_WITH_ROWS, ".".join(shown[page.size - 1]))
+            return json_response(ListNamespacesResponse(tuple(shown[: page.size]), token))
+    return json_response(ListNamespacesResponse(tuple(shown), None))
 
 
 def _described(context: ServerContext, namespace: Namespace, properties: dict[str, str]) -> Response:

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from asgi_client import SCHEMA
 from granted_server import GrantedServer
+from many_tables import plans, watched
 
 from bergline.catalog.access.grant import make_grants, principal
 from bergline.catalog.access.privilege import Privilege
@@ -124,6 +126,55 @@ def test_pages_of_a_list_have_only_what_may_be_seen(granted: GrantedServer) -> N
     assert first["namespaces"] == [["b"], ["d"], ["db"]]
     then = granted("ann", "GET", "/v1/namespaces", query={"pageSize": "3", "pageToken": first["next-page-token"]}).json
     assert (then["namespaces"], then["next-page-token"]) == ([["e"]], None)
+
+
+def pages(granted: GrantedServer, who: str, size: int, parent: str | None = None) -> list[list[str]]:
+    """The names of namespaces, page by page."""
+    found, token = [], ""
+    while token is not None:
+        query = {"pageSize": str(size), "pageToken": token} | ({"parent": parent} if parent else {})
+        page = granted(who, "GET", "/v1/namespaces", query=query).json
+        found.append([levels[-1] for levels in page["namespaces"]])
+        token = page["next-page-token"]
+    return found
+
+
+def test_namespaces_that_may_be_seen_are_looked_up_and_no_others(granted: GrantedServer) -> None:
+    store = granted.context.store
+    rows = ({"catalog": store.catalog_name, "name": f"n{number:05}"} for number in range(20_000))
+    insert = "INSERT INTO iceberg_namespace_properties VALUES (:catalog, :name, 'exists', 'true')"
+    with store.database.changing() as connection:
+        connection.execute(sa.text(insert), list(rows))
+    assert store.create(TableName(("deep", "down"), "t"), "s3://b/t/metadata/1.metadata.json")
+    granted.grant("list", "namespace n00007", "ann")
+    granted.grant("read", "table deep.down.t", "ann")
+    granted.grant("list", "namespace gone", "ann")
+    granted.direct.set_owner(parse_securable("namespace n19999"), principal("ann"))
+    granted.direct.set_owner(parse_securable("table n00008.x.t"), principal("ann"))
+    pages(granted, "ann", 10)
+    with watched(store.database) as work:
+        assert pages(granted, "ann", 2) == [["deep", "n00007"], ["n00008", "n19999"]]
+        assert granted("ann", "GET", "/v1/namespaces").json["namespaces"] == [
+            ["deep"],
+            ["n00007"],
+            ["n00008"],
+            ["n19999"],
+        ]
+        assert pages(granted, "ann", 2, parent="deep") == [["down"]]
+        assert granted("ann", "GET", "/v1/namespaces", query={"parent": "n00001"}).status == 404
+        assert granted("root", "GET", "/v1/namespaces", query={"pageSize": "5"}).json["namespaces"][0] == ["db"]
+    assert work.thousands <= 5
+    assert not [line for line in plans(store.database, work) if line.startswith("SCAN iceberg")]
+
+
+def test_who_may_list_a_namespace_sees_all_below_it(granted: GrantedServer) -> None:
+    for name in ("a", "b", "c"):
+        granted("root", "POST", "/v1/namespaces", {"namespace": ["db", name]})
+    granted.grant("list", "namespace db", "ann")
+    granted.grant("list", "namespace db.b", "bob")
+    assert pages(granted, "ann", 2, parent="db") == [["a", "b"], ["c"]]
+    assert pages(granted, "bob", 2, parent="db") == [["b"]]
+    assert pages(granted, "bob", 2) == [["db"]]
 
 
 def test_repeated_request_is_refused_once_the_privilege_is_gone(granted: GrantedServer) -> None:
