@@ -15,6 +15,7 @@ from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.scan.manifests import ManifestFiles
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 100_000
@@ -24,12 +25,8 @@ class UnfitError(Exception):
     """A snapshot that its writer has to work out again, and why."""
 
 
-class SnapshotFiles(Protocol):
+class SnapshotFiles(ManifestFiles, Protocol):
     """Where the files of proposed snapshots are read and written: a storage, or what stands between it and a group."""
-
-    def read(self, location: str, most: int | None = None) -> bytes:
-        """As of a storage."""
-        ...
 
     def create(self, location: str, data: bytes) -> None:
         """As of a storage; the file may come later, if somebody waits for it."""

@@ -204,7 +204,7 @@ class _Rebase:
             manifest.check_append(snapshot)
         self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
         head = self._metadata.head(branch if branch in self._metadata.refs else MAIN)
-        current = load_manifest_list(self._io, head) if head else []
+        current = self._listed(head)
         manifests = self._joined(snapshot, listed, list(own.values()), current)
         counts = {
             "added-data-files": sum(m.holds.added_files for m in own.values()),
@@ -282,10 +282,14 @@ class _Rebase:
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
         parent = self._known_parent(snapshot)
-        known = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent else set()
+        known = {m.manifest_path for m in self._listed(parent)}
         for manifest in carried:
             if manifest.manifest_path not in known:
                 raise UnfitError(f"{manifest.manifest_path} is not of its parent")
+
+    def _listed(self, snapshot: Snapshot | None) -> list[ManifestFile]:
+        """The manifests of a snapshot of the table, whose list may still be being written with those of a group."""
+        return [] if snapshot is None else load_manifest_list(self._io, snapshot, files=self._files)
 
     def _known_parent(self, snapshot: Snapshot) -> Snapshot | None:
         if snapshot.parent_snapshot_id is None:
@@ -307,7 +311,7 @@ class _Rebase:
         Some may hold older ones merged: they stay where the head has all that they replaced, else only what they add.
         """
         parent = self._known_parent(snapshot)
-        before = load_manifest_list(self._io, parent) if parent else []
+        before = self._listed(parent)
         kept = {m.manifest_path for m in listed}
         replaced = [m for m in before if m.manifest_path not in kept and m.has_live_files]
         merged = [m for m in own if m.holds.existing_files]
