@@ -107,6 +107,13 @@ def test_refused_commits_are_answered_and_recorded_by_themselves(orders: AsgiCli
     assert len(lost) == 2
 
 
+@pytest.mark.parametrize("context", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True)
+def test_texts_that_the_database_cannot_hold_are_the_fault_of_who_sent_them(orders: AsgiClient) -> None:
+    bad = [body_of(set_property(property_of(f"a\0{number}"), "writers=ann")) for number in range(3)]
+    answers = commit_all(orders, *bad, body_of(set_property("good", "1")))
+    assert [a.status for a in answers] == [400, 400, 400, 200]
+
+
 def test_sequence_number_that_another_took_is_a_conflict_with_what_came_last(orders: AsgiClient) -> None:
     first, second = commit_all(orders, append(1, 1), append(2, 1, branch="dev"))
     assert (first.status, second.status) == (200, 200)  # one without a parent may have an old number
