@@ -11,6 +11,7 @@ from bergline.catalog.rest.protocol.bodies import ErrorModel, FetchTasksRequest,
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnavailableError
+from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.server.handlers.context import ServerContext
@@ -26,6 +27,8 @@ from bergline.table.scans.version import resolve_version
 _MAX_REQUEST_BYTES = 4 * 1024 * 1024
 _MAX_REQUEST_IN_ID = 16 * LONGEST_PLAN_ID
 _FILES_IN_A_THREAD = 2000
+_REQUEST_IN_A_THREAD = 64 * 1024
+"""Bytes: conditions by the thousand take seconds, even for one file."""
 _JAVA = re.compile(r"Apache Iceberg (\d{1,4})\.(\d{1,4})")
 _FIRST_THAT_POLLS = (1, 11)
 _ASYNC = "respond-async"
@@ -119,7 +122,7 @@ def _plan_id(context: ServerContext, request: Request, task: PlanTask, rows: int
     """An id for a new plan, and whether the client can ask for the plan by it."""
     if context.plan_workers.is_there and _takes_submitted(request) and len(request.body) < _MAX_REQUEST_IN_ID:
         plan_id = new_plan_id(task, rows)
-        if len(plan_id) <= LONGEST_PLAN_ID:
+        if plan_id is not None:
             return plan_id, True
     return str(uuid4()), False
 
@@ -133,7 +136,9 @@ def _takes_submitted(request: Request) -> bool:
 
 
 def _is_small(job: PlanJob) -> bool:
-    return job.files is not None and job.files <= _FILES_IN_A_THREAD
+    """Whether commits would not notice that it is planned in the same interpreter."""
+    few = job.files is not None and job.files <= _FILES_IN_A_THREAD
+    return few and len(encode_json(job.task)) <= _REQUEST_IN_A_THREAD
 
 
 def _planned_here(context: ServerContext, job: PlanJob) -> Response:

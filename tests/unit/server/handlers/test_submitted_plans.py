@@ -126,6 +126,14 @@ def test_large_tables_are_planned_by_workers_for_clients_that_wait_too(
     assert client("POST", f"{AT}/tasks", {"plan-task": "x"}).error == (404, "NoSuchPlanTaskException")
 
 
+def test_long_filters_of_small_tables_are_not_for_the_interpreter_of_commits(
+    table: Table, client: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_planned_here", None)
+    body = {"filter": {"type": "in", "term": "id", "values": list(range(1, 20_000))}}
+    assert len(client("POST", PLAN, body, headers=PYTHON).json["file-scan-tasks"]) == 3
+
+
 def test_cancelled_plan_says_so_and_its_work_is_given_up(
     table: Table, context: ServerContext, client: AsgiClient
 ) -> None:
