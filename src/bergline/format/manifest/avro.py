@@ -25,6 +25,7 @@ from bergline.format.types.types import UNKNOWN, StructType
 # required in v1; unused for years, and Java writes this constant
 _BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
 _MOST_FORMS = 256
+_MOST_MANIFESTS = 1_000_000
 _TEXT = "_text"
 
 
@@ -101,9 +102,11 @@ def render_manifest_list(
     return render_container(form.schema, header, [_list_record(m, form, format_version) for m in manifests])
 
 
-def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
-    """Parse the manifest list of a snapshot."""
+def parse_manifest_list(data: bytes, source: str, most: int = _MOST_MANIFESTS) -> list[ManifestFile]:
+    """Parse the manifest list of a snapshot; FormatError, before any memory is taken for them, if there are more."""
     container = read_container(data, source)
+    if container.records > most:
+        raise FormatError(f"expected up to {most:,} manifests, found {container.records:,} in {source}")
     found = read_list_records(container)
     return read_manifest_list(container, source) if found is None else found
 

@@ -205,6 +205,9 @@ class _Rebase:
         self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
         head = self._metadata.head(branch if branch in self._metadata.refs else MAIN)
         current = self._listed(head)
+        for known in current:
+            if known.manifest_path in own:
+                raise UnfitError(f"{known.manifest_path} is in the table already")
         manifests = self._joined(snapshot, listed, list(own.values()), current)
         counts = {
             "added-data-files": sum(m.holds.added_files for m in own.values()),
