@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from operator import attrgetter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 import polars as pl
@@ -39,8 +39,21 @@ _MOST_KEPT = DEFAULT_LIMIT // 2  # a scan that would fill the cache leaves it to
 _Result = TypeVar("_Result")
 
 
-def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
-    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them."""
+class ManifestFiles(Protocol):
+    """Where manifests and their lists are read: a storage, or what stands in front of it."""
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """As of a storage."""
+        ...
+
+
+def load_manifest_list(
+    io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None, *, files: ManifestFiles | None = None
+) -> list[ManifestFile]:
+    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them.
+
+    What is not in the cache is read from `files` if they are given, which stand between a writer and the storage.
+    """
     if snapshot.key_id is not None:
         raise UnsupportedError(
             f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id} at {snapshot.manifest_list}"
@@ -49,7 +62,7 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None 
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)
     if known is None:
-        known = tuple(parse_manifest_list(_read(io, snapshot.manifest_list), snapshot.manifest_list))
+        known = tuple(parse_manifest_list(_read(files or io, snapshot.manifest_list), snapshot.manifest_list))
         keep_manifest_list(io, snapshot.manifest_list, known, fresh)
     return list(known)
 
@@ -261,7 +274,7 @@ def _read_ahead(io: FileIO, paths: Sequence[str]) -> Iterator[tuple[bytes, str]]
         yield future.result(), path
 
 
-def _read(io: FileIO, location: str) -> bytes:
+def _read(io: ManifestFiles, location: str) -> bytes:
     """Read a manifest or manifest list; FormatError if it is too large."""
     return io.read(location, _MOST_BYTES)
 

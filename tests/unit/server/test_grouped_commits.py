@@ -23,6 +23,7 @@ from bergline.format.manifest.inheritance import added_entry, assign_numbers
 from bergline.format.manifest.manifest import DataFile, ManifestContent
 from bergline.format.manifest.summary import describe_manifest
 from bergline.lake.lake import connect
+from bergline.scan.manifest_cache import MANIFEST_LISTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
@@ -104,6 +105,13 @@ def test_refused_commits_are_answered_and_recorded_by_themselves(orders: AsgiCli
     assert len(metadata["metadata-log"]) == 1
     lost = [e for e in context.records.newest_audit(10, conflicts=True) if e.conflict]
     assert len(lost) == 2
+
+
+@pytest.mark.parametrize("context", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True)
+def test_texts_that_the_database_cannot_hold_are_the_fault_of_who_sent_them(orders: AsgiClient) -> None:
+    bad = [body_of(set_property(property_of(f"a\0{number}"), "writers=ann")) for number in range(3)]
+    answers = commit_all(orders, *bad, body_of(set_property("good", "1")))
+    assert [a.status for a in answers] == [400, 400, 400, 200]
 
 
 def test_sequence_number_that_another_took_is_a_conflict_with_what_came_last(orders: AsgiClient) -> None:
@@ -280,6 +288,25 @@ def test_appends_that_wait_together_are_put_on_each_other(orders: AsgiClient, co
     head = metadata.snapshots[-1]
     listed = parse_manifest_list(context.catalog.io.read(head.manifest_list or ""), "the head's")
     assert [(m.added_snapshot_id, m.sequence_number) for m in listed] == [(n, n) for n in range(5, 0, -1)]
+
+
+@pytest.mark.parametrize("context", ["sqlite"], indirect=True)
+def test_appends_are_put_on_each_other_though_no_manifest_list_fits_the_cache(
+    orders: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [late_append(context, number) for number in range(1, 5)]
+    create, never = context.catalog.io.create, threading.Event()
+
+    def late(location: str, data: bytes) -> None:
+        never.wait(0.05)  # the next one would read it by then
+        create(location, data)
+
+    monkeypatch.setattr(context.catalog.io, "create", late)
+    monkeypatch.setattr(MANIFEST_LISTS, "_limit", 0)
+    answers = commit_all(orders, *requests)
+    assert [a.status for a in answers] == [200] * 4, answers
+    metadata = context.catalog.load_table(TableName(("db",), "orders")).metadata
+    assert [(s.snapshot_id, s.parent_snapshot_id) for s in metadata.snapshots] == [(1, None), (2, 1), (3, 2), (4, 3)]
 
 
 def test_append_whose_manifest_list_cannot_be_written_is_refused_alone(

@@ -17,7 +17,7 @@ from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, Noted
 from bergline.catalog.pointer.settle import Verdict, group_history
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.protection.guard import DecideAgain
-from bergline.errors import BerglineError, ConflictError, RefusedError
+from bergline.errors import BerglineError, ConflictError, RefusedError, UnavailableError
 
 MemberResult = Committed | Conflicted | Unknown | Exception
 """What became of one change of a group; an error refuses it alone.
@@ -87,6 +87,7 @@ class PointerGroupCommit(PointerCommit):
         if self._read_in_turn(base.name) != base.metadata_location:
             return _all(members, Conflicted(self._moved_on(base)))
         refused_in_swap: dict[int, Exception] = {}
+        was_unavailable = False
         while True:
             refused = dict(refused_in_swap)
             placed = self._placed(base, members, refused)
@@ -105,6 +106,10 @@ class PointerGroupCommit(PointerCommit):
             try:
                 outcome = self._swap_group(base, placed, table)
             except _MemberRefused as refusal:
+                is_unavailable = isinstance(refusal.error, UnavailableError)
+                if is_unavailable and was_unavailable:  # it is the store's fault: each member would wait for it in turn
+                    raise refusal.error from refusal
+                was_unavailable = is_unavailable or was_unavailable
                 refused_in_swap[refusal.place] = refusal.error
                 continue
             return _all(members, outcome, {} if isinstance(outcome, Conflicted) else refused)

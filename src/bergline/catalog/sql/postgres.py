@@ -119,6 +119,8 @@ class PostgresDatabase(SqlDatabase):
             reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             if getattr(getattr(error, "orig", None), "sqlstate", None) in _FORBIDDEN:
                 raise RefusedError(f"catalog database {self.name} {what}: {reason}") from error
+            if isinstance(error, sa.exc.DataError):  # no other time would be better
+                raise InvalidInputError(f"expected values that the catalog's database can hold: {reason}") from error
             raise UnavailableError(
                 f"catalog database {self.name} {what}: {reason}", hints=["nothing was changed; try again"]
             ) from error

@@ -26,6 +26,7 @@ from bergline.format.types.types import UNKNOWN, StructType
 _BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
 _MOST_FORMS = 256
 _LIST_BLOCK = 32
+_MOST_MANIFESTS = 1_000_000
 _TEXT = "_text"
 
 
@@ -113,9 +114,11 @@ def _list_blocks(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
         yield records[start : start + _LIST_BLOCK]
 
 
-def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
-    """Parse the manifest list of a snapshot."""
+def parse_manifest_list(data: bytes, source: str, most: int = _MOST_MANIFESTS) -> list[ManifestFile]:
+    """Parse the manifest list of a snapshot; FormatError, before any memory is taken for them, if there are more."""
     container = read_container(data, source)
+    if container.records > most:
+        raise FormatError(f"expected up to {most:,} manifests, found {container.records:,} in {source}")
     found = read_list_records(container)
     return read_manifest_list(container, source) if found is None else found
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import Container, read_container
 from bergline.format.encoding.avro_values import Skip, UnusualAvroError, is_present, read_long, skip_of
 from bergline.format.manifest.columns import decode_manifests
@@ -46,9 +47,13 @@ class _Step(NamedTuple):
     optional: bool = False
 
 
-def read_entry_numbers(data: bytes, source: str) -> tuple[dict[str, bytes], Iterable[EntryNumbers]]:
-    """The header of a manifest, and the numbers of its entries; FormatError if it is none."""
+def read_entry_numbers(
+    data: bytes, source: str, most: int | None = None
+) -> tuple[dict[str, bytes], Iterable[EntryNumbers]]:
+    """The header of a manifest, and the numbers of its entries; FormatError if it is none, or has more entries."""
     container = read_container(data, source)
+    if most is not None and container.records > most:
+        raise FormatError(f"expected up to {most:,} entries, found {container.records:,} in {source}")
     return container.metadata, _by_record(container) or _by_column(container, source)
 
 

@@ -38,9 +38,14 @@ class GroupFiles:
         wait([self._threads.submit(self._read_one, metadata, snapshot) for snapshot in distant])
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole object, which is kept for the next one who reads it: files never change."""
+        """The whole object, which is kept for the next one who reads it: files never change.
+
+        One that is being written is waited for.
+        """
         known = self._read.get(location)
         if known is None:
+            if location in self._writing:
+                self._writing[location].result()
             known = self._io.read(location, most)
             if len(known) <= self._room:
                 self._room -= len(known)

@@ -11,8 +11,11 @@ from bergline.catalog.rest.protocol.bodies import ErrorModel, FetchTasksRequest,
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnavailableError
+from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
+from bergline.scan.manifest_runs import files_in
+from bergline.scan.manifests import load_manifest_lists
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, PendingResponse, Response, json_response
@@ -26,6 +29,8 @@ from bergline.table.scans.version import resolve_version
 _MAX_REQUEST_BYTES = 4 * 1024 * 1024
 _MAX_REQUEST_IN_ID = 16 * LONGEST_PLAN_ID
 _FILES_IN_A_THREAD = 2000
+_REQUEST_IN_A_THREAD = 64 * 1024
+"""Bytes: conditions by the thousand take seconds, even for one file."""
 _JAVA = re.compile(r"Apache Iceberg (\d{1,4})\.(\d{1,4})")
 _FIRST_THAT_POLLS = (1, 11)
 _ASYNC = "respond-async"
@@ -45,7 +50,7 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
     plan_id, can_wait = _plan_id(context, request, task, rows)
     job = plan_job(metadata, task, context.settings.files_per_plan, plan_id, rows)
     is_always_submitted = can_wait and not context.settings.planning_wait_s
-    if not context.plan_workers.is_there or (_is_small(job) and not is_always_submitted):
+    if not context.plan_workers.is_there or (_is_small(context, job) and not is_always_submitted):
         return _planned_here(context, job)
     if not can_wait:
         return _pending(context, context.plan_workers.start(request.principal, job))
@@ -110,7 +115,7 @@ def fetch_scan_tasks(context: ServerContext, request: Request) -> Response:
         job = plan_job(metadata, task, context.settings.files_per_plan)
     except (NotFoundError, InvalidInputError) as error:  # the snapshot has expired since
         raise unknown_task(body.plan_task) from error
-    if not context.plan_workers.is_there or _is_small(job):
+    if not context.plan_workers.is_there or _is_small(context, job):
         return _planned_here(context, job)
     return _pending(context, context.plan_workers.start(request.principal, job))
 
@@ -119,7 +124,7 @@ def _plan_id(context: ServerContext, request: Request, task: PlanTask, rows: int
     """An id for a new plan, and whether the client can ask for the plan by it."""
     if context.plan_workers.is_there and _takes_submitted(request) and len(request.body) < _MAX_REQUEST_IN_ID:
         plan_id = new_plan_id(task, rows)
-        if len(plan_id) <= LONGEST_PLAN_ID:
+        if plan_id is not None:
             return plan_id, True
     return str(uuid4()), False
 
@@ -132,8 +137,16 @@ def _takes_submitted(request: Request) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= _FIRST_THAT_POLLS
 
 
-def _is_small(job: PlanJob) -> bool:
-    return job.files is not None and job.files <= _FILES_IN_A_THREAD
+def _is_small(context: ServerContext, job: PlanJob) -> bool:
+    """Whether commits would not notice that it is planned in the same interpreter; summaries may be wrong."""
+    few = job.files is not None and job.files <= _FILES_IN_A_THREAD
+    if not few or len(encode_json(job.task)) > _REQUEST_IN_A_THREAD:
+        return False
+    try:
+        lists = load_manifest_lists(context.catalog.io, job.metadata.snapshots)
+    except BerglineError:  # whoever plans it says so
+        return True
+    return sum(files_in(manifest) for listed in lists for manifest in listed) <= _FILES_IN_A_THREAD
 
 
 def _planned_here(context: ServerContext, job: PlanJob) -> Response:

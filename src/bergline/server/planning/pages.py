@@ -84,7 +84,7 @@ def respond(io: FileIO, job: PlanJob, filters: FilterCache, check: Callable[[], 
         except NotFoundError as error:  # the schema or the manifest list is gone
             raise unknown_task(render_task(task)) from error
         whole = pages.whole
-        places = 0 <= task.first <= task.first + task.part <= task.stop <= whole.stop
+        places = 0 <= task.first <= task.first + task.part <= task.stop <= whole.stop and task.skip >= 0
         if task.manifests != whole.manifests or not places:
             raise unknown_task(render_task(task))
         tasks, left = pages.fill(task)

@@ -10,6 +10,8 @@ from bergline.server.planning.tasks import PlanTask, packed, shortened, unpacked
 
 LONGEST_PLAN_ID = 4096
 """What proxies let pass as part of a path."""
+_MOST_BYTES = 128 * 1024
+"""Of a request in an id: it is looked at in a thread of the server."""
 
 
 class PlanRecipe(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -22,17 +24,22 @@ class PlanRecipe(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True
     """Tells apart plans that were asked for twice."""
 
 
-def new_plan_id(task: PlanTask, rows: int) -> str:
-    """An id of its own for a plan; it may be longer than a path has room for."""
-    return packed(PlanRecipe(task, rows, secrets.token_urlsafe(9)))
+def new_plan_id(task: PlanTask, rows: int) -> str | None:
+    """An id of its own for a plan; None if it would be longer than a path has room for."""
+    plan_id = packed(PlanRecipe(task, rows, secrets.token_urlsafe(9)))
+    return plan_id if _read(plan_id) is not None else None
 
 
 def read_plan_id(text: str) -> PlanRecipe:
     """The plan of an id that a client sends back; NotFoundError for any other text."""
-    recipe = unpacked(text, PlanRecipe) if len(text) <= LONGEST_PLAN_ID else None
+    recipe = _read(text)
     if recipe is None or recipe.rows < 0:
         raise unknown_plan(text)
     return recipe
+
+
+def _read(text: str) -> PlanRecipe | None:
+    return unpacked(text, PlanRecipe, _MOST_BYTES) if len(text) <= LONGEST_PLAN_ID else None
 
 
 def unknown_plan(text: str) -> NotFoundError:

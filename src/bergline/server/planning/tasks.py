@@ -72,11 +72,11 @@ def packed(value: msgspec.Struct) -> str:
     return base64.urlsafe_b64encode(zlib.compress(encode_json(value))).decode()
 
 
-def unpacked(text: str, kind: type[_Token]) -> _Token | None:
-    """The value in a text; None for any other text."""
+def unpacked(text: str, kind: type[_Token], most_bytes: int = _MAX_BYTES) -> _Token | None:
+    """The value in a text; None for any other text, and for one that holds more bytes."""
     try:
         unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MAX_BYTES)
+        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), most_bytes)
         return decode_json(data, kind, "a plan") if unpacking.eof else None
     except (binascii.Error, zlib.error, FormatError, ValueError):
         return None

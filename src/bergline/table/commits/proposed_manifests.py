@@ -15,21 +15,20 @@ from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.scan.manifests import ManifestFiles
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 100_000
+_MOST_MANIFESTS: Final = 100_000
+"""What a list may inflate to: a file of kilobytes can hold millions."""
 
 
 class UnfitError(Exception):
     """A snapshot that its writer has to work out again, and why."""
 
 
-class SnapshotFiles(Protocol):
+class SnapshotFiles(ManifestFiles, Protocol):
     """Where the files of proposed snapshots are read and written: a storage, or what stands between it and a group."""
-
-    def read(self, location: str, most: int | None = None) -> bytes:
-        """As of a storage."""
-        ...
 
     def create(self, location: str, data: bytes) -> None:
         """As of a storage; the file may come later, if somebody waits for it."""
@@ -102,7 +101,7 @@ def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: 
         raise UnfitError("it has no manifest list that can be read")
     if is_outside(metadata, [location]):
         raise UnfitError(f"{location} is outside of the table's directories")
-    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location)
+    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location, _MOST_MANIFESTS)
     if len({m.manifest_path for m in listed}) != len(listed):
         raise UnfitError("a manifest is in its list twice")
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]
@@ -132,7 +131,7 @@ def read_proposed(
     if manifest.key_metadata is not None:
         raise UnfitError(f"{path} is encrypted")
     data = files.read(path, manifest.manifest_length)
-    header, entries = read_entry_numbers(data, path)
+    header, entries = read_entry_numbers(data, path, _MOST_ENTRIES)
     facts = _facts(entries, snapshot)
     counts = facts.added_files, facts.existing_files, facts.deleted_files
     rows = facts.added_rows, facts.existing_rows, facts.deleted_rows

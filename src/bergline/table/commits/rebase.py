@@ -226,7 +226,10 @@ class _Rebase:
             manifest.check_append(snapshot)
         self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
         head = self._metadata.head(branch if branch in self._metadata.refs else MAIN)
-        current = load_manifest_list(self._io, head) if head else []
+        current = self._listed(head)
+        for known in current:
+            if known.manifest_path in own:
+                raise UnfitError(f"{known.manifest_path} is in the table already")
         manifests = self._joined(snapshot, listed, list(own.values()), current)
         counts = {
             "added-data-files": sum(m.holds.added_files for m in own.values()),
@@ -310,10 +313,14 @@ class _Rebase:
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
         parent = self._known_parent(snapshot)
-        known = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent and carried else set()
+        known = {m.manifest_path for m in self._listed(parent)} if carried else set()
         for manifest in carried:
             if manifest.manifest_path not in known:
                 raise UnfitError(f"{manifest.manifest_path} is not of its parent")
+
+    def _listed(self, snapshot: Snapshot | None) -> list[ManifestFile]:
+        """The manifests of a snapshot of the table, whose list may still be being written with those of a group."""
+        return [] if snapshot is None else load_manifest_list(self._io, snapshot, files=self._files)
 
     def _known_parent(self, snapshot: Snapshot) -> Snapshot | None:
         if snapshot.parent_snapshot_id is None:
@@ -354,9 +361,8 @@ class _Rebase:
     def _replaced(self, snapshot: Snapshot, listed: Sequence[ManifestFile]) -> list[ManifestFile]:
         """The manifests of its parent that it has no more."""
         parent = self._known_parent(snapshot)
-        before = load_manifest_list(self._io, parent) if parent else []
         kept = {m.manifest_path for m in listed}
-        return [m for m in before if m.manifest_path not in kept and m.has_live_files]
+        return [m for m in self._listed(parent) if m.manifest_path not in kept and m.has_live_files]
 
     def _added_only(self, snapshot: Snapshot, manifest: ProposedManifest) -> ManifestFile:
         location = join(_directory(snapshot), f"{uuid.uuid4()}-m0.avro")

@@ -433,6 +433,21 @@ def test_statement_that_the_database_refuses_leaves_out_its_member_alone(recorde
     assert "a" not in recorded.load_table(NAME).metadata.properties
 
 
+def test_store_that_fails_over_two_members_is_asked_no_more(recorded: PointerCatalog, tmp_path: Path) -> None:
+    asked: list[str] = []
+    files = metadata_files(tmp_path)
+
+    def fail(_connection: sa.Connection, _location: str) -> None:
+        asked.append(current_caller().name)
+        raise UnavailableError("the table of audit rows is locked")
+
+    members = [setting(str(n), by=str(n), note=fail) for n in range(5)]
+    with pytest.raises(UnavailableError, match="is locked"):
+        recorded.commit_group(recorded.load_table(NAME), members)
+    assert asked == ["0", "1"]
+    assert metadata_files(tmp_path) == files
+
+
 def test_metadata_too_large_to_write_refuses_the_member_that_makes_it_so(tmp_path: Path) -> None:
     store = MemoryPointerStore()
     catalog = PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}", max_metadata_bytes=5000)

@@ -3,6 +3,7 @@
 import io
 import json
 import uuid
+import zlib
 from decimal import Decimal
 from typing import Any
 
@@ -194,6 +195,17 @@ def test_manifest_list_survives() -> None:
         "sequence-number": "7",
         "format-version": "2",
     }
+
+
+def test_list_with_more_manifests_than_any_table_has_is_refused_before_they_are_read() -> None:
+    data = render_manifest_list([MANIFEST], 8, 7, 5)
+    number, record, sync = 1_000_001, read_container(data, "list").data, data[-16:]
+    deflated = zlib.compress(record * number, wbits=-zlib.MAX_WBITS)
+    head = data[: data.index(sync) + len(sync)]
+    crafted = head + encode_long(number) + encode_bytes(deflated) + sync
+    assert len(crafted) < 1_000_000
+    with pytest.raises(FormatError, match="expected up to 1,000,000 manifests, found 1,000,001 in list"):
+        parse_manifest_list(crafted, "list")
 
 
 def test_root_snapshot_has_the_word_null_as_parent() -> None:

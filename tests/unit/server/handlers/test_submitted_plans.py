@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from asgi_client import AsgiClient, AsgiResponse
@@ -20,6 +21,10 @@ from held_manifests import HeldManifests
 
 import bergline
 from bergline import Table
+from bergline.catalog.catalog import Committed, TableChange
+from bergline.catalog.identifiers import TableName
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.updates import AddSnapshot, SetSnapshotRef
 from bergline.lake.lake import Lake
 from bergline.server.handlers import planning
 from bergline.server.handlers.context import ServerContext
@@ -124,6 +129,34 @@ def test_large_tables_are_planned_by_workers_for_clients_that_wait_too(
     assert client("POST", PLAN, {}, headers=PYTHON).json["file-scan-tasks"] == here["file-scan-tasks"]
     assert client("POST", PLAN, {"filter": {"type": "is-null", "term": "no"}}).status == 400
     assert client("POST", f"{AT}/tasks", {"plan-task": "x"}).error == (404, "NoSuchPlanTaskException")
+
+
+def test_long_filters_of_small_tables_are_not_for_the_interpreter_of_commits(
+    table: Table, client: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_planned_here", None)
+    body = {"filter": {"type": "in", "term": "id", "values": list(range(1, 20_000))}}
+    assert len(client("POST", PLAN, body, headers=PYTHON).json["file-scan-tasks"]) == 3
+
+
+def test_tables_are_small_by_their_manifests_and_not_only_by_what_a_writer_says(
+    table: Table, context: ServerContext, client: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = table.current_snapshot
+    assert head
+    wrong = msgspec.structs.replace(
+        head,
+        snapshot_id=77,
+        sequence_number=head.sequence_number + 1,
+        parent_snapshot_id=head.snapshot_id,
+        summary={"operation": "append", "total-data-files": "1", "total-delete-files": "0"},
+    )
+    base = context.catalog.load_table(TableName(("db",), "t"))
+    updates = AddSnapshot(wrong), SetSnapshotRef("main", 77, SnapshotRefType.BRANCH)
+    assert isinstance(context.catalog.commit((TableChange(base, (), updates),)), Committed)
+    monkeypatch.setattr(planning, "_FILES_IN_A_THREAD", 2)
+    monkeypatch.setattr(planning, "_planned_here", None)
+    assert len(client("POST", PLAN, {}, headers=PYTHON).json["file-scan-tasks"]) == 3
 
 
 def test_cancelled_plan_says_so_and_its_work_is_given_up(

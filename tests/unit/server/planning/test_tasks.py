@@ -207,6 +207,7 @@ def test_scan_that_is_too_large_to_ask_for_is_refused(few: AsgiClient) -> None:
         {"stop": 7},
         {"first": 4, "stop": 2},
         {"part": 9},
+        {"skip": -(10**9)},
         {"manifests": 5},
         {"first": 2**31 - 1, "stop": 2**31 - 1},
     ],

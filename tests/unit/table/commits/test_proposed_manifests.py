@@ -133,6 +133,17 @@ def huge_and_below_zero(_: Table) -> Callable[[Listed], Listed]:
     return change
 
 
+def as_own(_: Table) -> Callable[[Listed], Listed]:
+    """A manifest of the parent, said to be new."""
+
+    def change(listed: Listed) -> Listed:
+        new = listed[0].added_snapshot_id, listed[0].sequence_number, listed[0].min_sequence_number
+        own = replace(listed[1], added_snapshot_id=new[0], sequence_number=new[1], min_sequence_number=new[2])
+        return [listed[0], own]
+
+    return change
+
+
 CASES: dict[str, tuple[Callable[[Table], Callable[[Listed], Listed]], str]] = {
     "number": (lambda t: with_entries(t, numbered), "new files have a sequence number of their own"),
     "number of the file": (lambda t: with_entries(t, with_file_number), "depend on its own"),
@@ -154,6 +165,7 @@ CASES: dict[str, tuple[Callable[[Table], Callable[[Listed], Listed]], str]] = {
     ),
     "another spec": (other_list(lambda m: replace(m, partition_spec_id=5)), "partition spec 5"),
     "of nobody": (lambda _: lambda listed: [*listed, replace(listed[1], manifest_path="x.avro")], "not of its parent"),
+    "appended again": (as_own, "is in the table already"),
     "twice": (lambda _: lambda listed: [*listed, listed[1]], "in its list twice"),
 }
 
@@ -194,6 +206,24 @@ def test_partition_spec_that_became_another_is_a_conflict(lake: Lake) -> None:
         return under_another
 
     assert "partition spec 0" in refusal(lake, change)
+
+
+def test_number_of_entries_is_bounded_whatever_the_list_says(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposed_manifests, "_MOST_ENTRIES", 3)
+
+    def many(table: Table) -> Callable[[Listed], Listed]:
+        def change(listed: Listed) -> Listed:
+            own = rewritten(table, listed[0], as_stored(table, listed[0]) * 4)
+            return [replace(own, added_files_count=1, added_rows_count=1), *listed[1:]]
+
+        return change
+
+    assert "expected up to 3 entries, found 4" in refusal(lake, many)
+
+
+def test_number_of_manifests_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposed_manifests, "_MOST_MANIFESTS", 2)
+    assert "expected up to 2 manifests, found 3" in refusal(lake, lambda _: lambda listed: [*listed, listed[1]])
 
 
 def test_number_of_files_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

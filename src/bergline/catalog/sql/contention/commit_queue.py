@@ -23,8 +23,6 @@ _QUEUE, _LEADERS = QUEUED_COMMITS.c, QUEUE_LEADERS.c
 _WAITING = QueueState.WAITING.value
 _IS_WAITING = sa.and_(_QUEUE.token == sa.bindparam("of_token"), _QUEUE.state == _WAITING)
 # built once: building a statement is slower than running it
-_LAND = sa.update(QUEUED_COMMITS).where(_IS_WAITING).values(state=QueueState.LANDED.value)
-_LAND = _LAND.values(metadata_location=sa.bindparam("location"))
 _REFUSE = sa.update(QUEUED_COMMITS).where(_IS_WAITING).values(state=QueueState.REFUSED.value)
 _WITHDRAW = sa.delete(QUEUED_COMMITS).where(_IS_WAITING)
 _FORGET_READ = sa.delete(QUEUED_COMMITS).where(_QUEUE.token.in_(sa.bindparam("tokens", expanding=True)))
@@ -45,6 +43,9 @@ class SqlCommitQueue:
         old = sa.and_(_QUEUE.catalog_name == catalog_name, _QUEUE.queued_ms < now - _FORGOTTEN_AFTER_MS)
         self._forget_old = sa.delete(QUEUED_COMMITS).where(old)
         same = sa.and_(*(_QUEUE[c.name] == c for c in QUEUE_LEADERS.primary_key))
+        is_good = _QUEUE.queued_ms > now - GOOD_FOR_MS
+        landed = {"state": QueueState.LANDED.value, "metadata_location": sa.bindparam("location")}
+        self._land = sa.update(QUEUED_COMMITS).where(_IS_WAITING, is_good).values(landed)
         self._outcome = (
             sa.select(_QUEUE.state, _QUEUE.metadata_location, _LEADERS.until_ms - now)
             .select_from(QUEUED_COMMITS.outerjoin(QUEUE_LEADERS, same))
@@ -52,7 +53,7 @@ class SqlCommitQueue:
         )
         self._waiting = (
             sa.select(_QUEUE.token, _QUEUE.principal, _QUEUE.change)
-            .where(_of_table(QUEUED_COMMITS), _QUEUE.state == _WAITING, _QUEUE.queued_ms > now - GOOD_FOR_MS)
+            .where(_of_table(QUEUED_COMMITS), _QUEUE.state == _WAITING, is_good)
             .order_by(_QUEUE.queue_id)
             .limit(sa.bindparam("most"))
         )
@@ -105,7 +106,7 @@ class SqlCommitQueue:
             return [QueuedChange(*row) for row in rows]
 
     def land(self, connection: sa.Connection, token: str, metadata_location: str, leader: str) -> None:
-        landed = connection.execute(_LAND, {"of_token": token, "location": metadata_location})
+        landed = connection.execute(self._land, {"of_token": token, "location": metadata_location})
         if landed.rowcount != 1:
             raise RefusedError("the change does not wait in the queue any more")
         if token == leader:

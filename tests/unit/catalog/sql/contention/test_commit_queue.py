@@ -143,6 +143,15 @@ def test_change_of_a_process_that_is_gone_is_not_taken_for_long(store: SqlPointe
     assert queue.withdraw(token)
 
 
+def test_change_is_too_old_to_land_for_a_leader_that_has_slept(store: SqlPointerStore, queue: SqlCommitQueue) -> None:
+    token, _ = add(queue)
+    assert tokens(queue) == [token]
+    shift(store, QUEUED_COMMITS, "queued_ms", -GOOD_FOR_MS - 1)
+    with pytest.raises(RefusedError, match="does not wait"):
+        land(store, queue, token, "leader")
+    assert queue.withdraw(token)
+
+
 def test_rows_are_removed_when_they_were_read_and_else_after_an_hour(
     store: SqlPointerStore, queue: SqlCommitQueue
 ) -> None:
