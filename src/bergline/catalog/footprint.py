@@ -1,6 +1,6 @@
 """Where the files of tables and views are, as a catalog keeps it, so that not all of their metadata files are read."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -48,14 +48,6 @@ class NearFootprint(msgspec.Struct, frozen=True):
     directory: str | None
 
 
-class DroppedOwner(msgspec.Struct, frozen=True):
-    """A table in the bin, and whether its files are being deleted."""
-
-    name: TableName
-    metadata_location: str
-    purge_begun: bool
-
-
 class Footprints(Protocol):
     """The footprints that a catalog keeps, of metadata files, which never change."""
 
@@ -72,8 +64,4 @@ class Footprints(Protocol):
 
         Each path ends in a slash. Whatever is not among them had no files there when it was asked.
         """
-        ...
-
-    def dropped(self, metadata_locations: Collection[str], names: Collection[TableName]) -> list[DroppedOwner]:
-        """The tables in the bin with one of these metadata files or names."""
         ...

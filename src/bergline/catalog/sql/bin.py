@@ -4,7 +4,7 @@ A row is written in the transaction of the drop. Whoever restores the table remo
 makes the pointer, and whoever purges it marks the row before the first file goes: so it is one or the other.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,24 +15,12 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.footprint_marks import forget_unused, lock_footprints
-from bergline.catalog.sql.layout import (
-    INDEXED_CHARACTERS,
-    indexed_location,
-    join_namespace,
-    metadata_below,
-    starts_with,
-    with_derived,
-)
+from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.catalog.sql.records_layout import BIN, BIN_HOME
-from bergline.errors import ConflictError, InvalidInputError
-from bergline.io.locations import normalized
+from bergline.catalog.sql.records_layout import BIN
+from bergline.errors import ConflictError
 
 _FREE = 0
-_ASKED_AT_ONCE = 100
-_MAX_HOME_BYTES = 1500  # what an index of PostgreSQL takes beside the name of the catalog
-_BIN_WITH_HOME = with_derived(BIN, sa.Column(BIN_HOME, sa.Text))
 BinMark = tuple[int, int]
 """The end of a page: when the last one was dropped, and its number in the bin."""
 _COLUMNS = (
@@ -77,9 +65,8 @@ class SqlBin:
             "purges_files": dropped.purges_files,
             "claimed_until_ms": _FREE,
             "purge_begun": False,
-            "home": _indexed_home(dropped.metadata_location),
         }
-        connection.execute(sa.insert(_BIN_WITH_HOME).values(row))
+        connection.execute(sa.insert(BIN).values(row))
 
     def tables(self, most: int | None = None, after: BinMark | None = None) -> list[DroppedTable]:
         """The dropped tables, newest first, all or the next ones; none where the database has no bin yet."""
@@ -88,46 +75,6 @@ class SqlBin:
                 return []
             rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
             return [_table(tuple(row)) for row in rows]
-
-    def find(self, metadata_locations: Collection[str], names: Collection[TableName]) -> list[DroppedTable]:
-        """The dropped tables with one of these metadata files or names, each found by an index."""
-        indexed = self._database.by_bytes(indexed_location(BIN.c.metadata_location))
-        whole = BIN.c.metadata_location.concat("")  # or SQLite puts the value into what is indexed, and finds no index
-        conditions = [sa.and_(indexed == one[:INDEXED_CHARACTERS], whole == one) for one in metadata_locations]
-        conditions += [
-            sa.and_(BIN.c.namespace == join_namespace(name.namespace), BIN.c.name == name.name) for name in names
-        ]
-        found: dict[int, DroppedTable] = {}
-        with self._database.reading_snapshot() as connection:
-            for start in range(0, len(conditions), _ASKED_AT_ONCE):
-                some = conditions[start : start + _ASKED_AT_ONCE]
-                query = sa.union_all(*(sa.select(*_COLUMNS).where(self._mine, one) for one in some))
-                found |= {table.bin_id: table for table in (_table(tuple(row)) for row in connection.execute(query))}
-        return list(found.values())
-
-    def near(self, directories: Collection[str]) -> list[DroppedTable]:
-        """The dropped tables whose directory is around one of these, or inside it, or not on record.
-
-        The directories are spelt canonically (`home_of`).
-        """
-        home = self._database.by_bytes(_BIN_WITH_HOME.c.home)
-        places = {f"{directory}/" for directory in directories}
-        around = {place[: end + 1] for place in places for end, letter in enumerate(place) if letter == "/"}
-        conditions: list[sa.ColumnElement[bool]] = [_BIN_WITH_HOME.c.home.is_(None), home.in_(sorted(around))]
-        conditions += [starts_with(home, place) for place in sorted(places)]
-        columns = [_BIN_WITH_HOME.c[column.name] for column in _COLUMNS]
-        query = sa.select(*columns).where(_BIN_WITH_HOME.c.catalog_name == self._catalog)
-        with self._database.reading() as connection:
-            rows = connection.execute(sa.union_all(*(query.where(one) for one in conditions)))
-            return list({table.bin_id: table for table in (_table(tuple(row)) for row in rows)}.values())
-
-    def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
-        """The names of dropped tables whose metadata file is below one of the directories, spelt the same."""
-        by_bytes, location = self._database.by_bytes, BIN.c.metadata_location
-        below = [sa.and_(self._mine, metadata_below(by_bytes, f"{text}/", location)) for text in directories]
-        query = sa.select(BIN.c.namespace, BIN.c.name).where(sa.or_(sa.false(), *below))
-        with self._database.reading() as connection:
-            return [TableName(tuple(namespace.split(".")), name) for namespace, name in connection.execute(query)]
 
     def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
         """The names of dropped tables: that one, or all in a namespace and below it."""
@@ -180,9 +127,8 @@ class SqlBin:
         """Remove a table that was purged, or whose files are to stay."""
         location = FOOTPRINTS.c.metadata_location == claim.table.metadata_location
         with self._database.changing() as connection:
-            locked = lock_footprints(connection, self._catalog, location)
             if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
-                forget_unused(self._database, connection, self._catalog, locked)
+                connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
 
     def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
         with self._database.changing() as connection:
@@ -190,20 +136,6 @@ class SqlBin:
 
     def _claimed(self, claim: ClaimedPurge) -> sa.ColumnElement[bool]:
         return sa.and_(self._mine, BIN.c.id == claim.table.bin_id, BIN.c.claimed_until_ms == claim.until_ms)
-
-
-def home_of(metadata_location: str) -> str:
-    """The directory of a table by its metadata file, spelt canonically."""
-    return normalized(metadata_location.rpartition("/")[0].removesuffix("/metadata")).rstrip("/")
-
-
-def _indexed_home(metadata_location: str) -> str | None:
-    """The directory; none if it is invalid, or too long for an index, so that it is compared each time."""
-    try:
-        home = f"{home_of(metadata_location)}/"
-    except InvalidInputError:
-        return None
-    return home if len(home.encode()) <= _MAX_HOME_BYTES else None
 
 
 def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after: BinMark | None) -> sa.Select[Any]:

@@ -20,18 +20,9 @@ FOOTPRINTS = sa.Table(
 )
 """The directories of the files of tables and views, as metadata files say, which never change; a row for each.
 
-Kept so that not all metadata files are read before files are deleted. Rows go when no table, view or dropped table has
-the metadata file any more. Without a directory, the files may be anywhere.
+Kept so that not all metadata files are read before files are deleted: any row may go. Without a directory, the files
+may be anywhere.
 """
-
-
-def footprint_indexes(collation: str) -> dict[str, str]:
-    """Indexes by directory and by table."""
-    return {
-        "bergline_footprints_path": f"{FOOTPRINTS.name} (catalog_name, path{collation})",
-        "bergline_footprints_uuid": f"{FOOTPRINTS.name} (catalog_name, table_uuid)",
-    }
-
 
 TURNS = sa.Table(
     "bergline_turns",

@@ -40,15 +40,14 @@ VIEW_INDEX = (
     "iceberg_tables (catalog_name, table_namespace, table_name) WHERE iceberg_type = 'VIEW'",
 )
 """An index of our own: views are found among very many tables."""
-MARK = "bergline_footprint_of"
-"""A column of our own, by which rows are found of whose files nothing is kept (`footprint_marks`)."""
-INDEXED_CHARACTERS = 500
-"""How much of a metadata location an index has: so many characters of any language fit into one of PostgreSQL."""
+_INDEXED_CHARACTERS = 500  # so many of any language fit into an index of PostgreSQL
+LOCATION_INDEX = "bergline_tables_location"
+"""An index of our own on metadata locations, made where servers keep the directories of tables apart."""
 MAX_LOCATION_LENGTH = 1000
 MAX_VALUE_LENGTH = 1000
 EXISTS_KEY = "exists"
 BEHIND_THE_DOT = chr(ord(".") + 1)
-_INSUFFICIENT_PRIVILEGE = "42501"
+_NOT_THE_OWNER = "42501"
 _END = "CAST(:end AS TEXT)"
 
 
@@ -71,12 +70,6 @@ def join_namespace(namespace: Namespace) -> str:
     return ".".join(namespace)
 
 
-def with_derived(table: sa.Table, *columns: sa.Column[Any]) -> sa.Table:
-    """A table with columns of our own that repeat something, so that backups leave them out."""
-    known = [sa.Column(column.name, column.type) for column in table.columns]
-    return sa.Table(table.name, sa.MetaData(), *known, *columns)
-
-
 def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
     """A condition for rows of one kind; rows without a type are tables."""
     match kind:
@@ -92,24 +85,14 @@ def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
 
 def index_shared_table(connection: sa.Connection, name: str, what: str) -> None:
     """Create an index of our own, unless it is there; where the shared tables are not ours, we do without."""
-    change_shared_table(connection, f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
-
-
-def change_shared_table(connection: sa.Connection, statement: str) -> None:
-    """Add something of our own to a shared table, unless it belongs to another role."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT set_config('statement_timeout', '0', true)"))
     try:
         with connection.begin_nested():
-            connection.execute(sa.text(statement))
+            connection.execute(sa.text(f"CREATE INDEX IF NOT EXISTS {name} ON {what}"))
     except sa.exc.ProgrammingError as error:
-        if not is_forbidden(error):
+        if getattr(error.orig, "sqlstate", None) != _NOT_THE_OWNER:
             raise
-
-
-def is_forbidden(error: sa.exc.DBAPIError) -> bool:
-    """Whether this role may not do that in PostgreSQL."""
-    return getattr(error.orig, "sqlstate", None) == _INSUFFICIENT_PRIVILEGE
 
 
 def starts_with(column: sa.ColumnElement[Any], prefix: str) -> sa.ColumnElement[bool]:
@@ -117,27 +100,19 @@ def starts_with(column: sa.ColumnElement[Any], prefix: str) -> sa.ColumnElement[
     return sa.and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}")
 
 
-def index_locations(connection: sa.Connection, table: sa.Table, collation: str) -> None:
-    """Create the index on metadata locations of the shared table or of the bin."""
-    start = f"(substr(metadata_location, 1, {INDEXED_CHARACTERS}){collation})"
-    name = {TABLES.name: "bergline_tables_location"}.get(table.name, f"{table.name}_location")
-    index_shared_table(connection, name, f"{table.name} (catalog_name, {start})")
-
-
-def indexed_location(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """What an index has of a metadata location: its beginning."""
-    numbers: list[sa.ColumnElement[int]] = [sa.literal_column(f"{n}") for n in (1, INDEXED_CHARACTERS)]  # as indexed
-    return sa.func.substr(column, *numbers)
+def index_locations(connection: sa.Connection, collation: str) -> None:
+    """Create the index on metadata locations."""
+    start = f"(substr(metadata_location, 1, {_INDEXED_CHARACTERS}){collation})"
+    index_shared_table(connection, LOCATION_INDEX, f"{TABLES.name} (catalog_name, {start})")
 
 
 def metadata_below(
-    by_bytes: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]],
-    prefix: str,
-    whole: sa.ColumnElement[str] = TABLES.c.metadata_location,
+    by_bytes: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]], prefix: str
 ) -> sa.ColumnElement[bool]:
     """A condition for rows whose metadata location has a prefix; uses the index on them."""
-    indexed = prefix[:INDEXED_CHARACTERS]
-    found = starts_with(by_bytes(indexed_location(whole)), indexed)
+    whole, indexed = TABLES.c.metadata_location, prefix[:_INDEXED_CHARACTERS]
+    numbers: list[sa.ColumnElement[int]] = [sa.literal_column(f"{n}") for n in (1, _INDEXED_CHARACTERS)]  # as indexed
+    found = starts_with(by_bytes(sa.func.substr(whole, *numbers)), indexed)
     return found if indexed == prefix else sa.and_(found, starts_with(by_bytes(whole), prefix))
 
 

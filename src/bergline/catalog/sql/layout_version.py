@@ -2,10 +2,8 @@
 
 from typing import Final
 
-LAYOUT_VERSION: Final = 8
+LAYOUT_VERSION: Final = 7
 """The current version: the number of migrations."""
-MARKS_VERSION: Final = 8
-"""The version that introduced the marks by which rows are found whose footprint is not kept."""
 CONTENTION_VERSION: Final = 7
 """The version that introduced the tables by which writers take turns."""
 GOVERNANCE_VERSION: Final = 6

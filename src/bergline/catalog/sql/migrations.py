@@ -1,7 +1,7 @@
 """Migrations of a catalog database: the version found, and the steps to the current one.
 
-What Java and PyIceberg know of the shared tables is never changed: a database that they created is used as it is, and
-gets our own tables beside theirs, our own indexes and a column of marks, which they leave empty, with the first change.
+The tables shared with Java and PyIceberg are never changed: a database that they created is used as it is, and gets
+our own tables beside theirs, and our own indexes, with the first change.
 """
 
 from typing import TYPE_CHECKING
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.sql.layout import MARK, NAMESPACES, TABLES
-from bergline.catalog.sql.layout_version import LAYOUT_VERSION, MARKS_VERSION
+from bergline.catalog.sql.layout import NAMESPACES, TABLES
+from bergline.catalog.sql.layout_version import LAYOUT_VERSION
 from bergline.errors import UnsupportedError
 from bergline.lazy_module import LazyModule
 
@@ -30,12 +30,11 @@ LAYOUT = sa.Table(
 
 
 class FoundLayout(msgspec.Struct, frozen=True):
-    """The layout found: our version (0 if none), the shared tables, and whether their rows have a type, and marks."""
+    """The layout found: our version (0 if none), the shared tables, and whether their rows have a type."""
 
     version: int
     is_there: bool
     typed: bool
-    marked: bool = False
 
     @property
     def is_current(self) -> bool:
@@ -53,11 +52,8 @@ def find_layout(connection: sa.Connection) -> FoundLayout:
     if inspector.has_table(LAYOUT.name):
         version = connection.execute(sa.select(sa.func.max(LAYOUT.c.version))).scalar_one() or 0
     has_tables = inspector.has_table(TABLES.name)
-    columns = {c["name"] for c in inspector.get_columns(TABLES.name)} if has_tables else set()
-    marked = version >= MARKS_VERSION and MARK in columns
-    return FoundLayout(
-        version, has_tables and inspector.has_table(NAMESPACES.name), typed="iceberg_type" in columns, marked=marked
-    )
+    typed = has_tables and any(c["name"] == "iceberg_type" for c in inspector.get_columns(TABLES.name))
+    return FoundLayout(version, has_tables and inspector.has_table(NAMESPACES.name), typed)
 
 
 def check_known(found: FoundLayout, database: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,19 +14,11 @@ from bergline.catalog.sql.layout import (
     MAX_LOCATION_LENGTH,
     TABLES,
     RowKind,
-    is_forbidden,
     join_namespace,
     metadata_below,
     of_kind,
 )
 from bergline.errors import FormatError, InvalidInputError
-from bergline.lazy_module import LazyModule
-
-if TYPE_CHECKING:
-    from bergline.catalog.sql import contention_layout, footprint_marks
-else:  # only dropping needs them
-    contention_layout = LazyModule("bergline.catalog.sql.contention_layout")
-    footprint_marks = LazyModule("bergline.catalog.sql.footprint_marks")
 
 _ROWS_AT_ONCE = 1000
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
@@ -93,16 +85,13 @@ class SqlPointers:
         return connection.execute(query).scalar_one_or_none() == expected
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Delete the row, and what is kept of where its files are, unless the bin or another name has them too."""
         statement = sa.delete(TABLES).where(self._row(table))
         if expected is not None:
             statement = statement.where(TABLES.c.metadata_location == expected)
         with self.database.changing() as connection:
-            locked = self._lock_footprints(connection, table)
             dropped = bool(connection.execute(statement).rowcount == 1)
             if dropped:
                 self.database.note(connection, (table, expected))
-                footprint_marks.forget_unused(self.database, connection, self._catalog, locked)
             return dropped
 
     def rename(self, table: TableName, new: TableName) -> bool:
@@ -175,20 +164,6 @@ class SqlPointers:
                 rows = connection.execute(query)
                 found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
         return found
-
-    def _lock_footprints(self, connection: sa.Connection, table: TableName) -> set[str]:
-        """Lock what is kept of a table's files; nothing where that is not there, or not for this role."""
-        if not self.database.has_turns:
-            return set()
-        location = sa.select(TABLES.c.metadata_location).where(self._row(table)).scalar_subquery()
-        which = contention_layout.FOOTPRINTS.c.metadata_location == location
-        try:
-            with connection.begin_nested():
-                return footprint_marks.lock_footprints(connection, self._catalog, which)
-        except sa.exc.ProgrammingError as error:
-            if not is_forbidden(error):
-                raise
-            return set()
 
     def _pointer(self, table: TableName, row: tuple[Any, ...] | None) -> str | None:
         """The pointer in the first column of its row, if there is one."""

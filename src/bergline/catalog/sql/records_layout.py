@@ -75,6 +75,3 @@ BIN_INDEXES = (
     sa.Index("bergline_bin_name", BIN.c.catalog_name, BIN.c.namespace, BIN.c.name),
     sa.Index("bergline_bin_dropped", BIN.c.catalog_name, BIN.c.dropped_ms, BIN.c.id),
 )
-BIN_HOME = "home"
-"""A column with the directory of a dropped table, spelt canonically with a slash at its end; older rows have none."""
-BIN_HOME_INDEX = "bergline_bin_home"

@@ -112,9 +112,7 @@ class SqlPointerStore(SqlPointers):
             found = find_layout(connection)
         if found.version < CONTENTION_VERSION:
             return None
-        return sql_footprints.SqlFootprints(
-            self.database, self.bin, self.catalog_name, typed=found.typed, marked=found.marked
-        )
+        return sql_footprints.SqlFootprints(self.database, self.catalog_name, typed=found.typed)
 
     @cached_property
     def _turns(self) -> "sql_turns.SqlTurns":

@@ -134,7 +134,7 @@ class TableDirectories:
     def _index(self, connection: sa.Connection) -> None:
         """Create the indexes by which directories are searched for a prefix."""
         by = self._database.collation
-        index_locations(connection, TABLES, by)
+        index_locations(connection, by)
         index_shared_table(connection, _PLACE_INDEX, f"{_PLACES.name} (catalog_name, place{by})")
 
 

@@ -7,7 +7,6 @@ from functools import partial
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.sql.bin import home_of
 from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
@@ -151,8 +150,8 @@ class ServerContext:
     def _check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         self._directories.check_apart(name, directories)
         places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
-        for dropped in self.store.bin.near(places) if places else ():
-            home = home_of(dropped.metadata_location)
+        for dropped in self.catalog.dropped_tables() if places else ():
+            home = canonical_directory(dropped.metadata_location.rpartition("/")[0].removesuffix("/metadata"))
             if shared := next((place for place in places if overlap(place, home)), None):
                 raise RefusedError(
                     f"expected a directory of its own for table `{name}`, found `{shared}`, which overlaps "

@@ -31,6 +31,10 @@ class NearOwners(msgspec.Struct, frozen=True):
     views: tuple[TableName, ...]
     dropped: frozenset[str]
 
+    def has_dropped(self, name: TableName, metadata_location: str) -> bool:
+        """Whether one in the bin is among them, or was dropped since, when it was among the tables."""
+        return metadata_location in self.dropped or name in self.tables
+
 
 def find_near(io: FileIO, footprints: Footprints, directories: DirectorySet, table_uuid: str | None) -> NearOwners:
     """Those that may have files in the directories, or have the UUID, or of which nothing can be known."""
@@ -42,8 +46,8 @@ def find_near(io: FileIO, footprints: Footprints, directories: DirectorySet, tab
         if same or found.directory is None or directories.may_overlap([found.directory]):
             near[found.owner.kind][found.owner] = None
     return NearOwners(
-        tables=tuple(sorted(owner.name for owner in near[FootprintKind.TABLE])),
-        views=tuple(sorted(owner.name for owner in near[FootprintKind.VIEW])),
+        tables=tuple(owner.name for owner in near[FootprintKind.TABLE]),
+        views=tuple(owner.name for owner in near[FootprintKind.VIEW]),
         dropped=frozenset(owner.metadata_location for owner in near[FootprintKind.DROPPED_TABLE]),
     )
 

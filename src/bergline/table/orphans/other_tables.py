@@ -5,12 +5,12 @@ they may have files outside of their own. An unreadable table blocks the deletio
 the catalog keeps the directories of its tables, metadata is read only of those too, and of what it does not know.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from bergline.catalog.catalog import Catalog, DroppedTable, LoadedTable, LoadedView
-from bergline.catalog.footprint import DroppedOwner, Footprints
+from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files, view_files
 from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
@@ -63,18 +63,14 @@ class OtherTables:
         yield from self._dropped_tables()
 
     @cached_property
-    def _footprints(self) -> Footprints | None:
-        """What the catalog keeps; None if all must be looked at."""
-        if self._read_all or not isinstance(self._catalog, _KeepsFootprints):
-            return None
-        return self._catalog.footprints()
-
-    @cached_property
     def _near(self) -> NearOwners | None:
         """Those that may have files in the directories; None if all must be looked at."""
-        if self._footprints is None:
+        if self._read_all or not isinstance(self._catalog, _KeepsFootprints):
             return None
-        return find_near(self._catalog.io, self._footprints, self._directories, self._table.metadata.table_uuid)
+        footprints = self._catalog.footprints()
+        if footprints is None:
+            return None
+        return find_near(self._catalog.io, footprints, self._directories, self._table.metadata.table_uuid)
 
     def _table_names(self) -> Iterable[TableName]:
         return every_table(self._catalog) if self._near is None else self._near.tables
@@ -164,9 +160,11 @@ class OtherTables:
 
     def _dropped_tables(self) -> Iterator[LoadedTable]:
         """The tables in the bin: they may come back, and need their files until then."""
-        for dropped in self._in_bin_now():
+        for dropped in self._catalog.dropped_tables():
             location = dropped.metadata_location
             if dropped.purge_begun or location == self._table.metadata_location:
+                continue
+            if self._near is not None and not self._near.has_dropped(dropped.name, location):
                 continue
             try:
                 metadata = self._files.load(location)
@@ -186,18 +184,7 @@ class OtherTables:
             if self._is_in_bin(other.metadata_location):
                 raise self._unreadable(other.name, error) from error
 
-    def _in_bin_now(self) -> Sequence[DroppedTable | DroppedOwner]:
-        """The tables in the bin that may have files in the directories.
-
-        One that was among the other tables may have been dropped since.
-        """
-        if self._footprints is None or self._near is None:
-            return self._catalog.dropped_tables()
-        return self._footprints.dropped(self._near.dropped, self._near.tables)
-
     def _is_in_bin(self, location: str) -> bool:
-        if self._footprints is not None:
-            return bool(self._footprints.dropped([location], ()))
         return any(dropped.metadata_location == location for dropped in self._catalog.dropped_tables())
 
     def _read_files(self, table: LoadedTable) -> Iterator[str]:

@@ -37,9 +37,7 @@ def test_namespace_with_tables_stays(bl: Command, lake: Lake, orders: Table) -> 
 def test_namespace_that_cannot_be_read_does_not_hide_the_others(bl: Command, tmp_path: Path, lake: Lake) -> None:
     lake.create_namespace("other", {"owner": "ann"})
     with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as connection, connection:
-        connection.execute(
-            "INSERT INTO iceberg_tables VALUES ('lake', 'a..b', 't', 'file:///none', NULL, 'TABLE', NULL)"
-        )
+        connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'a..b', 't', 'file:///none', NULL, 'TABLE')")
     done = bl("namespace", "list")
     assert done.returncode == 1
     assert "owner=ann" in done.stdout

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from many_tables import plans, watched
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
@@ -116,67 +114,3 @@ def test_forgotten_table_is_gone(store: SqlPointerStore) -> None:
     assert claim is not None
     store.bin.forget(claim)
     assert store.dropped_tables() == []
-
-
-def put(store: SqlPointerStore, name: str, metadata_location: str) -> None:
-    dropped = DroppedTable(TableName(("db",), name), metadata_location, 1, 2, "ann", purges_files=True)
-    with store.database.changing() as connection:
-        store.bin.add(connection, dropped)
-
-
-def near(store: SqlPointerStore, *directories: str) -> list[str]:
-    return sorted(dropped.name.name for dropped in store.bin.near(directories))
-
-
-def test_dropped_tables_are_near_by_their_directories(store: SqlPointerStore) -> None:
-    put(store, "a", "s3://b/x/a/metadata/1.metadata.json")
-    put(store, "a2", "s3a://b/x/a2/metadata/1.metadata.json")
-    put(store, "loose", "s3://b/y/1.metadata.json")
-    put(store, "disk", "file:///z/t/metadata/1.metadata.json")
-    assert near(store, "s3://b/x/a") == ["a"]
-    assert near(store, "s3://b/x/a/in/it", "s3://b/none") == ["a"]
-    assert near(store, "s3://b/x") == ["a", "a2"]
-    assert near(store, "s3://b/x/a2/data") == ["a2"]
-    assert near(store, "s3://b/y/deep/er") == ["loose"]
-    assert near(store, "file:///z") == ["disk"]
-    assert near(store, "s3://b/q", "s3://c") == []
-    assert store.bin.names_with_metadata_in(["s3://b/x/a", "s3://b/none"]) == [TableName(("db",), "a")]
-    assert store.bin.names_with_metadata_in([]) == []
-
-
-def test_directory_that_is_not_on_record_may_be_near(store: SqlPointerStore) -> None:
-    """Of rows of an older layout, of a backup, and where it is too long for an index."""
-    put(store, "old", "s3://b/x/a/metadata/1.metadata.json")
-    with store.database.changing() as connection:
-        connection.exec_driver_sql("UPDATE bergline_bin SET home = NULL WHERE name = 'old'")
-    put(store, "long", f"s3://b/{'文' * 900}/metadata/1.metadata.json")
-    put(store, "new", "s3://b/x/b/metadata/1.metadata.json")
-    assert near(store, "s3://b/none") == ["long", "old"]
-
-
-def test_bin_of_many_is_searched_by_index(store: SqlPointerStore) -> None:
-    columns = "catalog_name, namespace, name, metadata_location, principal, dropped_ms, keep_until_ms, purges_files"
-    insert = sa.text(
-        f"INSERT INTO bergline_bin ({columns}, claimed_until_ms, purge_begun, home, bergline_footprint_of) "
-        "VALUES (:catalog, 'db', :name, :location, 'ann', 1, 2, true, 0, false, :home, :mark)"
-    )
-    rows = [
-        {"name": f"t{n}", "location": f"s3://b/t{n}/metadata/1.json", "home": f"s3://b/t{n}/"} for n in range(20_000)
-    ]
-    with store.database.changing() as connection:
-        name = store.catalog_name
-        connection.execute(insert, [row | {"catalog": name, "mark": f"1 {name} {row['location']}"} for row in rows])
-    if store.database.engine.dialect.name == "postgresql":
-        with store.database.writing() as connection:
-            connection.exec_driver_sql("ANALYZE bergline_bin")  # as autovacuum does
-    kept = store.footprints()
-    assert kept is not None
-    with watched(store.database) as work:
-        assert near(store, "s3://b/t77/data", "s3://b/new") == ["t77"]
-        assert store.bin.names_with_metadata_in(["s3://b/t78"]) == [TableName(("db",), "t78")]
-        assert len(kept.dropped(["s3://b/t9/metadata/1.json"], [TableName(("db",), "t8")])) == 2
-        assert list(kept.unknown()) == []
-    lines = plans(store.database, work)
-    assert not [line for line in lines if line.startswith("SCAN bergline") or "Seq Scan on bergline_bin" in line], lines
-    assert not [line for line in lines if line.endswith("(catalog_name=?)")], lines
-    assert work.thousands <= 2

@@ -7,13 +7,11 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from bergline.catalog.footprint import FilesDirectory, Footprint
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, VIEW_INDEX
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 
-MARK_INDEXES = ("bergline_tables_unmarked", "bergline_tables_location")
 _OF_OTHERS = """
 CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
     table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
@@ -24,15 +22,10 @@ INSERT INTO iceberg_tables VALUES ('lake', 'a.b', 'orders', 'p', NULL, 'TABLE')
 """
 
 
-def indexes(store: PostgresPointerStore | SqlitePointerStore) -> set[str]:
-    """Our indexes of the shared tables."""
-    table, name = (
-        ("sqlite_master", "tbl_name") if isinstance(store, SqlitePointerStore) else ("pg_indexes", "tablename")
-    )
-    column = "name" if isinstance(store, SqlitePointerStore) else "indexname"
-    query = f"SELECT {column} FROM {table} WHERE {name} LIKE 'iceberg%' AND {column} LIKE 'bergline%'"
-    with store.database.reading() as connection:
-        return set(connection.execute(sa.text(query)).scalars())
+def indexes(store: PostgresPointerStore | SqlitePointerStore) -> set[str | None]:
+    found = sa.inspect(store.database.engine)
+    tables = ("iceberg_tables", "iceberg_namespace_properties")
+    return {index["name"] for table in tables for index in found.get_indexes(table)}
 
 
 @pytest.fixture
@@ -69,23 +62,9 @@ def check_namespaces(store: PostgresPointerStore) -> None:
     assert not store.namespace_exists(("A",))
 
 
-def check_footprints(store: PostgresPointerStore) -> None:
-    """What is not kept is found without marks too."""
-    kept = store.footprints()
-    assert kept is not None
-    (owners,) = kept.unknown()
-    assert [owner.metadata_location for owner in owners] == ["p"]
-    kept.keep([Footprint(owner, None, (FilesDirectory("s3://b/p", "/p/"),)) for owner in owners])
-    assert list(kept.unknown()) == []
-    assert kept.near(["/z/"], None) == []
-    assert len(kept.near(["/p/in/"], None)) == 1
-    assert store.swap(owners[0].name, "p", "q")
-    assert len(kept.near(["/z/"], None)) == 1
-
-
 def test_sqlite_gets_an_index_of_views(tmp_path: Path) -> None:
     store = SqlitePointerStore(str(tmp_path / "c.db"))
-    assert indexes(store) == {VIEW_INDEX[0], *MARK_INDEXES}
+    assert indexes(store) == {VIEW_INDEX[0]}
     store.close()
 
 
@@ -96,7 +75,7 @@ def test_postgresql_gets_indexes_in_the_order_of_bytes_with_the_first_change(of_
     assert store.list_namespaces() == [("a",), ("a", "b")]
     check_namespaces(store)
     assert store.database.sorts_by_bytes
-    assert indexes(store) == {VIEW_INDEX[0], *NAMESPACE_INDEXES, *MARK_INDEXES}
+    assert indexes(store) == {VIEW_INDEX[0], *NAMESPACE_INDEXES}
     store.close()
 
 
@@ -112,7 +91,6 @@ def test_tables_of_another_role_are_used_without_our_indexes(of_others: sa.URL) 
     store = store_at(of_others.set(username="bergline_writer"))
     assert store.create(TableName(("db",), "t"), "p")
     assert store.drop(TableName(("db",), "t"))
-    check_footprints(store)
     check_namespaces(store)
     assert not store.database.sorts_by_bytes
     assert indexes(store) == set()

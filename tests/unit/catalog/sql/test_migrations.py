@@ -14,13 +14,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import migration_steps, migrations
 from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE
-from bergline.catalog.sql.layout_version import (
-    AUDIT_VERSION,
-    CONTENTION_VERSION,
-    LAYOUT_VERSION,
-    MARKS_VERSION,
-    RECORDS_VERSION,
-)
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION, LAYOUT_VERSION, RECORDS_VERSION
 from bergline.catalog.sql.migration_steps import MIGRATIONS, Migration
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.records import Records
@@ -29,7 +23,7 @@ from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
-NOW = [*range(1, LAYOUT_VERSION + 1)]
+NOW = [1, 2, 3, 4, 5, 6, 7]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -119,7 +113,6 @@ def test_versions_are_those_of_the_migrations() -> None:
     assert names[RECORDS_VERSION - 1] == "_create_records"
     assert names[AUDIT_VERSION - 1] == "_add_conflicts"
     assert names[CONTENTION_VERSION - 1] == "_create_contention"
-    assert names[MARKS_VERSION - 1] == "_add_marks"
 
 
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:
@@ -142,9 +135,8 @@ def test_new_catalog_is_made_whole_or_not_at_all(database: Database, monkeypatch
 
 def test_newer_layout_is_refused_with_its_version_and_what_to_do(database: Database) -> None:
     database.open_store()
-    newer = NOW[-1] + 1
-    database.run(f"INSERT INTO bergline_layout VALUES ({newer})")
-    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version {newer} in ") as caught:
+    database.run("INSERT INTO bergline_layout VALUES (8)")
+    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version 8 in ") as caught:
         database.open_store()
     assert "upgrade bergline" in caught.value.hints[0]
 
@@ -195,26 +187,6 @@ def test_older_audit_log_gets_a_column_for_conflicts_and_keeps_its_rows(database
     assert store.database.has_audit_log()
     (entry,) = Records(store.database, "lake").newest_audit(9, conflicts=True)
     assert (entry.principal, entry.conflict) == ("a", None)
-
-
-def test_rows_of_an_older_layout_get_marks_and_their_files_are_looked_at_again(database: Database) -> None:
-    database.use()
-    for name, table in (("tables", "iceberg_tables"), ("bin", "bergline_bin")):
-        database.run(f"DROP INDEX bergline_{name}_unmarked", f"ALTER TABLE {table} DROP COLUMN bergline_footprint_of")
-    database.run(
-        "DROP INDEX bergline_footprints_path",
-        "DELETE FROM bergline_layout WHERE version >= 8",
-        "INSERT INTO bergline_footprints VALUES ('lake', 'p', 0, 1, 'db', 'orders', NULL, 's3://b/far', '/far/')",
-    )
-    store = database.open_store()
-    before = store.footprints()
-    assert before is not None
-    store.create(ORDERS, "a")
-    assert database.versions() == NOW
-    after = store.footprints()
-    for kept in (before, after):
-        assert kept is not None
-        assert [[owner.metadata_location for owner in page] for page in kept.unknown()] == [["p", "a"]]
 
 
 def test_migration_that_fails_changes_nothing_and_is_made_later(

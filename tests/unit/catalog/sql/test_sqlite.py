@@ -18,10 +18,9 @@ ORDERS = TableName(("db",), "orders")
 
 
 def rows(path: Path) -> list[tuple[str, ...]]:
-    """The rows as Java and PyIceberg know them, without the mark, which is ours."""
     connection = sqlite3.connect(path)
     try:
-        return [row[:-1] for row in connection.execute("SELECT * FROM iceberg_tables")]
+        return connection.execute("SELECT * FROM iceberg_tables").fetchall()
     finally:
         connection.close()
 
@@ -60,7 +59,7 @@ def test_older_layout_without_type_column_works(tmp_path: Path) -> None:
 def test_views_are_not_tables(tmp_path: Path) -> None:
     store = SqlitePointerStore(str(tmp_path / "c.db"))
     connection = sqlite3.connect(tmp_path / "c.db")
-    connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'db', 'orders', 'v', NULL, 'VIEW', NULL)")
+    connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'db', 'orders', 'v', NULL, 'VIEW')")
     connection.commit()
     connection.close()
     assert store.read(ORDERS) is None

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
-from granted_server import GrantedServer
+from asgi_client import AsgiClient, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
@@ -143,16 +142,3 @@ def test_drop_whose_transaction_fails_keeps_table_and_bin_as_they_were(
     assert client("DELETE", ORDERS).status == 500
     assert context.catalog.dropped_tables() == []
     assert context.catalog.pointer(TableName(("db",), "orders"))
-
-
-def test_directory_of_a_dropped_table_is_no_other_tables(context: ServerContext, client: AsgiClient) -> None:
-    """Where tables are kept apart, a table that may come back counts too."""
-    home = client("GET", ORDERS).json["metadata"]["location"]
-    assert client("DELETE", ORDERS).status == 204
-    granted = GrantedServer(context)
-    context.access.refresh()
-    for location, status in ((f"{home}/inside", 403), (home, 403), (f"{home}2", 200)):
-        body = {"name": f"t{status}", "schema": SCHEMA, "location": location}
-        response = granted("root", "POST", "/v1/namespaces/db/tables", body)
-        assert response.status == status, response
-        assert status == 200 or "found one with files of another table" in response.message

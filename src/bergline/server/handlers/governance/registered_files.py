@@ -18,7 +18,11 @@ def check_registered_file(context: ServerContext, request: Request, metadata_loc
     places = {place.rstrip("/") for place in (metadata_location.rpartition("/")[0], home)} - {""}
     found = [table_of(name) for name in store.names_with_metadata_in(places)]
     found += [view_of(name) for name in (store.views.names_with_metadata_in(places) if store.views else ())]
-    found += [table_of(name) for name in store.bin.names_with_metadata_in(places)]
+    found += [
+        table_of(dropped.name)
+        for dropped in context.catalog.dropped_tables()
+        if any(dropped.metadata_location.startswith(f"{place}/") for place in places)
+    ]
     if not all(by.may(Privilege.READ, other) for other in found):
         raise RefusedError(
             f"cannot register `{metadata_location[:200]}`: it is a file of something that `{request.principal}` "
