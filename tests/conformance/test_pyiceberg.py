@@ -12,6 +12,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.errors import RefusedError
 from bergline.scan.manifests import live_entries, load_manifest_list
 
 WIDE = pa.schema(
@@ -175,3 +176,23 @@ def test_v1_table_of_pyiceberg_is_written_by_both(lake: Lake, pyiceberg: Any) ->
     theirs.append(order_rows(3).cast(theirs.schema().as_arrow()))
     assert ids(pyiceberg.load_table("db.old").scan().to_arrow()) == [1, 2, 3]
     assert ids(lake.load_table("db.old").scan().to_arrow()) == [1, 2, 3]
+
+
+def test_purge_knows_of_what_pyiceberg_has_committed_and_renamed_since_the_last_one(
+    lake: Lake, pyiceberg: Any, orders: Table
+) -> None:
+    """What is kept of where files are is never taken for the directories of a table that PyIceberg moved on."""
+    orders.append(order_rows(1))
+    items = lake.create_table("db.items", ORDERS).append(order_rows(2))
+    orders.plan_orphans()  # keeps where the files of both are
+    theirs = pyiceberg.load_table("db.items")
+    with theirs.transaction() as transaction:
+        transaction.set_properties({"write.data.path": f"{orders.location}/data"})
+    theirs.refresh().append(order_rows(3).cast(theirs.schema().as_arrow()))
+    pyiceberg.rename_table("db.items", "db.renamed")
+    with pytest.raises(RefusedError, match=r"table `db\.renamed` has files in"):
+        orders.plan_orphans()
+    lake.purge_table("db.orders")
+    found = lake.load_table("db.renamed")
+    assert found.metadata.table_uuid == items.metadata.table_uuid
+    assert ids(found.scan().to_arrow()) == [2, 3]
