@@ -107,6 +107,14 @@ def test_refused_commits_are_answered_and_recorded_by_themselves(orders: AsgiCli
     assert len(lost) == 2
 
 
+def test_property_with_which_no_metadata_can_be_written_is_the_fault_of_who_sets_it(orders: AsgiClient) -> None:
+    codec = body_of(set_property("write.metadata.compression-codec", "zip"))
+    answers = commit_all(orders, body_of(set_property("a", "1")), append(1, 1), codec, append(2, 2, 1))
+    assert [a.status for a in answers] == [200, 200, 400, 200]
+    metadata = orders("GET", ORDERS).json["metadata"]
+    assert [s["snapshot-id"] for s in metadata["snapshots"]] == [1, 2]
+
+
 @pytest.mark.parametrize("context", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True)
 def test_texts_that_the_database_cannot_hold_are_the_fault_of_who_sent_them(orders: AsgiClient) -> None:
     bad = [body_of(set_property(property_of(f"a\0{number}"), "writers=ann")) for number in range(3)]
