@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown, added_snapshots
-from bergline.catalog.metadata_files import metadata_directory
+from bergline.catalog.metadata_files import metadata_directory, next_location
 from bergline.catalog.pointer.commits import PointerCommit
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, NotedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, group_history
@@ -157,6 +157,7 @@ class PointerGroupCommit(PointerCommit):
             return None
         change = TableChange(state, asked.requirements, asked.updates)
         after = self._apply(change, logs_base=is_first)
+        next_location(after, state.metadata_location)  # alone, a member that names no place for its file is refused
         decide_again = self.guard.check_member(state.name, state.metadata, after)
         see_change(state.name, state.metadata, after)
         now = LoadedTable(state.name, after, state.metadata_location)

@@ -500,6 +500,12 @@ def test_member_after_which_no_metadata_can_be_written_is_refused_alone(
     assert key not in now.properties
 
 
+def test_member_that_could_not_be_written_is_refused_though_a_later_one_mends_it(catalog: PointerCatalog) -> None:
+    codec = "write.metadata.compression-codec"
+    outcome = catalog.commit_group(catalog.load_table(NAME), [setting(codec, "zip"), setting(codec, "none")])
+    assert kinds(outcome) == [InvalidInputError, Committed]
+
+
 def test_catalog_of_version_hints_takes_no_groups(tmp_path: Path) -> None:
     with bergline.connect(f"file://{tmp_path}", create=True) as lake:
         assert isinstance(lake.catalog, HadoopCatalog)
