@@ -26,6 +26,7 @@ from bergline.lake.lake import connect
 from bergline.scan.manifest_cache import MANIFEST_LISTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
+from bergline.server.idempotency import RecordedChange
 from bergline.server.opening import open_server
 
 NO_MAIN = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
@@ -452,6 +453,23 @@ def test_failure_of_the_server_over_one_leaves_the_others_alone(
     monkeypatch.setattr(context, "check_properties", fail)
     answers = commit_all(orders, body_of(set_property("bad", "1")), body_of(set_property("good", "1")))
     assert [a.status for a in answers] == [500, 200]
+
+
+def test_failure_of_the_server_over_the_rows_of_one_leaves_the_others_alone(
+    orders: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = RecordedChange.note
+
+    def fail(change: RecordedChange, *arguments: Any) -> None:
+        if change.request.headers.get("user-agent") == "bad":
+            raise KeyError("bad")
+        note(change, *arguments)
+
+    monkeypatch.setattr(RecordedChange, "note", fail)
+    bad = body_of(set_property("bad", "1")), {"User-Agent": "bad"}
+    answers = commit_all(orders, append(1, 1), bad, body_of(set_property("good", "1")))
+    assert [a.status for a in answers] == [200, 500, 200]
+    assert "bad" not in orders("GET", ORDERS).json["metadata"]["properties"]
 
 
 @pytest.mark.parametrize("context", ["sqlite"], indirect=True)
