@@ -26,6 +26,7 @@ from bergline.lake.lake import connect
 from bergline.scan.manifest_cache import MANIFEST_LISTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
+from bergline.server.idempotency import RecordedChange
 from bergline.server.opening import open_server
 
 NO_MAIN = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
@@ -105,6 +106,14 @@ def test_refused_commits_are_answered_and_recorded_by_themselves(orders: AsgiCli
     assert len(metadata["metadata-log"]) == 1
     lost = [e for e in context.records.newest_audit(10, conflicts=True) if e.conflict]
     assert len(lost) == 2
+
+
+def test_property_with_which_no_metadata_can_be_written_is_the_fault_of_who_sets_it(orders: AsgiClient) -> None:
+    codec = body_of(set_property("write.metadata.compression-codec", "zip"))
+    answers = commit_all(orders, body_of(set_property("a", "1")), append(1, 1), codec, append(2, 2, 1))
+    assert [a.status for a in answers] == [200, 200, 400, 200]
+    metadata = orders("GET", ORDERS).json["metadata"]
+    assert [s["snapshot-id"] for s in metadata["snapshots"]] == [1, 2]
 
 
 @pytest.mark.parametrize("context", [pytest.param("postgres", marks=pytest.mark.server)], indirect=True)
@@ -444,6 +453,23 @@ def test_failure_of_the_server_over_one_leaves_the_others_alone(
     monkeypatch.setattr(context, "check_properties", fail)
     answers = commit_all(orders, body_of(set_property("bad", "1")), body_of(set_property("good", "1")))
     assert [a.status for a in answers] == [500, 200]
+
+
+def test_failure_of_the_server_over_the_rows_of_one_leaves_the_others_alone(
+    orders: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = RecordedChange.note
+
+    def fail(change: RecordedChange, *arguments: Any) -> None:
+        if change.request.headers.get("user-agent") == "bad":
+            raise KeyError("bad")
+        note(change, *arguments)
+
+    monkeypatch.setattr(RecordedChange, "note", fail)
+    bad = body_of(set_property("bad", "1")), {"User-Agent": "bad"}
+    answers = commit_all(orders, append(1, 1), bad, body_of(set_property("good", "1")))
+    assert [a.status for a in answers] == [200, 500, 200]
+    assert "bad" not in orders("GET", ORDERS).json["metadata"]["properties"]
 
 
 @pytest.mark.parametrize("context", ["sqlite"], indirect=True)

@@ -7,17 +7,29 @@ import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown, added_snapshots
+from bergline.catalog.metadata_files import metadata_directory, next_location
 from bergline.catalog.pointer.commits import PointerCommit
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, NotedPointers, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, group_history
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.protection.guard import DecideAgain
-from bergline.errors import BerglineError, ConflictError, RefusedError, UnavailableError
+from bergline.errors import (
+    BerglineError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+_OF_THE_CHANGE: Final = (InvalidInputError, NotFoundError, RefusedError, UnsupportedError)
+"""Errors that say that metadata cannot be written as it is: no other time would be better."""
 
 MemberResult = Committed | Conflicted | Unknown | Exception
 """What became of one change of a group; an error refuses it alone.
@@ -75,6 +87,14 @@ class _MemberRefused(RefusedError):  # noqa: N818  (never leaves this module)
         self.error = error
 
 
+class _UnwritableError(Exception):
+    """The metadata that members lead to cannot be written, because of what one of them changes; nothing was swapped."""
+
+    def __init__(self, error: BerglineError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class PointerGroupCommit(PointerCommit):
     """Commits of several members at once."""
 
@@ -97,14 +117,12 @@ class PointerGroupCommit(PointerCommit):
                 refused_in_swap |= unfinished
                 continue
             try:
-                table = self._written(base, placed)
-            except RefusedError as error:
+                outcome = self._swap_group(base, placed, self._written(base, placed))
+            except _UnwritableError as unwritable:
                 if len(placed) > 1:
                     return self._commit_half(base, members)
-                refused_in_swap[placed[0].place] = error
+                refused_in_swap[placed[0].place] = unwritable.error
                 continue
-            try:
-                outcome = self._swap_group(base, placed, table)
             except _MemberRefused as refusal:
                 is_unavailable = isinstance(refusal.error, UnavailableError)
                 if is_unavailable and was_unavailable:  # it is the store's fault: each member would wait for it in turn
@@ -140,6 +158,7 @@ class PointerGroupCommit(PointerCommit):
             return None
         change = TableChange(state, asked.requirements, asked.updates)
         after = self._apply(change, logs_base=is_first)
+        next_location(after, state.metadata_location)  # alone, a member that names no place for its file is refused
         decide_again = self.guard.check_member(state.name, state.metadata, after)
         see_change(state.name, state.metadata, after)
         now = LoadedTable(state.name, after, state.metadata_location)
@@ -147,10 +166,18 @@ class PointerGroupCommit(PointerCommit):
 
     def _written(self, base: LoadedTable, placed: Sequence[_PlacedMember]) -> LoadedTable:
         after = placed[-1].after.metadata
-        return LoadedTable(base.name, after, self._table_files.write(after, base.metadata_location))
+        try:
+            return LoadedTable(base.name, after, self._table_files.write(after, base.metadata_location))
+        except BerglineError as error:
+            if isinstance(error, _OF_THE_CHANGE) or metadata_directory(after) != metadata_directory(base.metadata):
+                raise _UnwritableError(error) from error
+            raise
 
     def _commit_half(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
-        """The first half by itself, if all cannot be written together; the others have to be worked out again."""
+        """The first half by itself, if all cannot be written together; the others have to be worked out again.
+
+        So a member after which nothing can be written is found, and refused alone.
+        """
         half = len(members) // 2
         later = Conflicted(ConflictError(f"the changes to table `{base.name}` cannot be written all at once"))
         return GroupOutcome((*self.commit_group(base, members[:half]).results, *(later for _ in members[half:])))
@@ -173,9 +200,13 @@ class PointerGroupCommit(PointerCommit):
             with noting:
                 return self._swap((whole,), (table,), history)
         except NOTHING_CHANGED as error:
-            if notes.writing is None or isinstance(error, _MemberRefused):
+            if isinstance(error, _MemberRefused):
                 raise
-            raise _MemberRefused(notes.writing, error) from error
+            if notes.writing is not None:
+                raise _MemberRefused(notes.writing, error) from error
+            if isinstance(error, InvalidInputError):  # a location that is too long
+                raise _UnwritableError(error) from error
+            raise
 
 
 class _MemberNotes:

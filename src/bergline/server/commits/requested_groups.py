@@ -3,6 +3,7 @@
 Each is checked and answered by itself, as if it had come alone after those before it.
 """
 
+import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -17,7 +18,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.catalog.turns import TurnTaken
-from bergline.errors import ConflictError
+from bergline.errors import BerglineError, ConflictError, StorageError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.server.commits.change_events import MovedTables
@@ -25,6 +26,8 @@ from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
 from bergline.table.commits.rebase import PlacedChange
 from bergline.table.commits.retry import LostRace, RetryLoop, Timing, unknown_commit
+
+_LOG = logging.getLogger("bergline.server")
 
 
 class NotedRequest(Protocol):
@@ -74,8 +77,14 @@ class RequestedMember:
             self._files.finish(self._placed.written)
 
     def note(self, connection: sa.Connection, metadata_location: str) -> None:
-        """Write the rows of the request."""
-        self._request.note(connection, ((self._change.name, metadata_location),))
+        """Write the rows of the request; a fault of ours over them is of this request alone."""
+        try:
+            self._request.note(connection, ((self._change.name, metadata_location),))
+        except (BerglineError, sa.exc.SQLAlchemyError):
+            raise
+        except Exception as error:
+            _LOG.exception("the rows of a commit to `%s` could not be written", self._change.name)
+            raise StorageError("the server failed; its log says why") from error
 
     def refused(self, error: Exception) -> Exception:
         """What refuses the change, which certainly did not get in; a conflict is one with what was committed last."""

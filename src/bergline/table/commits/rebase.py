@@ -152,7 +152,7 @@ def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:
-    """The conflict of a snapshot whose number or row ids belong to another one."""
+    """The conflict of a snapshot whose number or row ids belong to another one, or that has none where they came."""
     version = metadata.format_version
     for update in updates:
         if (
@@ -168,7 +168,14 @@ def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError 
                 f"expected a sequence number above {metadata.last_sequence_number}, found {new.sequence_number}: "
                 "another commit took it meanwhile"
             )
-        if version >= ROW_LINEAGE_VERSION and new.first_row_id is not None and new.first_row_id < metadata.next_row_id:
+        if version < ROW_LINEAGE_VERSION:
+            continue
+        if new.first_row_id is None:
+            return ConflictError(
+                f"expected a first-row-id, found none in snapshot {new.snapshot_id}: "
+                f"the table has format version {version} by now"
+            )
+        if new.first_row_id < metadata.next_row_id:
             return ConflictError(
                 f"expected a first-row-id of {metadata.next_row_id} or more, found {new.first_row_id}: "
                 "another commit took those row ids meanwhile"
@@ -203,6 +210,8 @@ class _Rebase:
         listed, own = self._read(snapshot)
         for manifest in own.values():
             manifest.check_numbers(snapshot)
+            if self._comes_without_row_ids(snapshot):
+                manifest.check_append(snapshot)
         self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
         first_row_id = snapshot.first_row_id
         manifests = [
@@ -244,6 +253,10 @@ class _Rebase:
         summary |= _manifest_counts(snapshot, manifests, current)
         moved = msgspec.structs.replace(snapshot, summary=summary)
         return self._placed(moved, head, manifests, requirements)
+
+    def _comes_without_row_ids(self, snapshot: Snapshot) -> bool:
+        """Whether it was worked out before the table had them, when rows were deleted by other files."""
+        return snapshot.first_row_id is None and self._metadata.format_version >= ROW_LINEAGE_VERSION
 
     def _snapshot(self, allowed: tuple[type[Update], ...]) -> Snapshot:
         """The one snapshot that the change adds; nothing else in it may depend on the base."""

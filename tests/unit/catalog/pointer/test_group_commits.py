@@ -465,6 +465,47 @@ def test_metadata_too_large_to_write_refuses_the_member_that_makes_it_so(tmp_pat
     assert {f"k{i}" for i in (0, 1, 3, 4)} <= now.keys()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("write.metadata.compression-codec", "zip", "expected none or gzip"),
+        ("write.metadata.path", "file:///{root}/file/metadata", "file"),
+        ("write.metadata.path", "ftp://nowhere/metadata", "ftp"),
+        ("write.metadata.path", "file:///{root}/" + "long/" * 200, "1000 characters"),
+    ],
+)
+def test_member_after_which_no_metadata_can_be_written_is_refused_alone(
+    recorded: PointerCatalog, tmp_path: Path, key: str, value: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    members = [
+        appending(1),
+        setting("a"),
+        setting(key, value.replace("{root}", str(tmp_path))),
+        setting("b"),
+        setting("format-version", "1"),
+        appending(2),
+    ]
+    results: list[object] = [None] * len(members)
+    for _ in members:
+        waiting = [place for place, result in enumerate(results) if result is None]
+        outcome = recorded.commit_group(recorded.load_table(NAME), [members[place] for place in waiting])
+        for place, result in zip(waiting, outcome.results, strict=True):
+            results[place] = None if isinstance(result, Conflicted) else result
+    assert [isinstance(result, Committed) for result in results] == [True, True, False, True, False, True]
+    assert why in str(results[2])
+    now = recorded.load_table(NAME).metadata
+    assert [s.snapshot_id for s in now.snapshots] == [1, 2]
+    assert {"a", "b"} <= now.properties.keys()
+    assert key not in now.properties
+
+
+def test_member_that_could_not_be_written_is_refused_though_a_later_one_mends_it(catalog: PointerCatalog) -> None:
+    codec = "write.metadata.compression-codec"
+    outcome = catalog.commit_group(catalog.load_table(NAME), [setting(codec, "zip"), setting(codec, "none")])
+    assert kinds(outcome) == [InvalidInputError, Committed]
+
+
 def test_catalog_of_version_hints_takes_no_groups(tmp_path: Path) -> None:
     with bergline.connect(f"file://{tmp_path}", create=True) as lake:
         assert isinstance(lake.catalog, HadoopCatalog)

@@ -145,6 +145,29 @@ def test_first_appends_of_two_writers_both_land(lake: Lake) -> None:
     check_totals(table)
 
 
+def test_append_from_before_the_table_had_row_ids_gets_some(lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1))
+    late, catalog = rebasing(lake, lambda: table.set_properties({"format-version": "3"}), may_move=False)
+    late.load_table("db.t").append(order_rows(2, 3))
+    assert catalog.refusals == []
+    head = table.refresh().current_snapshot
+    assert head
+    assert (head.first_row_id, head.added_rows, table.metadata.next_row_id) == (0, 3, 3)
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
+
+
+def test_delete_from_before_the_table_had_row_ids_is_left_to_its_writer(lake: Lake) -> None:
+    properties = {"write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.t", ORDERS, properties=properties).append(order_rows(1, 2))
+    late, catalog = rebasing(lake, lambda: table.set_properties({"format-version": "3"}))
+    with pytest.raises(ConflictError, match="another commit upgraded the table"):
+        late.load_table("db.t").delete("id = 1")
+    (why,) = catalog.refusals
+    assert "expected a first-row-id, found none" in why
+    assert "removes rows or files" in why
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+
+
 def test_append_that_landed_and_was_expired_is_not_moved_behind_itself(lake: Lake) -> None:
     """Sent again after its response was lost: nothing in the table names its snapshot any more."""
     table = new_table(lake)
