@@ -22,7 +22,7 @@ from bergline.format.manifest.columns import (
     read_manifests_columns,
 )
 from bergline.format.manifest.inheritance import inherit, inherit_columns
-from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.manifest import MANIFEST_COUNTS, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import check_partition
@@ -194,14 +194,7 @@ def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
     return spec
 
 
-_counts = attrgetter(
-    "added_files_count",
-    "existing_files_count",
-    "deleted_files_count",
-    "added_rows_count",
-    "existing_rows_count",
-    "deleted_rows_count",
-)
+_counts = attrgetter(*MANIFEST_COUNTS)
 
 
 def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:

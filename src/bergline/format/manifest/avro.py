@@ -15,7 +15,14 @@ from bergline.format.manifest.avro_encode import encoder, render_blocks, render_
 from bergline.format.manifest.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
 from bergline.format.manifest.columns import entries_of, read_manifest_columns, read_manifest_list
 from bergline.format.manifest.list_records import read_list_records
-from bergline.format.manifest.manifest import FieldSummary, FileContent, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.manifest import (
+    MANIFEST_COUNTS,
+    FieldSummary,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from bergline.format.partition.spec import PartitionSpec, result_type
 from bergline.format.partition.transforms import UnknownTransform
 from bergline.format.schema.physical_schema import render_physical_schemas
@@ -217,21 +224,13 @@ def _check_manifest(manifest: ManifestFile, format_version: int) -> ManifestFile
         if manifest.content is not ManifestContent.DATA or manifest.sequence_number != 0:
             raise FormatError(f"expected data with number 0 in a v1 list, found others for {manifest.manifest_path}")
         return manifest
-    for name in _COUNTS:
+    for name in MANIFEST_COUNTS:
         if getattr(manifest, name) is None:
             raise FormatError(f"expected `{name}` in a manifest list, found none for {manifest.manifest_path}")
     return manifest
 
 
 _DATA_FILE_ID = 2
-_COUNTS = (
-    "added_files_count",
-    "existing_files_count",
-    "deleted_files_count",
-    "added_rows_count",
-    "existing_rows_count",
-    "deleted_rows_count",
-)
 _ENTRY_VALUES: dict[int, Callable[[Any], Any]] = {
     0: lambda e: int(e.status),
     1: attrgetter("snapshot_id"),

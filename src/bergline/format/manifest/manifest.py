@@ -103,6 +103,17 @@ class FieldSummary(msgspec.Struct, frozen=True):
     upper_bound: bytes | None = None
 
 
+MANIFEST_COUNTS: Final = (
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+)
+"""The columns of a manifest list that v1 may omit."""
+
+
 class ManifestFile(msgspec.Struct, frozen=True, dict=True):
     """A row of a manifest list; null sequence numbers are not assigned yet and are never written."""
 
