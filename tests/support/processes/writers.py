@@ -22,14 +22,14 @@ class Writers:
     """Writers, numbered from 0, and as many more to take over from those that are killed."""
 
     def __init__(self, size: int) -> None:
-        self._writers = [_Process() for _ in range(size)]
+        self.processes = [_Process() for _ in range(size)]
         self._spares: list[_Process] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in (*self._writers, *self._spares):
+        for process in (*self.processes, *self._spares):
             process.close()
 
     def run(self, lake: dict[str, Any], directory: Path, plans: Sequence[Sequence[Step]], *, kills: int = 0) -> Journal:
@@ -39,8 +39,10 @@ class Writers:
         """
         directory.mkdir(parents=True, exist_ok=True)
         journals = [directory / f"journal-{n}.jsonl" for n in range(len(plans))]
+        # A kill may have come just after a writer's last step: nobody took over from it then.
+        self.processes = [self._successor(w) if w.killed else w for w in self.processes]
         self._spares += [_Process() for _ in range(kills - len(self._spares))]
-        for process in (*self._writers, *self._spares):
+        for process in (*self.processes, *self._spares):
             process.wait_until_ready()
         started = time.perf_counter()
         with ThreadPoolExecutor(len(plans)) as threads:
@@ -57,11 +59,14 @@ class Writers:
         """Until the plan is through; what went wrong."""
         while True:
             begun = {n.step["change"] for n in _notes(Path(job["journal"]))}
-            answer = self._writers[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
+            answer = self.processes[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
             if answer is not None:
                 return answer["errors"]
-            self._writers[number].close()
-            self._writers[number] = self._spares.pop()
+            self.processes[number] = self._successor(self.processes[number])
+
+    def _successor(self, killed: "_Process") -> "_Process":
+        killed.close()
+        return self._spares.pop() if self._spares else _Process()
 
     def _kill(self, kills: int, under_way: Sequence[Future[list[str]]], journals: Sequence[Path]) -> int:
         """Kill writers that are in the middle of a step."""
@@ -73,7 +78,7 @@ class Writers:
                 n for n, journal in enumerate(journals) if [note.what for note in _notes(journal)][-1:] == ["begin"]
             ]
             if busy:
-                self._writers[chance.choice(busy)].kill()
+                self.processes[chance.choice(busy)].kill()
                 killed += 1
         return killed
 
@@ -85,6 +90,8 @@ class _Process:
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self.pid = self._process.pid
+        self.killed = False
         self._ready = False
 
     def wait_until_ready(self) -> None:
@@ -95,14 +102,17 @@ class _Process:
     def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
         """The answer; None if the process was killed."""
         assert self._process.stdin
-        try:
+        answer = None
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(job) + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            return None
-        return self._answer()
+            answer = self._answer()
+        if answer is None and not self.killed:
+            raise AssertionError(f"a writer that nobody killed ended with exit code {self._process.wait(timeout=60)}")
+        return answer
 
     def kill(self) -> None:
+        self.killed = True
         self._process.kill()
 
     def close(self) -> None:
