@@ -31,7 +31,7 @@ help:
 	@echo "make soak    replicas of the server on PostgreSQL under load for MINUTES=10 while all of them are killed again and again"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
-	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
+	@echo "make nessie  the REST client on Nessie (gets 240 MB; with Java 21 or newer beside the usual one, or in JAVA_HOME)"
 	@echo "make trino   Trino on bergline serve (gets 820 MB; with Java 24 or newer beside the usual one, or in JAVA_HOME)"
 	@echo "make flink   Flink on bergline serve (gets 600 MB)"
 	@echo "make dbt     a dbt project on a lake (gets dbt, into an environment of its own)"
@@ -143,7 +143,8 @@ spark-versions: java $(INSTALLED) .venv/spark-$(SPARK_NEWEST)/.installed .venv/s
 	@$(BIN)/python -m pytest tests/versions -q
 
 nessie: java $(INSTALLED) $(S3_SERVER) $(NESSIE)
-	@BERGLINE_NESSIE=1 $(BIN)/python -m pytest tests/conformance/test_rest_nessie.py -q
+	@home=$$(tools/machine.sh java-home 21) && \
+	BERGLINE_NESSIE_JAVA=$$home $(BIN)/python -m pytest tests/conformance/test_rest_nessie.py -q
 
 trino: java $(INSTALLED) $(S3_SERVER) $(TRINO)
 	@home=$$(tools/machine.sh java-home 24) && \

@@ -42,12 +42,11 @@ class NessieServer:
         }
 
     def __enter__(self) -> Self:
-        home = os.environ.get("JAVA_HOME")
         (jar,) = _JARS.glob("nessie-quarkus-*-runner.jar")
         settings = [f"-D{name}={value}" for name, value in self._settings.items()]
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [f"{home}/bin/java" if home else "java", "-Xmx600m", *settings, "-jar", str(jar)],
+                [f"{os.environ['BERGLINE_NESSIE_JAVA']}/bin/java", "-Xmx600m", *settings, "-jar", str(jar)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -73,5 +72,5 @@ class NessieServer:
 
 def needs_nessie() -> None:
     """Skip, by name, unless `make nessie` asks: it is too large for every run, and wants a newer Java than the rest."""
-    if not os.environ.get("BERGLINE_NESSIE"):
+    if not os.environ.get("BERGLINE_NESSIE_JAVA"):
         pytest.skip("runs with make nessie")
