@@ -6,7 +6,8 @@ from when it began on, but the rows that it updates must be there still.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -51,14 +52,17 @@ class RowHistory:
         return states
 
     def _line(self, versions: list[TableMetadata]) -> Iterator[tuple[Snapshot, TableMetadata]]:
-        """Every snapshot that `main` has had, oldest first; each has the one before as its parent."""
+        """Every snapshot that `main` has had, oldest first; each has the one before as its parent.
+
+        Commits that waited together are one version with a snapshot of each.
+        """
         before: int | None = None
         for version in versions:
-            head = version.current_snapshot
-            if head is not None and head.snapshot_id != before:
-                assert head.parent_snapshot_id == before
-                before = head.snapshot_id
-                yield head, version
+            new = list(takewhile(lambda s, until=before: s.snapshot_id != until, _main(version)))
+            if new:
+                assert new[-1].parent_snapshot_id == before, "main moved to what does not descend from where it was"
+                before = new[0].snapshot_id
+                yield from ((snapshot, version) for snapshot in reversed(new))
 
     def _check_each_once(self) -> None:
         """No operation is there twice; what is there was begun, and did not say that it lost.
@@ -132,6 +136,11 @@ def check_row_ids(table: Table) -> None:
             for end in range(1, len(parts) + 1):
                 assert before.get((id_, ":".join(parts[:end])), row_id) == row_id
         before = now
+
+
+def _main(version: TableMetadata) -> Iterable[Snapshot]:
+    head = version.current_snapshot
+    return () if head is None else version.ancestors(head.snapshot_id)
 
 
 def _operation(note: Note) -> RowOperation:
