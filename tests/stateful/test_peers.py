@@ -95,6 +95,7 @@ def test_three_kinds_of_writers_on_one_table(
     acknowledged = ours.union({-1}, *(done for done, _ in said))
     assert acknowledged <= found.keys() <= acknowledged.union(*(failed for _, failed in said))
     check_nothing_is_missing(table)
-    assert len(pointer_line(table)) == 1 + len(found)
+    assert len(table.metadata.snapshots) == len(found)
+    assert len(pointer_line(table)) <= 1 + len(found)  # ours that waited together are one version
     assert sorted(official(f"SELECT change, count(*) FROM {TABLE} GROUP BY change")) == sorted(found.items())
     assert pyiceberg.load_table(TABLE).scan().to_arrow().num_rows == PARTS * len(found)
