@@ -6,7 +6,7 @@ What was acknowledged is there once, what was refused is not there, and the hist
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count, pairwise
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from rows import ORDERS, order_rows
-from stepped_processes import Fate, Interrupted, Killed, SteppedWorld, StoryStep, take_over_time
+from stepped_processes import LAND, Accident, Fate, Interrupted, Killed, SteppedWorld, StoryStep, take_over_time
 from table_invariants import check_nothing_is_missing, pointer_line
 
 from bergline import Lake, Table
@@ -35,8 +35,13 @@ FIRST = 1
 
 WEIGHTS = {Fate.GO: 60, Fate.UNAVAILABLE: 2, Fate.NOT_DONE: 2, Fate.DONE: 3, Fate.LATE: 3}
 FATES = [fate for fate in Fate for _ in range(WEIGHTS.get(fate, 1))]
+CHANGED = [LAND, LAND, LAND, "swap", "add", "add", "withdraw", "refuse"]
+LOST = [Fate.NOT_DONE, Fate.DONE, Fate.DONE, Fate.LATE, Fate.LATE]
 PAUSES_S = [*[0.0] * 40, 1.5, 4.0, 4.0, 35.0, 35.0, 70.0, 4000.0]
-ACTIONS = ["queue", "queue", "queue alone", "queue alone", "direct", "delete", "retain"]
+CALM = 0.6
+"""How many of the tales have accidents alone: in the others few changes get through the queue at all."""
+CALM_PAUSES_S = [*[0.0] * 60, 1.5]
+ACTIONS = ["queue", "queue", "queue", "queue alone", "queue alone", "queue alone", "direct", "delete", "retain"]
 """Alone: what the queue says was not committed is given up, with its files, and not tried without the queue."""
 APPENDS = {"queue", "queue alone", "direct"}
 
@@ -46,6 +51,10 @@ class Tale(msgspec.Struct, frozen=True):
 
     plans: list[list[str]]
     story: list[StoryStep]
+    accidents: list[Accident]
+    """Lost answers that are not the only ones: otherwise nearly everything is found out."""
+    looks_again: int
+    """How often a process that was not answered looks again, until it gives up."""
 
 
 @st.composite
@@ -54,10 +63,16 @@ def tales(draw: st.DrawFn) -> Tale:
     chance = random.Random(draw(st.integers(0, 2**64 - 1)))  # noqa: S311
     length = chance.randint(20, 150)
     plans = [chance.choices(ACTIONS, k=chance.randint(1, 3)) for _ in range(chance.randint(2, PROCESSES))]
+    is_calm = chance.random() < CALM
+    fates, pauses_s = ([Fate.GO], CALM_PAUSES_S) if is_calm else (FATES, PAUSES_S)
     story = [
-        StoryStep(chance.randrange(PROCESSES), chance.choice(FATES), chance.choice(PAUSES_S)) for _ in range(length)
+        StoryStep(chance.randrange(PROCESSES), chance.choice(fates), chance.choice(pauses_s)) for _ in range(length)
     ]
-    return Tale(plans, story)
+    accidents = [
+        Accident(chance.choice(CHANGED), chance.randint(1, 3), chance.choice(LOST), chance.randint(0, 6))
+        for _ in range(chance.randint(0, 4))
+    ]
+    return Tale(plans, story, accidents, looks_again=chance.choice((0, 0, 1, 3)))
 
 
 class Attempted(msgspec.Struct):
@@ -74,17 +89,18 @@ class Attempted(msgspec.Struct):
 class QueueStory:
     """A table, the processes that write to it, and what they were told."""
 
-    def __init__(self, world: SteppedWorld, lakes: list[Lake], name: str) -> None:
+    def __init__(self, world: SteppedWorld, lakes: list[Lake], name: str, looks_again: int) -> None:
         self._world = world
         self._numbers = count(FIRST + 1)
         self.attempted: list[Attempted] = []
-        lakes[0].create_table(name, ORDERS).append(order_rows(FIRST))
+        properties = {"commit.status-check.num-retries": str(looks_again)}
+        lakes[0].create_table(name, ORDERS, properties=properties).append(order_rows(FIRST))
         self._tables = [lake.load_table(name) for lake in lakes]
 
-    def play(self, plans: list[list[str]], story: list[StoryStep]) -> None:
+    def play(self, plans: list[list[str]], story: list[StoryStep], accidents: Sequence[Accident] = ()) -> None:
         """Let each process do what it plans."""
         works = [partial(self._work, table, plan) for table, plan in zip(self._tables, plans, strict=False)]
-        self._world.run(works, story)
+        self._world.run(works, story, accidents)
 
     def waiting(self) -> frozenset[int]:
         """The snapshots of changes that are in the queue, undecided."""
@@ -227,8 +243,8 @@ def in_postgres(postgres: str, tmp_path: Path) -> Iterator[Opened]:
 
 def tell(opened: Opened, tale: Tale) -> None:
     world, lakes = opened
-    told = QueueStory(world, lakes, f"db.t{next(_NUMBERS)}")
-    told.play(tale.plans, tale.story)
+    told = QueueStory(world, lakes, f"db.t{next(_NUMBERS)}", tale.looks_again)
+    told.play(tale.plans, tale.story, tale.accidents)
     world.pass_time(GOOD_FOR_MS / 1000 + 1)
     left = told.waiting()
     told.play([["queue"]], [])  # a leader that finds what those before it have left

@@ -16,6 +16,7 @@ from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.protection.caller import Caller, acting_for, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
+from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
@@ -179,7 +180,7 @@ class RecordedChange:
                 metadata_location=None,
                 hints=["send it again with its key"],
             ) from error
-        return response
+        return _final(response, record)
 
     def _settled(self, record: AnsweredRequest) -> Response | None:
         """The response to a change whose outcome the database did not report; None if it stays unknown."""
@@ -285,6 +286,13 @@ def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | 
     return [(f"namespace/{'.'.join(request.namespace)}", None)]
 
 
+def _final(response: Response, record: AnsweredRequest) -> Response:
+    """A response that was recorded; a refusal says so, for it holds for every request with its key."""
+    if response.status not in _FINAL:
+        return response
+    return msgspec.structs.replace(response, headers={**response.headers, REFUSED_KEY_HEADER: record.request_key})
+
+
 def _with(record: AnsweredRequest, **fields: object) -> AnsweredRequest:
     return msgspec.structs.replace(record, **fields)
 
@@ -303,7 +311,7 @@ def replay(context: ServerContext, request: Request, found: AnsweredRequest, cur
             422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
         )
     if found.body is not None:
-        return Response(found.status, found.body.encode())
+        return _final(Response(found.status, found.body.encode()), current)
     if found.metadata_location is None or request.endpoint.response is None:
         return Response(found.status)
     return _load(context, request, found.metadata_location)

@@ -5,6 +5,7 @@ They stop before everything that they ask of the database, and wherever they wai
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from types import SimpleNamespace
@@ -32,6 +33,8 @@ _MOST_STEPS: Final = 5_000
 _LONG_S: Final = 100
 _QUEUE_READS: Final = ("outcome", "waiting")
 _POINTER_READS: Final = ("read", "read_with_turn")
+LAND: Final = "land"
+"""A swap in whose transaction something is noted, as by who leads a queue."""
 _CHANGES: Final = ("add", "withdraw", "bar", "lead", "refuse")
 
 
@@ -63,6 +66,15 @@ class StoryStep(NamedTuple):
     took_s: float = 0
 
 
+class Accident(NamedTuple):
+    """What becomes of the n-th step of a kind, whoever takes it, and of that process' next steps: no answer."""
+
+    kind: str
+    number: int
+    fate: Fate
+    cut_off_for: int = 0
+
+
 class Killed(BaseException):
     """The process is no more; whatever it tries to do does not happen."""
 
@@ -78,6 +90,9 @@ class _Process(threading.Thread):
         self._work = work
         self.may_run = threading.Semaphore(0)
         self.fate = Fate.GO
+        self.next_step: str | None = None
+        """What it is about to ask of the database; None if it only waits."""
+        self.cut_off_for = 0
         self.is_dead = False
         self.has_ended = False
         self.error: BaseException | None = None
@@ -103,6 +118,8 @@ class SteppedWorld:
         self.now_s = 0.0
         self._late: list[tuple[str, Callable[[], object]]] = []
         self._told_s = 0.0
+        self._accidents: Sequence[Accident] = ()
+        self._taken: Counter[str] = Counter()
         self._database: SqlDatabase | None = None
 
     def open(self, uri: str, warehouse: str, name: str, number: int) -> list[Lake]:
@@ -141,7 +158,8 @@ class SteppedWorld:
         act = getattr(target, name)
 
         def step(*arguments: Any) -> Any:
-            fate = self._pause()
+            notes = getattr(database._noting, "notes", ())
+            fate = self._pause(LAND if name == "swap" and notes else name)
             if fate is Fate.UNAVAILABLE:
                 raise UnavailableError("not there")
             if fate is Fate.NOT_DONE:
@@ -149,7 +167,6 @@ class SteppedWorld:
             if changes:
                 self.arrive(before=name)
             if changes and fate in {Fate.LATE, Fate.KILLED_LATE}:
-                notes = getattr(database._noting, "notes", ())
                 self._late.append((name, lambda: _with_notes(database, notes, lambda: act(*arguments))))
             else:
                 answer = act(*arguments)
@@ -213,13 +230,14 @@ class SteppedWorld:
         process.is_dead = True
         raise Killed
 
-    def _pause(self) -> Fate:
+    def _pause(self, next_step: str | None = None) -> Fate:
         """Stop until the process is to go on."""
         process = self._process
         if process is None:
             return Fate.GO
         if process.is_dead:
             raise Killed
+        process.next_step = next_step
         self.stopped.release()
         process.may_run.acquire()
         if process.fate is Fate.KILLED:
@@ -228,8 +246,27 @@ class SteppedWorld:
             raise Interrupted
         return process.fate
 
-    def run(self, works: Sequence[Callable[[], object]], story: Iterable[StoryStep]) -> None:
+    def _fate(self, process: _Process, told: Fate) -> Fate:
+        """What becomes of the next step of a process, of which the story tells one thing, and its accidents another."""
+        kind = process.next_step
+        if kind is None:
+            return told
+        self._taken[kind] += 1
+        for accident in self._accidents:
+            if (accident.kind, accident.number) == (kind, self._taken[kind]):
+                process.cut_off_for = accident.cut_off_for
+                return accident.fate
+        if process.cut_off_for:
+            process.cut_off_for -= 1
+            return Fate.NOT_DONE if told is Fate.GO else told
+        return told
+
+    def run(
+        self, works: Sequence[Callable[[], object]], story: Iterable[StoryStep], accidents: Sequence[Accident] = ()
+    ) -> None:
         """Let each work be done by a process of its own, by the story and then one after the other, to their ends."""
+        self._accidents = accidents
+        self._taken = Counter()
         processes = [_Process(self, work) for work in works]
         for process in processes:
             process.start()
@@ -240,7 +277,7 @@ class SteppedWorld:
             step = next(told, StoryStep(self.steps))
             process = left[step.process % len(left)]
             self.pass_time(step.took_s)
-            process.fate = step.fate
+            process.fate = self._fate(process, step.fate)
             process.may_run.release()
             if not self.stopped.acquire(timeout=_LONG_S):
                 pytest.fail("a process does not stop")

@@ -5,7 +5,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, NamedTuple, Self
 from urllib.parse import urlsplit
@@ -41,15 +41,20 @@ class Asked(NamedTuple):
 class AnsweringProxy:
     """`uri` leads through it to the server; what changes something meets the next of the fates, the last for ever.
 
-    Without fates everything passes. Without `keys` the server is said not to know idempotency keys.
+    Without fates everything passes. Without `keys` the server is said not to know idempotency keys, and without
+    `shows_kind` not to be bergline's.
     """
 
     def __init__(self, uri: str) -> None:
         self._server = urlsplit(uri).netloc
         self._fates: list[Fate] = []
         self._held: list[Asked] = []
+        self._then: Callable[[], object] | None = None
         self.keys = True
+        self.shows_kind = True
         self.changes = 0
+        self.statuses: list[int] = []
+        """What the server really answered to the changes since the fates are known."""
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
@@ -65,11 +70,13 @@ class AnsweringProxy:
         self._http.server_close()
         self._thread.join(timeout=5)
 
-    def meet(self, fates: Iterable[Fate]) -> None:
-        """The fates of the changes to come."""
+    def meet(self, fates: Iterable[Fate], then: Callable[[], object] | None = None) -> None:
+        """The fates of the changes to come; and what happens once the first has met its own, before it is told."""
         with self._lock:
             self._fates = list(fates)
+            self._then = then
             self.changes = 0
+            self.statuses = []
 
     def release(self) -> int:
         """Send what was held back, in its order; how many they were."""
@@ -98,9 +105,25 @@ class AnsweringProxy:
         answer = connection.getresponse()
         data = answer.read()
         connection.close()
-        if asked.path.startswith("/v1/config") and not self.keys:
-            data = json.dumps({**json.loads(data), "idempotency-key-lifetime": None}).encode()
+        if asked.path.startswith("/v1/config"):
+            data = self._config(data)
+        if asked.method not in {"GET", "HEAD"}:
+            self.statuses.append(answer.status)
         return answer.status, answer.getheaders(), data
+
+    def _config(self, data: bytes) -> bytes:
+        config = json.loads(data)
+        if not self.keys:
+            config["idempotency-key-lifetime"] = None
+        if not self.shows_kind:
+            config["overrides"] = {n: t for n, t in config["overrides"].items() if not n.startswith("bergline.")}
+        return json.dumps(config).encode()
+
+    def _happen(self) -> None:
+        with self._lock:
+            then, self._then = self._then, None
+        if then is not None:
+            then()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         proxy = self
@@ -119,6 +142,8 @@ class AnsweringProxy:
                     real = proxy._pass_on(asked)
                     if fate.told in {"server", "half"}:
                         status, sent, data = real
+                if asked.method not in {"GET", "HEAD"}:
+                    proxy._happen()
                 if fate.told in {"nothing", "reset"}:
                     self._leave(reset=fate.told == "reset")
                     return

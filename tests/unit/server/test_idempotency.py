@@ -9,6 +9,7 @@ from asgi_client import SCHEMA, AsgiClient, set_property
 from concurrency import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.errors import StorageError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
@@ -141,6 +142,18 @@ def test_refusals_are_final_too(client: AsgiClient) -> None:
     assert client("DELETE", ORDERS, headers=headers).status == 404
     assert client("HEAD", ORDERS).status == 204
     assert client("DELETE", ORDERS, headers=keyed()).status == 204
+
+
+def test_refusal_that_holds_for_every_request_with_its_key_says_so(client: AsgiClient) -> None:
+    client.table()
+    key, hold = str(uuid4()), [{"type": "assert-current-schema-id", "current-schema-id": 7}]
+    for _ in range(2):
+        answer = client.commit(requirements=hold, headers=keyed(key))
+        assert (answer.status, answer.headers.get(REFUSED_KEY_HEADER)) == (409, key)
+    assert REFUSED_KEY_HEADER not in client.commit(requirements=hold).headers
+    assert REFUSED_KEY_HEADER not in client.commit(headers=keyed()).headers
+    another = client("POST", "/v1/namespaces", {"namespace": ["x"]}, headers=keyed(key))
+    assert (another.status, another.headers.get(REFUSED_KEY_HEADER)) == (422, None)
 
 
 def test_failures_of_the_server_are_not_final(

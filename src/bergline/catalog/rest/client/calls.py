@@ -14,6 +14,7 @@ from bergline.catalog.rest.client.retries import READING, SUCCESSES, ChangeInDou
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import HttpResponse, Transport
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, GET_CONFIG, Endpoint
+from bergline.catalog.rest.protocol.final_refusal import IDEMPOTENCY_KEY_HEADER, REFUSED_KEY_HEADER
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.encoding.wire import decode_json, encode_json
 
@@ -21,6 +22,21 @@ Body = TypeVar("Body")
 NOT_MODIFIED = 304
 _DONE = frozenset({200, 204})
 _SHOWN = 80
+
+
+class RequestKey:
+    """The idempotency key of one change, however often it is sent."""
+
+    def __init__(self, lifetime_s: float) -> None:
+        self.text = str(_uuid7())
+        self._until = time.monotonic() + lifetime_s
+        self.is_refused = False
+        """Whether the server said that no request with this key changes anything any more."""
+
+    @property
+    def repeatable_s(self) -> float:
+        """For how many seconds from now the server surely keeps it."""
+        return max(0.0, self._until - time.monotonic())
 
 
 class ChangeResponse(NamedTuple):
@@ -54,6 +70,10 @@ class Calls:
         """Whether the server offers an endpoint."""
         return str(endpoint) in self._endpoints or endpoint in ALWAYS_THERE
 
+    def new_key(self) -> RequestKey | None:
+        """A key for a change that may be sent several times; None if the server keeps none."""
+        return RequestKey(self._key_lifetime_s) if self._key_lifetime_s else None
+
     def call(
         self,
         endpoint: Endpoint,
@@ -63,11 +83,12 @@ class Calls:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
+        key: RequestKey | None = None,
     ) -> HttpResponse:
         """Call an endpoint; returns a successful response, or a 304.
 
-        Names are encoded already. Raises the error of the response, UnavailableError if the server cannot be reached
-        and nothing was changed, and ChangeInDoubtError.
+        Names are encoded already; a change without a key gets one if the server keeps keys. Raises the error of the
+        response, UnavailableError if the server cannot be reached and nothing was changed, and ChangeInDoubtError.
         """
         if not self.has(endpoint):
             raise UnsupportedError(f"expected a server with `{endpoint}` for {about}, found one without")
@@ -76,9 +97,10 @@ class Calls:
         if body is not None:
             sent["Content-Type"] = "application/json"
         repeatable_s = math.inf if endpoint.method in READING else 0.0
-        if self._key_lifetime_s and endpoint.takes_key:
-            repeatable_s = self._key_lifetime_s
-            sent["Idempotency-Key"] = str(_uuid7())
+        key = (key or self.new_key()) if endpoint.takes_key else None
+        if key is not None:
+            repeatable_s = key.repeatable_s
+            sent[IDEMPOTENCY_KEY_HEADER] = key.text
         response = self._retries.send(
             endpoint.method,
             f"{url}?{urlencode(query)}" if query else url,
@@ -88,6 +110,8 @@ class Calls:
         )
         if response.status in SUCCESSES or (response.status == NOT_MODIFIED and endpoint.method in READING):
             return response
+        if key is not None and response.headers.get(REFUSED_KEY_HEADER) == key.text:
+            key.is_refused = True
         # responses to HEAD have no body, and the configuration call itself finds out whether there is a catalog
         by_status = endpoint.method == "HEAD" or endpoint is GET_CONFIG
         raise self._refusals.error(response, about, by_status=by_status)
@@ -101,13 +125,14 @@ class Calls:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
+        key: RequestKey | None = None,
     ) -> ChangeResponse:
         """Call a modifying endpoint; a success that does not follow the protocol is a ChangeInDoubtError.
 
         A proxy's page or a truncated response does not tell what happened. A success without a body tells little more:
         callers check whether the change is visible.
         """
-        response = self.call(endpoint, about, names=names, query=query, headers=headers, body=body)
+        response = self.call(endpoint, about, names=names, query=query, headers=headers, body=body, key=key)
         if endpoint.response is not None:
             try:
                 return ChangeResponse(response, self.parsed(response, endpoint.response, about))

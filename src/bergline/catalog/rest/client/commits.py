@@ -5,7 +5,8 @@ A server that is bergline's own also grants turns, by which others let a commit 
 
 import contextlib
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -21,12 +22,14 @@ from bergline.catalog.catalog import (
     shows_all_since,
 )
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.metadata_files import table_files
 from bergline.catalog.protection.table_rules import rule_texts
+from bergline.catalog.rest.client.calls import RequestKey
 from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.requirements import all_requirements
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, settle
+from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, UntraceableError, settle
 from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, GIVE_BACK_TURN, TAKE_TURN
@@ -41,6 +44,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from bergline.format.metadata.applied_changes import may_be_step
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.requirements import (
@@ -74,6 +78,9 @@ from bergline.format.metadata.updates import (
 from bergline.io.locations import scheme_of
 
 LoadedTables = tuple[LoadedTable, ...]
+_SentChange = tuple[TableChange, CommitTableRequest[Update], LoadedTable]
+"""A change, what was sent for it, and the table as it is now."""
+_MOST_VERSIONS = 100
 
 
 class RestCommit(RestTables):
@@ -116,13 +123,16 @@ class RestCommit(RestTables):
         retention = self._session.asserts_retention
         required = {c.base.name: all_requirements(c, asserts_retention=retention) for c in changes}
         requests = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
+        key = self._session.calls.new_key()
         try:
             return Committed(
                 settle(
-                    lambda: self._send(changes, requests),
+                    lambda: self._send(changes, requests, key),
                     lambda: self._look(changes, requests),
                     may_resend=any(_happens_once(c, w) for c, w in zip(changes, requests, strict=True)),
                     waits=self._waits(changes[0].base.metadata.properties),
+                    key=key,
+                    looks_like_others=not any(map(added_snapshots, changes)),
                 )
             )
         except ConflictError as error:
@@ -159,15 +169,17 @@ class RestCommit(RestTables):
             return
         self._guard.check_change(base.name, base.metadata, after)
 
-    def _send(self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]) -> LoadedTables:
+    def _send(
+        self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...], key: RequestKey | None
+    ) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, requests[0], self._move_header(changes[0]))
+            table = self._post(changes[0].base.name, requests[0], self._move_header(changes[0]), key)
             if not _is_response_to(changes[0], table):
                 raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
             return (table,)
         about = about_table(changes[0].base.name)
         body = CommitTransactionRequest(requests)
-        self._session.calls.change(COMMIT_TRANSACTION, about, headers=_turn_headers(), body=body)
+        self._session.calls.change(COMMIT_TRANSACTION, about, headers=_turn_headers(), body=body, key=key)
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
             raise ChangeInDoubtError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
@@ -179,11 +191,15 @@ class RestCommit(RestTables):
         return _after(changes, now)
 
     def _post(
-        self, name: TableName, request: CommitTableRequest[Update], headers: dict[str, str] | None = None
+        self,
+        name: TableName,
+        request: CommitTableRequest[Update],
+        headers: dict[str, str] | None = None,
+        key: RequestKey | None = None,
     ) -> LoadedTable:
         names = self._session.table_path(name)
         about, sent = about_table(name), {**(headers or {}), **_turn_headers()}
-        changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request)
+        changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request, key=key)
         return self._after_change(name, changed)
 
     def _move_header(self, change: TableChange) -> dict[str, str]:
@@ -214,23 +230,70 @@ class RestCommit(RestTables):
         for table in now:
             if isinstance(table, BerglineError):
                 raise table
-        if not telling and all(_shows(change, table) for change, _, table in loaded):
-            return _after(changes, now)
+        if not telling:
+            return self._look_at_versions(loaded)
         moves = len(changes) == 1 and self._session.moves_appends and changes[0].may_move
         for change, request, table in loaded:
             try:
-                check_requirements(table.metadata, _excluding(change, request, moves=moves), str(table.name))
+                check_requirements(table.metadata, _excluding(request, moves=moves), str(table.name))
             except ConflictError as error:
-                if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
+                if _is_replaced(change, table):
                     raise ReplacedError(str(error)) from error
                 if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
                     raise
-                if telling:
-                    raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
-                if not _came_from(table, change.base):
-                    raise UnsettledError(f"{error}, and the server keeps no history that tells by whom") from error
-                raise
+                raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
         return None
+
+    def _look_at_versions(self, loaded: Sequence[_SentChange]) -> LoadedTables | None:
+        """The tables if changes without snapshots were committed; a requirement that fails proves nothing by itself.
+
+        It fails if the change was made, too. So they were not made only if one of them is none of the steps that its
+        table has taken since.
+        """
+        if all(_shows(change, table) for change, _, table in loaded):
+            return tuple(table for _, _, table in loaded)
+        made = [self._was_made(*one) for one in loaded]
+        if False in made:
+            for _, request, table in loaded:
+                check_requirements(table.metadata, request.requirements, str(table.name))
+            return None
+        if all(made):
+            return tuple(table for _, _, table in loaded)
+        for change, _, table in loaded:
+            if _is_replaced(change, table):
+                raise ReplacedError(f"table `{table.name}` was dropped and re-created")
+            if change.base.metadata_location not in _line(table):
+                raise UnsettledError(
+                    f"table `{table.name}` changed since, and the server keeps no history that tells how"
+                )
+        names = ", ".join(f"`{table.name}`" for _, _, table in loaded)
+        raise UntraceableError(f"{names} changed since, and the versions in between do not tell how")
+
+    def _was_made(self, change: TableChange, request: CommitTableRequest[Update], now: LoadedTable) -> bool | None:
+        """Whether a change is a step between two versions of a table since its base; None if that does not show."""
+        versions = self._versions(change.base, now)
+        if versions is None:
+            return None
+        if any(may_be_step(old, new, request.requirements, request.updates) for old, new in pairwise(versions)):
+            return True
+        # a server that moves appends also writes several commits as one version
+        return None if len(versions) > 1 and self._session.moves_appends else False
+
+    def _versions(self, base: LoadedTable, now: LoadedTable) -> list[TableMetadata] | None:
+        """All versions of a table from the base on; None if one of them is not known or cannot be read."""
+        files = _line(now)
+        if base.metadata_location not in files:
+            return None
+        since = files[files.index(base.metadata_location) + 1 :]
+        if not since:
+            return [base.metadata]
+        if len(since) > _MOST_VERSIONS:
+            return None
+        reading = table_files(self.io)
+        try:
+            return [base.metadata, *(reading.load(location) for location in since[:-1]), now.metadata]
+        except BerglineError:
+            return None
 
     def _moved_on(self, changes: tuple[TableChange, ...]) -> bool:
         now = zip(self._now(changes), changes, strict=True)
@@ -310,31 +373,29 @@ def _history(table: LoadedTable, ref_name: str) -> set[int]:
     return {s.snapshot_id for s in table.metadata.ancestors(ref.snapshot_id)} if ref else set()
 
 
-def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
-    """Whether a table provably descends from a base, so that all changes in between are visible."""
-    return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
+def _line(table: LoadedTable) -> list[str]:
+    """The metadata files of a table that are known, the current one last."""
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
 
 
-def _excluding(
-    change: TableChange, request: CommitTableRequest[Update], *, moves: bool = False
-) -> tuple[Requirement, ...]:
-    """The requirements that, once they fail, tell that a request which shows nowhere cannot land any more.
+def _is_replaced(change: TableChange, now: LoadedTable) -> bool:
+    return change.base.metadata.table_uuid not in {None, now.metadata.table_uuid}
 
-    An append that moves lands on any head. Retention goes back and forth, and one that was set may have been replaced.
-    """
-    tells_by_snapshot = bool(added_snapshots(change))
-    return tuple(
-        r
-        for r in request.requirements
-        if not (moves and isinstance(r, AssertRefSnapshotId))
-        and (tells_by_snapshot or not isinstance(r, AssertRefRetention))
-    )
+
+def _excluding(request: CommitTableRequest[Update], *, moves: bool) -> tuple[Requirement, ...]:
+    """The requirements that, once they fail, tell that a snapshot which is not there cannot be added any more."""
+    return tuple(r for r in request.requirements if not (moves and isinstance(r, AssertRefSnapshotId)))
 
 
 def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
-    """Whether the change invalidates its own requirements, so that it cannot be applied twice."""
+    """Whether the change invalidates its own requirements, so that it cannot be applied twice.
+
+    Retention goes back and forth.
+    """
+    tells_by_snapshot = bool(added_snapshots(change))
+    lasting = tuple(r for r in request.requirements if tells_by_snapshot or not isinstance(r, AssertRefRetention))
     try:
-        check_requirements(_applied(change), _excluding(change, request), str(change.base.name))
+        check_requirements(_applied(change), lasting, str(change.base.name))
     except ConflictError:
         return True
     except BerglineError:

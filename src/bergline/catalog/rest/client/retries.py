@@ -2,8 +2,8 @@
 
 Safe to repeat are GET and HEAD, requests with an idempotency key for as long as the server keeps the key, requests that
 were never sent, and those that the catalog asks to retry (429, or 503 with `Retry-After`). The outcome of a change is
-certain only after a success, or a refusal that follows the protocol if no earlier attempt is in doubt. Everything else
-is a `ChangeInDoubtError`.
+certain only after a success, a refusal that follows the protocol if no earlier attempt is in doubt, or one that the
+server has recorded for the request's key. Everything else is a `ChangeInDoubtError`.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from bergline.catalog.rest.client.transport import (
     Transport,
     UnusableResponseError,
 )
+from bergline.catalog.rest.protocol.final_refusal import IDEMPOTENCY_KEY_HEADER, REFUSED_KEY_HEADER
 from bergline.errors import BerglineError, UnavailableError
 
 READING = frozenset({"GET", "HEAD"})
@@ -61,8 +62,8 @@ class RequestRetries:
     ) -> HttpResponse:
         """Send with retries; a request that may have arrived is repeated only within `repeatable_s` seconds.
 
-        Once an attempt is in doubt, only a success tells the outcome: a refusal of a later attempt says nothing about
-        the first.
+        Once an attempt is in doubt, only a success or the final refusal of its key tells the outcome: any other
+        refusal of a later attempt says nothing about the first.
         """
         until = time.monotonic() + repeatable_s
         renewed, doubt, arrived = False, "", False
@@ -102,7 +103,7 @@ class RequestRetries:
             if again and attempt < _MAX_ATTEMPTS:
                 self._sleep(wait)
                 continue
-            if doubt and response.status not in SUCCESSES:
+            if doubt and response.status not in SUCCESSES and not (certain and _is_final(response, headers)):
                 if _asks_to_retry(response):  # settling asks the same server
                     self._sleep(wait)
                 raise ChangeInDoubtError(doubt)
@@ -125,6 +126,12 @@ def _reporting_doubt(doubt: str) -> Iterator[None]:
         if doubt:
             raise ChangeInDoubtError(f"{doubt}; {error}") from error
         raise
+
+
+def _is_final(response: HttpResponse, sent: Mapping[str, str]) -> bool:
+    """Whether a refusal was recorded for the key of the request, and so holds for every attempt with it."""
+    key = sent.get(IDEMPOTENCY_KEY_HEADER)
+    return key is not None and response.headers.get(REFUSED_KEY_HEADER) == key
 
 
 def _lost(message: str, method: str) -> Exception:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from bergline.catalog.rest.client.calls import RequestKey
 from bergline.catalog.rest.client.error_responses import RetryLaterError
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.errors import (
@@ -33,38 +34,55 @@ class ReplacedError(UnsettledError):
     """Another table has the name now: whether the previous one was changed cannot be determined."""
 
 
+class UntraceableError(UnsettledError):
+    """Nothing shows whether a change was made: what others did since may hide it."""
+
+
 def settle(
-    send: Callable[[], _Result], look: Callable[[], _Result | None], *, may_resend: bool, waits: StatusWaits
+    send: Callable[[], _Result],
+    look: Callable[[], _Result | None],
+    *,
+    may_resend: bool,
+    waits: StatusWaits,
+    key: RequestKey | None = None,
+    looks_like_others: bool = False,
 ) -> _Result:
     """Make a change, and settle it if its response is lost; UnsettledError if that is impossible.
 
     `look` returns the result if the change was made, raises ConflictError or AlreadyExistsError if it was not and no
     longer can be, UnsettledError if that cannot be determined, and returns None if it may still be made. With
-    `may_resend`, for changes that cannot be applied twice, the change is then sent again.
+    `may_resend`, for changes that cannot be applied twice, the change is then sent again. With a key, it is sent again
+    for as long as the server keeps the key, and if it looks like what others may have done, before it is looked for.
     """
     try:
         return send()
     except ChangeInDoubtError as error:
         cause = str(error)
     except BerglineError as refusal:
-        if _never_left(refusal):
+        if _never_left(refusal) or _is_final(key):
             raise
         return _despite(refusal, look, waits)
     for wait in waits:
+        live = key if key is not None and key.repeatable_s > 0 else None
         try:
-            found = look()
-            if found is None and may_resend:
+            found = None
+            if live is not None and looks_like_others:
+                found = _answer_to_key(send, live)
+            if found is None:
+                found = look() if live is None else _found(look)
+            if found is None and live is not None and not looks_like_others:
+                found = _answer_to_key(send, live)
+            if found is None and live is None and may_resend:
                 found = _sent_again(send, look)
             if found is not None:
                 return found
         except ChangeInDoubtError as error:
             cause = str(error)
-        except _NO_ANSWER:
-            pass
-        except _CAME_SECOND:
-            raise
-        except BerglineError as error:  # dropped since, whether it was changed or not; or no longer readable for us
-            raise UnsettledError(f"{cause}; {error}") from error
+        except BerglineError as error:
+            if _is_final(key) or isinstance(error, _CAME_SECOND):
+                raise
+            if not isinstance(error, _NO_ANSWER):  # dropped since, changed or not; or no longer readable for us
+                raise UnsettledError(f"{cause}; {error}") from error
         wait()
     raise UnsettledError(cause)
 
@@ -128,7 +146,7 @@ def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: 
     for wait in waits:
         try:
             found = look()
-        except (*_CAME_SECOND, ReplacedError):  # it was looked for and is not visible
+        except (*_CAME_SECOND, ReplacedError, UntraceableError):  # it was looked for and is not visible
             raise refusal from None
         except _NOT_LET_IN as error:
             if not isinstance(refusal, _CAME_SECOND):
@@ -144,6 +162,30 @@ def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: 
             raise refusal
         wait()  # it exists and is not visible: a cache responded
     raise UnsettledError(f"{refusal}; {cause}") from cause
+
+
+def _is_final(key: RequestKey | None) -> bool:
+    return key is not None and key.is_refused
+
+
+def _found(look: Callable[[], _Result | None]) -> _Result | None:
+    """What was found; None also if that tells nothing, while the key still may."""
+    try:
+        return look()
+    except UnsettledError:
+        return None
+
+
+def _answer_to_key(send: Callable[[], _Result], key: RequestKey) -> _Result | None:
+    """Send again with the same key; None if there is no answer that holds for every request with it."""
+    try:
+        return send()
+    except ChangeInDoubtError:
+        return None
+    except BerglineError:
+        if key.is_refused:
+            raise
+        return None
 
 
 def _sent_again(send: Callable[[], _Result], look: Callable[[], _Result | None]) -> _Result | None:

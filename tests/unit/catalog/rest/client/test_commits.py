@@ -1,6 +1,7 @@
 """Commits whose answers get lost, are refused or make no sense: what is there afterwards decides."""
 
 import threading
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.transport import Transport
 from bergline.errors import AlreadyExistsError, CommitUnknownError, UnavailableError, UnsupportedError
 from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, SetProperties, SetSnapshotRef, Update, set_ref
@@ -118,18 +120,24 @@ def test_server_that_shows_all_snapshots_tells_who_came_first_and_one_that_expir
 
 
 def test_lost_answer_to_a_retention_that_shows_nowhere_proves_nothing(base: LoadedTable) -> None:
-    """It may have been set, and set again by another client since."""
+    """It may have been set, and set again by another client since, unless the only step since is the other's."""
     grown = after(base, *append(base).updates)
     ref = grown.metadata.refs["main"]
     own, other = (set_ref("main", msgspec.structs.replace(ref, max_ref_age_ms=age)) for age in (5, 6))
+    found = after(grown, own, number=2)
+    cases = (
+        (after(found, other, number=3), Unknown),
+        (after(grown, other, number=4), Conflicted),
+        (after(grown, own, number=5), Committed),
+    )
     with RestScript(overrides={"bergline.assert-ref-retention": "true"}) as server:
         catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
-        for number, (now, outcome) in enumerate(((other, Unknown), (own, Committed)), 2):
+        for now, outcome in cases:
             server.on(COMMIT, NO_ANSWER)
-            server.on(LOAD, shown(after(grown, now, number=number)))
+            server.on(LOAD, shown(now))
             assert isinstance(catalog.commit((TableChange(grown, (), (own,)),)), outcome)
-        assert len(server.sent(COMMIT)) == 2
-        server.on(LOAD, shown(after(grown, other, number=4)))
+        assert len(server.sent(COMMIT)) == 3
+        server.on(LOAD, shown(after(grown, other, number=6)))
         assert isinstance(catalog.commit((append(grown),)), Conflicted)
         catalog.close()
 
@@ -214,8 +222,10 @@ def test_ref_that_is_where_it_was_to_go_is_no_conflict(
     server.on(COMMIT, NO_ANSWER)
     server.on(LOAD, shown(after(tagged, *append(tagged).updates, number=3)))
     assert isinstance(catalog.commit((TableChange(grown, (), (tag,)),)), Committed)
-    moved = msgspec.structs.replace(tag, snapshot_id=added_id(first), max_ref_age_ms=7)
-    assert isinstance(catalog.commit((TableChange(grown, (), (moved,)),)), Conflicted)
+    kept = msgspec.structs.replace(tag, max_ref_age_ms=7)
+    assert isinstance(catalog.commit((TableChange(grown, (), (kept,)),)), Unknown)  # tagged, and again by another?
+    server.on(LOAD, shown(tagged))
+    assert isinstance(catalog.commit((TableChange(grown, (), (kept,)),)), Conflicted)
 
 
 def test_dropped_ref_that_is_gone_is_no_conflict(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
@@ -255,6 +265,42 @@ def test_transaction_that_moved_no_table_is_not_believed(
     outcome = catalog.commit((append(base), append(other)))
     assert isinstance(outcome, Unknown)
     assert "none has moved" in outcome.cause
+
+
+def test_version_that_may_be_several_commits_does_not_tell_what_was_none_of_them(base: LoadedTable) -> None:
+    """A server that moves appends commits what waits together: ours may have come first, and another after it."""
+    tag = SetSnapshotRef("v1", added_id(first := append(base)), SnapshotRefType.TAG)
+    grown = after(base, *first.updates)
+    kept = msgspec.structs.replace(tag, max_ref_age_ms=7)
+    for overrides, outcome in (({}, Conflicted), ({"bergline.may-move": "true"}, Unknown)):
+        with RestScript(overrides=overrides) as server:
+            catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
+            server.on(COMMIT, NO_ANSWER)
+            server.on(LOAD, shown(after(grown, tag, kept, number=2)))
+            assert isinstance(catalog.commit((TableChange(grown, (), (tag,)),)), outcome)
+            server.on(COMMIT, refused(409, "CommitFailedException"))
+            assert isinstance(catalog.commit((TableChange(grown, (), (tag,)),)), Conflicted)
+            catalog.close()
+
+
+def test_rollback_that_another_has_undone_since_is_not_made_again(
+    server: RestScript, catalog: RestCatalog, tmp_path: Path
+) -> None:
+    """Its requirement holds again, and the versions in between tell that it was made; without them it is unknown."""
+    base = LoadedTable(ORDERS, table_metadata(f"file://{tmp_path}"), f"file://{tmp_path}/0.metadata.json")
+    grown = after(base, *append(base).updates)
+    grown = after(grown, *append(grown).updates, number=4)
+    line = list(grown.metadata.ancestors(grown.metadata.ref("main").snapshot_id))
+    back, forth = (SetSnapshotRef("main", line[n].snapshot_id, SnapshotRefType.BRANCH) for n in (1, 0))
+    rolled = after(grown, back, number=2)
+    rolled = msgspec.structs.replace(rolled, metadata_location=f"file://{tmp_path}/2.metadata.json")
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(rolled, forth, number=3)))
+    change = TableChange(grown, (), (back,))
+    assert isinstance(catalog.commit((change,)), Unknown)
+    (tmp_path / "2.metadata.json").write_bytes(render_metadata(rolled.metadata))
+    assert isinstance(catalog.commit((change,)), Committed)
+    assert len(server.sent(COMMIT)) == 2
 
 
 def test_published_branch_that_others_built_on_is_no_conflict(

@@ -3,11 +3,12 @@
 from email.utils import formatdate
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
+from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
-from bergline.catalog.catalog import Committed, LoadedTable, TableChange, Unknown
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.errors import StorageError, UnavailableError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.updates import SetProperties, Update
@@ -119,6 +120,27 @@ def test_refusal_of_a_later_try_with_the_same_key_tells_nothing_of_the_first(lat
         server.on(LOAD, shown(base))
         twice = TableChange(base, (), (SetProperties({"a": "1"}),))
         assert isinstance(catalog.commit((twice,)), Unknown)
+        catalog.close()
+
+
+def test_refusal_that_was_recorded_for_the_key_tells_of_the_first_try_too(base: LoadedTable) -> None:
+    """Whatever the table looks like: another client may have done the same."""
+    change = TableChange(base, (), (SetProperties({"a": "1"}),))
+
+    def final(request: Request, key: str | None = None) -> Reply:
+        refusal = refused(409, "CommitFailedException")
+        return refusal._replace(headers={REFUSED_KEY_HEADER: key or request.headers["Idempotency-Key"]})
+
+    with RestScript(**KEYS) as server:
+        catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
+        server.on(LOAD, shown(after(base, *change.updates)))
+        server.on(COMMIT, NO_ANSWER, final)
+        assert isinstance(catalog.commit((change,)), Conflicted)
+        server.on(COMMIT, *[NO_ANSWER] * 6, final)
+        assert isinstance(catalog.commit((change,)), Conflicted)
+        server.on(COMMIT, NO_ANSWER, lambda request: final(request, "another"))
+        assert isinstance(catalog.commit((change,)), Committed)
+        assert len({r.headers["Idempotency-Key"] for r in server.sent(COMMIT)}) == 3
         catalog.close()
 
 
