@@ -139,6 +139,14 @@ def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, many_cli
     check_work(many, work, 1100)
 
 
+def test_names_that_may_be_seen_are_looked_up(many: ServerContext) -> None:
+    some = {f"t{number:06}" for number in range(99_000, 99_250)} | {"gone"}
+    with watched(many.store.database) as work:
+        assert len(many.store.names_among((BIG,), some, None, 101)) == 101
+        assert len(many.store.names_among((BIG,), some, "t099199", None)) == 50
+    check_work(many, work, 300)
+
+
 @pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
 def test_pages_cover_all_names_once(many: ServerContext, many_client: AsgiClient, kind: str, number: int) -> None:
     path = f"{IN_BIG}/{kind}"
