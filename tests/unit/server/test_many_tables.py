@@ -13,6 +13,7 @@ import pytest
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from concurrency import LONG_S
 from many_tables import BIG, TABLES, Work, fill, plans, watched
+from waiting_commits import queued
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import AuditEntry
@@ -139,6 +140,14 @@ def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, many_cli
     check_work(many, work, 1100)
 
 
+def test_names_that_may_be_seen_are_looked_up(many: ServerContext) -> None:
+    some = {f"t{number:06}" for number in range(99_000, 99_250)} | {"gone"}
+    with watched(many.store.database) as work:
+        assert len(many.store.names_among((BIG,), some, None, 101)) == 101
+        assert len(many.store.names_among((BIG,), some, "t099199", None)) == 50
+    check_work(many, work, 300)
+
+
 @pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
 def test_pages_cover_all_names_once(many: ServerContext, many_client: AsgiClient, kind: str, number: int) -> None:
     path = f"{IN_BIG}/{kind}"
@@ -261,23 +270,38 @@ async def commit(client: AsgiClient, name: str, key: str) -> AsgiResponse:
     return await client.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
 
 
+async def commit_both(client: AsgiClient) -> AsgiResponse:
+    """A transaction on both tables."""
+    changes = [
+        {"identifier": {"namespace": ["db"], "name": name}, "requirements": [], "updates": [set_property("both", name)]}
+        for name in ("items", "orders")
+    ]
+    return await client.send("POST", "/v1/transactions/commit", [json.dumps({"table-changes": changes}).encode()])
+
+
 def test_hot_table_is_in_nobodys_way(
     many: ServerContext, many_client: AsgiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to."""
+    """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to.
+
+    A transaction that waits for that table does not hold up the other one that it is about.
+    """
     slow = SlowSwap(many, monkeypatch)
 
     async def meanwhile() -> tuple[list[int], list[int]]:
         slow.loop = asyncio.get_running_loop()
         hot = [asyncio.create_task(commit(many_client, "orders", f"hot{n}")) for n in range(CLIENTS)]
         await slow.begun.wait()
+        both = asyncio.create_task(commit_both(many_client))
+        await queued(many_client, 1, "items")
         response = [await commit(many_client, "items", f"other{n}") for n in range(5)]
         response += [await many_client.send("GET", "/v1/namespaces/db/tables/items", [])]
         response += [await many_client.send("GET", f"{IN_BIG}/tables", [], query={"pageSize": "10"})]
         response += [await many_client.send("GET", "/v1/namespaces/db/tables/orders", [])]
         response += [await many_client.send("HEAD", f"{IN_BIG}/tables/nope", [])]
-        assert not any(task.done() for task in hot)
+        assert not any(task.done() for task in (*hot, both))
         slow.let_on.set()
+        assert (await both).status == 204
         return [t.status for t in response], [(await task).status for task in hot]
 
     others, hot = asyncio.run(meanwhile())

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +17,8 @@ _MAX_CALLERS: Final = 10_000
 _Key = tuple[SecurableKind, Namespace, str]
 _Held = tuple[Privilege, str | None]
 _Leading = Callable[[], Iterable[Collection[Namespace]]]
+_Within = tuple[SecurableKind, Namespace]
+_Named = Callable[[_Within], Iterable[AbstractSet[str]]]
 
 
 class AccessDecision(StrEnum):
@@ -28,19 +31,44 @@ class AccessDecision(StrEnum):
     """It may not be seen: as if it did not exist."""
 
 
+class NamesSeen(Collection[str]):
+    """Names in a namespace that a caller may see, of which some may not exist; owners may change meanwhile."""
+
+    def __init__(self, of: Iterable[AbstractSet[str]]) -> None:
+        self._of = tuple(of)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in names for names in self._of)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({name for names in self._of for name in frozenset(names)})
+
+    def __len__(self) -> int:
+        """So many at most: what is held twice is counted twice."""
+        return sum(map(len, self._of))
+
+
 class CallerAccess:
     """What one caller may do: the grants to the principal, its groups and their roles, and what they own."""
 
     def __init__(
-        self, held: Iterable[tuple[Privilege, Securable]], owns: Callable[[_Key], bool], owned: _Leading
+        self,
+        held: Iterable[tuple[Privilege, Securable]],
+        owns: Callable[[_Key], bool],
+        owned: _Leading,
+        owned_names: _Named,
     ) -> None:
         self._held: dict[_Key, list[_Held]] = {}
         self._owns = owns
         self._owned = owned
+        self._owned_names = owned_names
         self._leading: set[Namespace] = set()
+        self._names: dict[_Within, set[str]] = {}
         for privilege, securable in held:
             self._held.setdefault(_key(securable), []).append((privilege, securable.ref))
             self._leading.update(_levels(securable))
+            if securable.name and Privilege.LIST in IMPLIED[privilege]:
+                self._names.setdefault((securable.kind, securable.namespace), set()).add(securable.name)
 
     def may(self, privilege: Privilege, securable: Securable) -> bool:
         """Whether a grant on it, or on what contains it, has the privilege, or whether it is the caller's own."""
@@ -68,6 +96,13 @@ class CallerAccess:
         leading = (namespace for known in (self._leading, *self._owned()) for namespace in list(known))
         return {found for found in leading if len(found) == depth + 1 and found[:depth] == parent}
 
+    def names_seen(self, kind: SecurableKind, namespace: Namespace) -> NamesSeen | None:
+        """The names of tables or of views in a namespace that may be seen; None if all may."""
+        if self.may(Privilege.LIST, namespace_of(namespace)):
+            return None
+        within = kind, namespace
+        return NamesSeen((self._names.get(within, set()), *self._owned_names(within)))
+
     def decide(
         self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None
     ) -> AccessDecision:
@@ -85,15 +120,16 @@ class UnlimitedAccess(CallerAccess):
     """What everybody may do while there are no grants."""
 
     def __init__(self) -> None:
-        super().__init__((), lambda _: True, lambda: ())
+        super().__init__((), lambda _: True, lambda: (), lambda _: ())
 
 
 class OwnerIndex:
-    """Owners by what they own, and the namespaces that lead to it."""
+    """Owners by what they own, the namespaces that lead to it, and the names in each."""
 
     def __init__(self, owners: Mapping[Securable, Grantee]) -> None:
         self.by_key: dict[_Key, Grantee] = {}
         self.owned: dict[Grantee, Counter[Namespace]] = {}
+        self.names: dict[Grantee, dict[_Within, set[str]]] = {}
         self.note(owners)
 
     def note(self, owners: Mapping[Securable, Grantee | None] | Mapping[Securable, Grantee]) -> None:
@@ -103,9 +139,22 @@ class OwnerIndex:
             if before is not None:
                 self.owned[before].subtract(_levels(securable))
                 self.owned[before] += Counter()  # without those that are none
+                self._note_name(before, securable, is_owned=False)
             if owner is not None:
                 self.by_key[_key(securable)] = owner
                 self.owned.setdefault(owner, Counter()).update(_levels(securable))
+                self._note_name(owner, securable, is_owned=True)
+
+    def _note_name(self, owner: Grantee, securable: Securable, *, is_owned: bool) -> None:
+        if not securable.name:
+            return
+        within, of_owner = (securable.kind, securable.namespace), self.names.setdefault(owner, {})
+        if is_owned:
+            of_owner.setdefault(within, set()).add(securable.name)
+        elif within in of_owner:
+            of_owner[within].discard(securable.name)
+            if not of_owner[within]:
+                del of_owner[within]
 
 
 class AccessRules:
@@ -150,6 +199,7 @@ class AccessRules:
                 (held for who in own for held in self._of.get(who, ())),
                 lambda key: self.owners.by_key.get(key) in own,
                 lambda: [self.owners.owned[who] for who in own if who in self.owners.owned],
+                lambda within: [self.owners.names.get(who, {}).get(within, set()) for who in own],
             )
             if len(self._callers) >= _MAX_CALLERS:
                 self._callers.clear()

@@ -4,7 +4,9 @@ A row is written in the transaction of the drop. Whoever restores the table remo
 makes the pointer, and whoever purges it marks the row before the first file goes: so it is one or the other.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from string import ascii_letters, digits
 from typing import Any
 
 import msgspec
@@ -15,12 +17,16 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.layout import index_shared_table, join_namespace, starts_with
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.catalog.sql.records_layout import BIN
 from bergline.errors import ConflictError
 
 _FREE = 0
+_DIRECTORY_INDEX = "bergline_bin_directory"
+_INDEXED_CHARACTERS = 500  # so many of any language fit into an index of PostgreSQL
+_ANYWHERE = ""
+"""The path of a directory that is not spelled plainly: it may be any."""
 BinMark = tuple[int, int]
 """The end of a page: when the last one was dropped, and its number in the bin."""
 _COLUMNS = (
@@ -51,6 +57,9 @@ class SqlBin:
         self._database = database
         self._catalog = catalog_name
         self._mine = BIN.c.catalog_name == catalog_name
+        self._path: sa.ColumnElement[str] = sa.literal_column(_path_of_directory(database.find_function))
+        self._is_indexed = False
+        self._lock = threading.Lock()
 
     def add(self, connection: sa.Connection, dropped: DroppedTable) -> None:
         """Keep a table, in the transaction that drops it."""
@@ -75,6 +84,23 @@ class SqlBin:
                 return []
             rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
             return [_table(tuple(row)) for row in rows]
+
+    def near(self, directories: Collection[str]) -> list[DroppedTable]:
+        """The dropped tables whose metadata lies in one of the directories, or in one around them, and some others.
+
+        All are among them, however their locations are spelled: the caller compares. They are found by an index.
+        """
+        with self._database.reading() as connection:
+            if not directories or not sa.inspect(connection).has_table(BIN.name):
+                return []
+        self._index()
+        paths = {path for directory in directories for path in _spelled_paths(directory)}
+        around = {_ANYWHERE, *(up[:_INDEXED_CHARACTERS] for path in paths for up in _homes_above(path))}
+        path = self._database.by_bytes(self._path)
+        near = [path.in_(sorted(around)), *(_starts_with(path, below) for below in sorted(paths))]
+        query = sa.select(*_COLUMNS).where(sa.or_(*(sa.and_(self._mine, one) for one in near)))
+        with self._database.reading() as connection:
+            return [_table(tuple(row)) for row in connection.execute(query)]
 
     def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
         """The names of dropped tables: that one, or all in a namespace and below it."""
@@ -130,6 +156,17 @@ class SqlBin:
             if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
                 connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
 
+    def _index(self) -> None:
+        """Create the index of directories, which only servers need that keep the directories of tables apart."""
+        with self._lock:
+            if self._is_indexed:
+                return
+            with self._database.changing() as connection:
+                self._database.lock_layout(connection)
+                indexed = f"({self._path}){self._database.collation}"
+                index_shared_table(connection, _DIRECTORY_INDEX, f"{BIN.name} (catalog_name, ({indexed}))")
+            self._is_indexed = True
+
     def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
         with self._database.changing() as connection:
             return bool(connection.execute(sa.update(BIN).where(self._claimed(claim)).values(values)).rowcount == 1)
@@ -164,3 +201,42 @@ def names_in_bin(
 def _table(row: Sequence[Any]) -> DroppedTable:
     namespace, name, *others = row
     return DroppedTable(TableName(tuple(namespace.split(".")), name), *others)
+
+
+def _path_of_directory(find: str) -> str:
+    """The directory of a metadata file as SQL: its start, without the scheme and the slashes before the path.
+
+    `find` is the database's function for the position of a text in another. A scheme is what `scheme_of` takes for one.
+    """
+    whole = "metadata_location"
+    first, colon, no_letters = f"substr({whole}, 1, 1)", f"{find}({whole}, ':')", f"{digits}+.-"
+    has_scheme = (
+        f"{colon} > 2 AND ltrim({first}, '{no_letters}') <> '' "
+        f"AND substr(ltrim({whole}, '{ascii_letters}{no_letters}'), 1, 2) = ':/'"
+    )
+    rest = f"CASE WHEN {first} = '/' THEN {whole} WHEN {has_scheme} THEN substr({whole}, {colon} + 1) END"
+    path = f"ltrim({rest}, '/')"
+    odd = " OR ".join(f"{find}('/' || {path}, '{part}') > 0" for part in ("//", "/./", "/../"))
+    directory = f"rtrim({path}, replace({path}, '/', ''))"  # all up to the last slash
+    indexed = f"substr({directory}, 1, {_INDEXED_CHARACTERS})"
+    return f"CASE WHEN ({rest}) IS NULL OR {odd} THEN '{_ANYWHERE}' ELSE {indexed} END"
+
+
+def _spelled_paths(directory: str) -> set[str]:
+    """A directory as `_path_of_directory` has it, with a slash behind it, in all spellings."""
+    path = directory if directory.startswith("/") else directory.partition(":")[2]
+    path = f"{path.strip('/')}/".lstrip("/")
+    return {path, f"localhost/{path}", path.replace(".dfs.", ".blob.", 1)}
+
+
+def _homes_above(path: str) -> Iterator[str]:
+    """The paths of metadata of tables whose location is a directory around one."""
+    parts = path.split("/")
+    above = ("".join(f"{part}/" for part in parts[:count]) for count in range(len(parts)))
+    return (home for up in above for home in (up, f"{up}metadata/"))
+
+
+def _starts_with(column: sa.ColumnElement[Any], path: str) -> sa.ColumnElement[bool]:
+    if not path:
+        return sa.true()
+    return starts_with(column, path) if len(path) <= _INDEXED_CHARACTERS else column == path[:_INDEXED_CHARACTERS]

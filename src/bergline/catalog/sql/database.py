@@ -71,6 +71,11 @@ class SqlDatabase(ABC):
         """A column of text, compared by its bytes."""
         return column
 
+    def in_order(self, connection: sa.Connection, names: Sequence[str]) -> list[str]:
+        """Names in the order of the primary keys of the shared tables."""
+        del connection
+        return sorted(names)
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A connection to read with."""

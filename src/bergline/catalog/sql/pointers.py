@@ -21,6 +21,7 @@ from bergline.catalog.sql.layout import (
 from bergline.errors import FormatError, InvalidInputError
 
 _ROWS_AT_ONCE = 1000
+_MOST_ROWS = 10_000
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
 _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
 
@@ -110,18 +111,33 @@ class SqlPointers:
             return False
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
         with self.database.reading() as connection:
-            return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
+            found = connection.execute(self._names(namespace)).scalars()
+            return sorted(TableName(namespace, name) for name in found)
 
     def names_after(self, namespace: Namespace, after: str | None, most: int) -> list[TableName]:
         """The next names of this kind in a namespace, in the order of the primary key."""
-        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
-        if after is not None:
-            query = query.where(TABLES.c.table_name > after)
         with self.database.reading() as connection:
-            found = connection.execute(query.order_by(TABLES.c.table_name).limit(most)).scalars()
-            return [TableName(namespace, name) for name in found]
+            return [TableName(namespace, name) for name in self._next(connection, namespace, after, most)]
+
+    def names_among(
+        self, namespace: Namespace, names: Collection[str], after: str | None, most: int | None
+    ) -> list[TableName]:
+        """The next of some names, or all that follow, that exist in a namespace, in the same order.
+
+        Each is looked up. If there are many, as many rows are read first, which may already be enough.
+        """
+        found = list[str]()
+        left, at_once = len(names) if len(names) > _ROWS_AT_ONCE else 0, _ROWS_AT_ONCE
+        with self.database.reading_snapshot() as connection:
+            while left > 0:
+                rows = self._next(connection, namespace, after, asked := min(left, at_once))
+                found += (name for name in rows if name in names)
+                if len(rows) < asked or (most is not None and len(found) >= most):
+                    return [TableName(namespace, name) for name in found[:most]]
+                left, after, at_once = left - asked, rows[-1], min(2 * at_once, _MOST_ROWS)
+            found += self._looked_up(connection, namespace, names, after)
+        return [TableName(namespace, name) for name in found[:most]]
 
     def search_names(self, words: Sequence[str], namespace: Namespace | None, offset: int, limit: int) -> FoundNames:
         """In the order of the primary key; the database counts if there is no word, else the rows pass by."""
@@ -164,6 +180,27 @@ class SqlPointers:
                 rows = connection.execute(query)
                 found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
         return found
+
+    def _next(self, connection: sa.Connection, namespace: Namespace, after: str | None, most: int) -> list[str]:
+        query = self._names(namespace).order_by(TABLES.c.table_name).limit(most)
+        if after is not None:
+            query = query.where(TABLES.c.table_name > after)
+        return [str(name) for name in connection.execute(query).scalars()]
+
+    def _looked_up(
+        self, connection: sa.Connection, namespace: Namespace, names: Collection[str], after: str | None
+    ) -> list[str]:
+        """Those of some names that exist, in the order of the primary key."""
+        query, asked, found = self._names(namespace), sorted(names), list[str]()
+        if after is not None:  # not the column itself, for which an index would be read from there on
+            query = query.where(TABLES.c.table_name + "" > after)
+        for start in range(0, len(asked), _ROWS_AT_ONCE):
+            some = TABLES.c.table_name.in_(asked[start : start + _ROWS_AT_ONCE])
+            found += connection.execute(query.where(some)).scalars()
+        return self.database.in_order(connection, found)
+
+    def _names(self, namespace: Namespace) -> sa.Select[Any]:
+        return sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
 
     def _pointer(self, table: TableName, row: tuple[Any, ...] | None) -> str | None:
         """The pointer in the first column of its row, if there is one."""

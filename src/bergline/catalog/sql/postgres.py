@@ -29,6 +29,7 @@ _VALID_INDEXES = sa.text(
     "SELECT count(*) FROM pg_index JOIN unnest(CAST(:names AS TEXT[])) AS name ON indexrelid = to_regclass(name) "
     "WHERE indisvalid"
 )
+_IN_ORDER = sa.text("SELECT name FROM unnest(CAST(:names AS TEXT[])) AS name ORDER BY name")
 _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
@@ -63,6 +64,10 @@ class PostgresDatabase(SqlDatabase):
 
     def by_bytes(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         return column.collate("C")
+
+    def in_order(self, connection: sa.Connection, names: Sequence[str]) -> list[str]:
+        """Names as the database sorts them, by its language."""
+        return list(connection.execute(_IN_ORDER, {"names": names}).scalars())
 
     def insert(self, table: sa.Table) -> Any:
         return postgresql.insert(table)

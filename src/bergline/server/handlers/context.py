@@ -150,7 +150,7 @@ class ServerContext:
     def _check_apart(self, name: TableName, directories: Sequence[str]) -> None:
         self._directories.check_apart(name, directories)
         places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
-        for dropped in self.catalog.dropped_tables() if places else ():
+        for dropped in self.store.bin.near(places):
             home = canonical_directory(dropped.metadata_location.rpartition("/")[0].removesuffix("/metadata"))
             if shared := next((place for place in places if overlap(place, home)), None):
                 raise RefusedError(

@@ -2,7 +2,7 @@
 
 import time
 
-from bergline.catalog.access.securable import table_of, view_of
+from bergline.catalog.access.securable import SecurableKind
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
@@ -36,7 +36,6 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 _MAX_ATTEMPTS = 100
-_LEAST_READ = 1000
 
 
 def list_tables(context: ServerContext, request: Request) -> Response:
@@ -158,24 +157,18 @@ def names_response(context: ServerContext, pointers: SqlPointers | None, request
     check_namespace(context.store, namespace)
     if pointers is None:
         return json_response(ListTablesResponse((), None))
+    kind = SecurableKind.VIEW if request.kind == "view" else SecurableKind.TABLE
+    seen = context.access.newest(request.principal, request.groups).names_seen(kind, namespace)
     if page is None:
-        return json_response(ListTablesResponse(tuple(_seen(context, request, pointers.list_names(namespace))), None))
-    after = page.after[0] if page.after else None
-    shown: list[TableName] = []
-    while True:  # a token never names what the caller may not see
-        most = page.size + 1 if not context.access.is_active else max(page.size + 1 - len(shown), _LEAST_READ)
+        found = pointers.list_names(namespace) if seen is None else pointers.names_among(namespace, seen, None, None)
+        return json_response(ListTablesResponse(tuple(found), None))
+    after, most = page.after[0] if page.after else None, page.size + 1
+    if seen is None:
         found = pointers.names_after(namespace, after, most)
-        shown += _seen(context, request, found)
-        if len(found) < most or len(shown) > page.size:
-            break
-        after = found[-1].name
-    names = tuple(shown[: page.size])
-    return json_response(ListTablesResponse(names, page_token(names[-1].name) if len(shown) > page.size else None))
-
-
-def _seen(context: ServerContext, request: Request, names: list[TableName]) -> list[TableName]:
-    of = view_of if request.kind == "view" else table_of
-    return context.access.seen(request.principal, request.groups, names, of)
+    else:  # a token never names what the caller may not see
+        found = pointers.names_among(namespace, seen, after, most)
+    names = tuple(found[: page.size])
+    return json_response(ListTablesResponse(names, page_token(names[-1].name) if len(found) > page.size else None))
 
 
 def table_response(context: ServerContext, table: LoadedTable) -> Response:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules, OwnerIndex, UnlimitedAccess
 from bergline.catalog.access.grant import Grant, Grantee, Role, make_grants, parse_grantee, principal
 from bergline.catalog.access.privilege import IMPLIED, Privilege
-from bergline.catalog.access.securable import ALL_REFS, CATALOG, namespace_of, parse_securable, table_of
+from bergline.catalog.access.securable import ALL_REFS, CATALOG, SecurableKind, namespace_of, parse_securable, table_of
 from bergline.catalog.identifiers import TableName
 
 P = Privilege
@@ -93,3 +93,41 @@ def test_owner_may_do_everything_until_another_owns_it() -> None:
 def test_grant_says_itself_in_words() -> None:
     grant = Grant(Grantee(parse_grantee("role:etl").kind, "etl"), P.WRITE, ORDERS.at("release/*"))
     assert str(grant) == "write on table db.raw.orders ref release/* to role:etl"
+
+
+def test_names_seen_in_a_namespace_are_those_that_may_be_seen_there() -> None:
+    team = Role("team", (principal("ann"),))
+    found = rules(
+        ("read", "table db.raw.a", "ann"),
+        ("write", "table db.raw.b", "ann", "release/*"),
+        ("list", "view db.raw.v", "ann"),
+        ("list", "table db.raw.r", "role:team"),
+        ("list", "table db.raw.g", "group:etl"),
+        ("list", "table db.other", "ann"),
+        ("list", "namespace db.all", "ann"),
+        roles=(team,),
+    )
+    owned = {parse_securable(f"table db.raw.{name}"): principal("ann") for name in ("a", "o", "p")}
+    found.note_owners(owned | {parse_securable("namespace mine"): principal("ann")})
+    found.note_owners({parse_securable("table db.raw.p"): principal("bob"), parse_securable("table db.raw.o"): None})
+    found.note_owners({parse_securable("table db.raw.o"): principal("ann")})
+    by, kind = found.of("ann", frozenset({"etl"})), SecurableKind.TABLE
+    seen = by.names_seen(kind, ("db", "raw"))
+    assert seen is not None
+    assert set(seen) == {"a", "b", "g", "o", "r"}
+    assert len(seen) == 6
+    for name in "abgoprvx":
+        assert (name in seen) is by.sees(table_of(TableName(("db", "raw"), name)))
+    assert set(by.names_seen(SecurableKind.VIEW, ("db", "raw")) or ()) == {"v"}
+    assert list(by.names_seen(kind, ("nowhere",)) or ()) == []
+    for all_seen in (("db", "all"), ("db", "all", "below"), ("mine",)):
+        assert by.names_seen(kind, all_seen) is None
+    assert UnlimitedAccess().names_seen(kind, ("db", "raw")) is None
+
+
+def test_names_of_owners_that_changed_are_not_kept() -> None:
+    index = OwnerIndex(
+        {parse_securable("table db.a"): principal("ann"), parse_securable("view db.a"): principal("ann")}
+    )
+    index.note({parse_securable("table db.a"): principal("bob"), parse_securable("view db.a"): None})
+    assert index.names == {principal("ann"): {}, principal("bob"): {(SecurableKind.TABLE, ("db",)): {"a"}}}

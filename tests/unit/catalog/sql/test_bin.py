@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from many_tables import plans, watched
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.bin import ClaimedPurge
+from bergline.catalog.sql.records_layout import BIN
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.table_directories import canonical_directory, overlap
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
 
@@ -114,3 +118,81 @@ def test_forgotten_table_is_gone(store: SqlPointerStore) -> None:
     assert claim is not None
     store.bin.forget(claim)
     assert store.dropped_tables() == []
+
+
+LONG = "x" * 600
+IN_THE_BIN = (
+    "s3://b/w/t/metadata/1.metadata.json",
+    "s3a://b/w/t2/metadata/1.metadata.json",
+    "S3://b/w/u/1.metadata.json",
+    "s3://b/1.metadata.json",
+    "s3://c/w/metadata/deeper/1.metadata.json",
+    f"s3://c/{LONG}/a/metadata/1.metadata.json",
+    "gcs://b/w/t/metadata/1.metadata.json",
+    "wasbs://c@a.blob.core.windows.net/w/t/metadata/1.metadata.json",
+    "abfss://c@a.dfs.core.windows.net/w/u/metadata/1.metadata.json",
+    "file:///w/t/metadata/1.metadata.json",
+    "file:/w/u/metadata/1.metadata.json",
+    "file://localhost/w/v/metadata/1.metadata.json",
+    "/w/a:b/metadata/1.metadata.json",
+    "/w//x/metadata/1.metadata.json",
+    "/w/y/../z/metadata/1.metadata.json",
+    "file:///w/./q/metadata/1.metadata.json",
+    "relative/t/metadata/1.metadata.json",
+    "a:/t/metadata/1.metadata.json",
+    "9a:/t/metadata/1.metadata.json",
+    "a b:/t/metadata/1.metadata.json",
+    "/metadata/1.metadata.json",
+    "file:///w/é%_/metadata/1.metadata.json",
+)
+ASKED_ABOUT = (
+    *(f"{scheme}://{bucket}{path}" for scheme in ("s3", "s3n", "gs") for bucket in "bc" for path in ("", "/w", "/w/t")),
+    *(f"s3://b/w/{name}" for name in ("t/data", "t/metadata", "t/metadata/x", "t2/x", "u/x", "T", "tt", "t/met")),
+    *(f"s3://c/{path}" for path in ("w/metadata", "w/metadata/deeper/x", LONG, f"{LONG}/a/b", f"{LONG}/b")),
+    *(f"abfs://c@a.dfs.core.windows.net/{path}" for path in ("w", "w/t/data", "w/u", "x")),
+    *(f"file://{path}" for path in ("/w", "/w/t", "/w/t/x", "/w/u", "/w/v/x", "/w/a:b", "/w/x", "/w/z/y", "/w/q")),
+    *(f"file://{path}" for path in ("/w/é%_/x", "/w/é", "/elsewhere", str(Path("relative/t").resolve()))),
+    *(f"file://{Path(path).resolve()}" for path in ("a:/t/x", "9a:/t", "a b:", ".")),
+)
+
+
+def keep(store: SqlPointerStore, *locations: str) -> None:
+    with store.database.changing() as connection:
+        for location in locations:
+            store.bin.add(connection, DroppedTable(T, location, 1, 1, "ann", purges_files=True))
+
+
+def test_dropped_tables_near_a_directory_are_found_however_they_are_spelled(store: SqlPointerStore) -> None:
+    keep(store, *IN_THE_BIN)
+    homes = {one: canonical_directory(one.rpartition("/")[0].removesuffix("/metadata")) for one in IN_THE_BIN}
+    for asked in ASKED_ABOUT:
+        directory = canonical_directory(asked)
+        near = {dropped.metadata_location for dropped in store.bin.near([directory])}
+        assert {one for one, home in homes.items() if overlap(home, directory)} <= near, directory
+    found = {dropped.metadata_location for dropped in store.bin.near(["s3://b/w/t", "s3://c/x"])}
+    assert IN_THE_BIN[0] in found
+    assert found.isdisjoint({IN_THE_BIN[1], IN_THE_BIN[2], IN_THE_BIN[4], IN_THE_BIN[5], IN_THE_BIN[9], IN_THE_BIN[12]})
+    assert store.bin.near([]) == []
+
+
+def test_dropped_tables_near_a_directory_are_found_by_an_index(store: SqlPointerStore) -> None:
+    keep(store, *(f"s3://b/w/t{number}/metadata/1.metadata.json" for number in range(2000)))
+    store.bin.near(["s3://b/new"])  # makes the index
+    with store.database.writing() as connection:
+        connection.exec_driver_sql("ANALYZE")
+    with watched(store.database) as work:
+        (found,) = store.bin.near(["s3://b/w/t77/data", "s3://elsewhere/x"])
+    assert found.metadata_location == "s3://b/w/t77/metadata/1.metadata.json"
+    lines = plans(store.database, work)
+    assert any("bergline_bin_directory" in line for line in lines), lines
+    assert not [line for line in lines if "Seq Scan on bergline_bin" in line or "SCAN bergline_bin" in line], lines
+
+
+def test_database_without_a_bin_has_none_near(store: SqlPointerStore) -> None:
+    if store.database.engine.dialect.name != "sqlite":
+        pytest.skip("the database is shared by tests")
+    with store.database.writing() as connection:
+        BIN.drop(connection)
+    assert store.bin.near(["s3://b/w"]) == []
+    with store.database.reading() as connection:
+        assert not sa.inspect(connection).has_table(BIN.name)

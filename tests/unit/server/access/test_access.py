@@ -1,16 +1,17 @@
 """Grants in a server's memory."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from asgi_client import SCHEMA
 from granted_server import GrantedServer
-from many_tables import plans, watched
+from many_tables import fill, plans, watched
 
-from bergline.catalog.access.grant import make_grants, principal
+from bergline.catalog.access.grant import Grant, make_grants, principal
 from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import parse_securable
+from bergline.catalog.access.securable import Securable, SecurableKind, parse_securable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
@@ -126,6 +127,66 @@ def test_pages_of_a_list_have_only_what_may_be_seen(granted: GrantedServer) -> N
     assert first["namespaces"] == [["b"], ["d"], ["db"]]
     then = granted("ann", "GET", "/v1/namespaces", query={"pageSize": "3", "pageToken": first["next-page-token"]}).json
     assert (then["namespaces"], then["next-page-token"]) == ([["e"]], None)
+
+
+def names_in(granted: GrantedServer, who: str, size: int, kind: str = "tables") -> Iterator[list[str]]:
+    """The names in `big`, page by page."""
+    token = ""
+    while token is not None:
+        query = {"pageSize": str(size), "pageToken": token}
+        page = granted(who, "GET", f"/v1/namespaces/big/{kind}", query=query).json
+        yield [one["name"] for one in page["identifiers"]]
+        token = page["next-page-token"]
+
+
+def test_names_that_may_be_seen_are_looked_up_and_no_others(granted: GrantedServer) -> None:
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["big"]})
+    fill(granted.context, most=20_000)
+    views = next(names_in(granted, "root", 3, "views"))
+    for name in ("t000003", "t010000", "t019999", "gone", views[0]):
+        granted.grant("read", f"table big.{name}", "ann")
+    granted.grant("list", f"view big.{views[2]}", "ann")
+    granted.direct.set_owner(parse_securable("table big.t015000"), principal("ann"))
+    database = granted.context.store.database
+    with watched(database) as work:
+        assert list(names_in(granted, "ann", 2)) == [["t000003", "t010000"], ["t015000", "t019999"]]
+        assert list(names_in(granted, "ann", 10, "views")) == [[views[2]]]
+        whole = granted("ann", "GET", "/v1/namespaces/big/tables").json["identifiers"]
+        assert len(whole) == 4
+        assert granted("bob", "GET", "/v1/namespaces/big/tables", query={"pageSize": "5"}).status == 404
+    assert work.thousands <= 5
+    assert not [line for line in plans(database, work) if line.startswith("SCAN iceberg")]
+
+
+def test_who_sees_most_names_reads_no_more_than_a_page(granted: GrantedServer) -> None:
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["big"]})
+    fill(granted.context, most=20_000)
+    tables = [Securable(SecurableKind.TABLE, ("big",), f"t{number:06}") for number in range(1, 3000, 2)]
+    granted.direct.grant([Grant(principal("ann"), Privilege.READ, one) for one in tables])
+    pages_of = names_in(granted, "ann", 100)
+    next(pages_of)
+    with watched(granted.context.store.database) as work:
+        assert len(next(pages_of)) == 100
+    assert work.thousands <= 30
+    names = [name for page in names_in(granted, "ann", 700) for name in page]
+    of_views = {name for page in names_in(granted, "root", 1000, "views") for name in page}
+    assert names == [one.name for one in tables if one.name not in of_views]
+
+
+def test_pages_stay_complete_when_grants_change_between_them(granted: GrantedServer) -> None:
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["big"]})
+    for name in ("a", "b", "c", "d", "e", "f"):
+        granted("root", "POST", "/v1/namespaces/big/tables", {"name": name, "schema": SCHEMA})
+    for name in ("a", "c", "e"):
+        granted.grant("list", f"table big.{name}", "ann")
+    by_page = names_in(granted, "ann", 1)
+    assert next(by_page) == ["a"]
+    granted.grant("list", "namespace big", "ann")
+    assert [next(by_page), next(by_page)] == [["b"], ["c"]]
+    granted.revoke("list", "namespace big", "ann")
+    granted("root", "DELETE", "/v1/namespaces/big/tables/c")
+    granted.grant("list", "table big.f", "ann")
+    assert list(by_page) == [["e"], ["f"]]
 
 
 def pages(granted: GrantedServer, who: str, size: int, parent: str | None = None) -> list[list[str]]:

@@ -20,7 +20,7 @@ def check_registered_file(context: ServerContext, request: Request, metadata_loc
     found += [view_of(name) for name in (store.views.names_with_metadata_in(places) if store.views else ())]
     found += [
         table_of(dropped.name)
-        for dropped in context.catalog.dropped_tables()
+        for dropped in store.bin.near(places)
         if any(dropped.metadata_location.startswith(f"{place}/") for place in places)
     ]
     if not all(by.may(Privilege.READ, other) for other in found):

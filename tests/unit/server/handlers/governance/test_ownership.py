@@ -120,6 +120,19 @@ def test_bin_shows_what_may_be_seen_and_gives_back_to_the_owner(granted: Granted
     assert granted("bob", "GET", f"{TABLES}/mine").status == 403
 
 
+def test_directory_of_a_dropped_table_is_kept_from_new_ones(granted: GrantedServer) -> None:
+    pointer = granted("root", "GET", f"{TABLES}/orders").json["metadata-location"]
+    home = pointer.partition("/metadata/")[0]
+    granted.grant("create", "namespace db", "bob")
+    assert granted("root", "DELETE", f"{TABLES}/orders").status == 204
+    for location in (home, f"{home}/data", home.replace("file:///", "file:/")):
+        new = {"name": "new", "schema": SCHEMA, "location": location}
+        assert granted("bob", "POST", TABLES, new).error == (403, "ForbiddenException")
+    register = {"name": "new", "metadata-location": pointer}
+    assert granted("bob", "POST", "/v1/namespaces/db/register", register).error == (403, "ForbiddenException")
+    assert granted("bob", "POST", TABLES, {"name": "new", "schema": SCHEMA, "location": f"{home}2"}).status == 200
+
+
 def test_table_that_may_not_be_read_does_not_go_where_it_may(granted: GrantedServer) -> None:
     granted("root", "POST", "/v1/namespaces", {"namespace": ["own"]})
     granted.grant("administer", "namespace own", "bob")
