@@ -43,7 +43,8 @@ class SqlCommitQueue:
         old = sa.and_(_QUEUE.catalog_name == catalog_name, _QUEUE.queued_ms < now - _FORGOTTEN_AFTER_MS)
         self._forget_old = sa.delete(QUEUED_COMMITS).where(old)
         same = sa.and_(*(_QUEUE[c.name] == c for c in QUEUE_LEADERS.primary_key))
-        is_good = _QUEUE.queued_ms > now - GOOD_FOR_MS
+        # one that comes later than any may is from before the clock was set back
+        is_good = sa.and_(_QUEUE.queued_ms > now - GOOD_FOR_MS, _QUEUE.queued_ms <= now + GOOD_FOR_MS)
         landed = {"state": QueueState.LANDED.value, "metadata_location": sa.bindparam("location")}
         self._land = sa.update(QUEUED_COMMITS).where(_IS_WAITING, is_good).values(landed)
         self._outcome = (

@@ -152,6 +152,15 @@ def test_change_is_too_old_to_land_for_a_leader_that_has_slept(store: SqlPointer
     assert queue.withdraw(token)
 
 
+def test_change_from_before_a_clock_was_set_back_is_not_taken(store: SqlPointerStore, queue: SqlCommitQueue) -> None:
+    token, _ = add(queue)
+    shift(store, QUEUED_COMMITS, "queued_ms", GOOD_FOR_MS + 10_000)
+    assert tokens(queue) == []
+    with pytest.raises(RefusedError, match="does not wait"):
+        land(store, queue, token, "leader")
+    assert queue.withdraw(token)
+
+
 def test_rows_are_removed_when_they_were_read_and_else_after_an_hour(
     store: SqlPointerStore, queue: SqlCommitQueue
 ) -> None:
