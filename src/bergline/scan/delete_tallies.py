@@ -64,6 +64,7 @@ class DeleteTallies:
                 pl.col("partition").max().alias("last"),
                 pl.col("strange").any(),
             )
+            .sort("path")
         )
         self._several = DeleteIndex(several, metadata)
 
@@ -72,24 +73,28 @@ class DeleteTallies:
 
         All are upper limits. Where there is doubt, its deletes may not be as the specification wants them.
         """
+        found = self._of_each(files)
+        return found.with_columns(pl.col("deletes") + self._of_several(files)) if self._several else found
+
+    def _of_each(self, files: FileGroup) -> pl.DataFrame:
+        """What deletes that are about one data file amount to."""
         if self._about.is_empty():
-            found = pl.DataFrame({"deletes": pl.zeros(files.frame.height, pl.UInt32, eager=True)}).with_columns(
+            return pl.DataFrame({"deletes": pl.zeros(files.frame.height, pl.UInt32, eager=True)}).with_columns(
                 rows=pl.lit(0, pl.Int64), doubt=pl.lit(False)
             )
-        else:
-            keys = pl.DataFrame({"path": files.frame["file_path"].hash(), "key": files.partition_hashes})
-            joined = keys.with_columns(files.frame["sequence_number"]).join(
-                self._about, on="path", how="left", maintain_order="left"
-            )
-            is_elsewhere = (pl.col("first") != pl.col("key")) | (pl.col("last") != pl.col("key"))
-            is_late = pl.col("oldest_vector") < pl.col("sequence_number")
-            doubt = pl.col("strange") | (pl.col("vectors") > 1) | is_elsewhere | is_late
-            found = joined.select(
-                pl.col("deletes").fill_null(0),
-                pl.col("rows").fill_null(0),
-                doubt.fill_null(False).alias("doubt"),
-            )
-        return found.with_columns(pl.col("deletes") + self._of_several(files)) if self._several else found
+        paths, known = files.frame["file_path"].hash(), self._about["path"]
+        places = known.search_sorted(paths).clip(0, len(known) - 1)  # a join would hash all of them for every batch
+        is_about = known.gather(places) == paths
+        key, number = files.partition_hashes, files.frame["sequence_number"]
+        found = self._about[places].with_columns(is_about.alias("is_about"), key.alias("key"), number.alias("of"))
+        is_elsewhere = (pl.col("first") != pl.col("key")) | (pl.col("last") != pl.col("key"))
+        is_late = (pl.col("oldest_vector") < pl.col("of")).fill_null(False)
+        doubt = pl.col("strange") | (pl.col("vectors") > 1) | is_elsewhere | is_late
+        return found.select(
+            pl.when("is_about").then("deletes").otherwise(0).alias("deletes"),
+            pl.when("is_about").then("rows").otherwise(0).alias("rows"),
+            (pl.col("is_about") & doubt).alias("doubt"),
+        )
 
     def _of_several(self, files: FileGroup) -> pl.Series:
         """How many deletes apply to each file among those that are about others too."""
