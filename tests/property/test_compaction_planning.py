@@ -15,11 +15,13 @@ import bergline
 from bergline import Lake, Table
 from bergline.format.deletes.delete_files import FILE_PATH_ID, only_data_file
 from bergline.format.manifest.columns import METRICS
-from bergline.format.manifest.manifest import DataFile, FileContent, partition_key
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestEntry, partition_key
 from bergline.parquet.write.write_spec import write_spec
 from bergline.scan.manifest_cache import forget_files
+from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
 from bergline.table.changes.compaction import CompactionRequest, plan_compaction
+from bergline.table.changes.dangling_deletes import dangling_deletes
 from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.engine.file_groups import SizeRules, in_job_order, packed, trimmed
 from bergline.table.scans.scan import to_predicate
@@ -77,6 +79,42 @@ def test_groups_are_those_of_all_files(
         assert plan.read == msgspec.structs.replace(files, files=())
         event("several groups" if len(expected) > 1 else "a group" if expected else "no group")
         event(f"deletes apply: {any(p.deletes for p in files.files)}")
+
+
+@settings(max_examples=100)
+@given(commits, st.sets(st.integers(0, 20)), st.booleans(), st.booleans())
+def test_dangling_deletes_are_those_that_apply_to_no_file(
+    history: list[Any], places: set[int], numbered: bool, cached: bool
+) -> None:
+    with bergline.connect("memory:") as lake:
+        table = made(lake, history)
+        head = table.current_snapshot
+        assert head is not None
+        live = list(live_entries(table.io, load_manifest_list(table.io, head), table.metadata))
+        data = [entry for entry in live if entry.data_file.content is FileContent.DATA]
+        gone = [entry.data_file for place, entry in enumerate(data) if place in places]
+        number = head.sequence_number + (not numbered)
+        if not cached:
+            forget_files()
+        found = dangling_deletes(table.io, table.metadata, head, gone, number)
+        left = [(e.data_file, e.sequence_number or 0) for e in data if e.data_file not in gone]
+        deletes = [entry for entry in live if entry.data_file.content is not FileContent.DATA]
+        expected = [e.data_file for e in deletes if is_dangling(e, left, [(f, number) for f in gone])]
+        assert sorted(map(repr, found)) == sorted(map(repr, expected))
+        event(f"dangling: {bool(expected)}, others: {len(expected) < len(deletes)}")
+
+
+def is_dangling(entry: ManifestEntry, left: list[tuple[DataFile, int]], new: list[tuple[DataFile, int]]) -> bool:
+    """No file is one that a delete may apply to: by path, or by partition and number."""
+    delete, number = entry.data_file, entry.sequence_number or 0
+    if delete.content is FileContent.POSITION_DELETES:
+        path = only_data_file(delete)
+        if path is not None:
+            return all(file.file_path != path for file, _ in left)
+        return all(partition_key(file) != partition_key(delete) or number < own for file, own in left)
+    everywhere = delete.spec_id == len(PARTITIONS) - 1
+    near = [own for file, own in (*left, *new) if everywhere or partition_key(file) == partition_key(delete)]
+    return all(number <= own for own in near)
 
 
 def reference(

@@ -6,11 +6,9 @@ from typing import NamedTuple
 import polars as pl
 
 from bergline.format.deletes.delete_files import FILE_PATH_ID
-from bergline.format.manifest.avro import partition_types
 from bergline.format.manifest.columns import entries_of
 from bergline.format.manifest.manifest import (
     ROW_FORMATS,
-    EntryStatus,
     FileContent,
     ManifestEntry,
     ManifestFile,
@@ -18,8 +16,8 @@ from bergline.format.manifest.manifest import (
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import each_batch, resolved_by_spec
 from bergline.scan.planned_files import FileGroup
+from bergline.scan.planner import each_live_group
 from bergline.scan.pruning import values_of
 
 _VECTORS = "PUFFIN"
@@ -43,16 +41,9 @@ class DeleteTallies:
         """Count what delete manifests hold, with or without deletes that are about several data files."""
         about: list[pl.DataFrame] = [pl.DataFrame(schema=_ABOUT)]
         several: list[ManifestEntry] = []
-
-        def groups(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[_Counted]:
-            by_spec = resolved_by_spec(frames, [manifests[place] for place in places], metadata)
-            live = (_live(frame, spec_id, metadata) for spec_id, (frame, _) in by_spec.items())
-            return [_counted(deletes, of_several=of_several) for deletes in live]
-
-        for batch in each_batch(io, manifests, groups):
-            for one in batch:
-                about.append(one.about)
-                several += one.several
+        for one in each_live_group(io, manifests, metadata, lambda group: _counted(group, of_several=of_several)):
+            about.append(one.about)
+            several += one.several
         self._about = (
             pl.concat(about)
             .group_by("path")
@@ -114,7 +105,7 @@ def _counted(deletes: FileGroup, *, of_several: bool) -> _Counted:
     formats = frame["file_format"].str.to_uppercase()
     is_vector = by_position & (formats == _VECTORS)
     has_place = frame["content_offset"].is_not_null() & frame["content_size_in_bytes"].is_not_null()
-    path = _only_paths(frame)
+    path = only_paths(frame)
     about = pl.DataFrame(
         {
             "path": path.hash(),
@@ -134,13 +125,7 @@ def _counted(deletes: FileGroup, *, of_several: bool) -> _Counted:
     return _Counted(about, entries_of(others, deletes.partition, deletes.spec_id, "delete manifests"))
 
 
-def _live(frame: pl.DataFrame, spec_id: int, metadata: TableMetadata) -> FileGroup:
-    spec = metadata.specs_by_id[spec_id]
-    live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
-    return FileGroup(live, spec_id, partition_types(spec, metadata.schema_for(spec)))
-
-
-def _only_paths(frame: pl.DataFrame) -> pl.Series:
+def only_paths(frame: pl.DataFrame) -> pl.Series:
     """The path of the only data file that each delete file refers to; null if it may refer to several."""
     referenced = frame["referenced_data_file"]
     if not referenced.null_count():

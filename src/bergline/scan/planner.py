@@ -1,6 +1,7 @@
 """The scan planner: manifests, inheritance, pruning and deletes, all on columns."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 import polars as pl
@@ -27,6 +28,7 @@ from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
 
+_Result = TypeVar("_Result")
 FileChoice = Callable[[FileGroup], pl.Series]
 """Says which of some matching files a plan is to have, by a mask; it may be called in several threads."""
 
@@ -166,6 +168,23 @@ def file_groups(
         for spec_id, files in batch:
             by_spec[spec_id].append(files)
     return [_group(frames, spec_id, metadata) for spec_id, frames in by_spec.items()]
+
+
+def each_live_group(
+    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, use: Callable[[FileGroup], _Result]
+) -> Iterator[_Result]:
+    """What is made of the live files of a few manifests of one partition spec at a time, in any order.
+
+    It may be done in several threads.
+    """
+
+    def used(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[_Result]:
+        by_spec = resolved_by_spec(frames, [manifests[place] for place in places], metadata)
+        live = ((frame.filter(pl.col("status") != int(EntryStatus.DELETED)), i) for i, (frame, _) in by_spec.items())
+        return [use(_group([frame], spec_id, metadata)) for frame, spec_id in live]
+
+    for batch in each_batch(io, manifests, used):
+        yield from batch
 
 
 def paths_in(groups: Iterable[FileGroup]) -> pl.Series:

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
-import polars as pl
 
 from bergline.arguments import counted
 from bergline.errors import BerglineError, ConflictError, NotFoundError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.snapshot import Snapshot
+from bergline.scan.path_lookup import PathLookup
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.compaction import (
@@ -251,7 +251,7 @@ class _Round:
         head = head_id(metadata, self._branch)
         if head is None or metadata.table_uuid != self._metadata.table_uuid:
             return []
-        paths = pl.Series([p.file.file_path for g in groups for p in g.layout.files], dtype=pl.String).implode()
+        paths = PathLookup(p.file.file_path for g in groups for p in g.layout.files)
         now = plan_scan(
             self._table.io,
             metadata,
@@ -259,7 +259,7 @@ class _Round:
             table_schema=metadata.schema,
             columns=metadata.schema,
             row_filter=self._request.row_filter,
-            choose=lambda files: files.frame["file_path"].is_in(paths),
+            choose=lambda files: paths.holds(files.frame["file_path"]),
         )
         changed = changed_files((p for g in groups for p in g.layout.files), now.files)
         return [g for g in groups if not any(p.file.file_path in changed for p in g.layout.files)]

@@ -19,6 +19,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_tallies import DeleteTallies
 from bergline.scan.manifests import load_manifest_list, spec_of
+from bergline.scan.path_lookup import PathLookup
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.planner import plan_scan
@@ -108,12 +109,12 @@ class _Choice:
         self._rules = rules
         self._options = options
         self._tallies = tallies
-        self._skip = pl.Series(list(skip), dtype=pl.String).implode()
+        self._skip = PathLookup(skip)
         self._begins: list[tuple[int, pl.DataFrame]] = []
 
     def __call__(self, files: FileGroup) -> pl.Series:
         """A mask; where it is false, neither size nor deletes are a reason to rewrite a file."""
-        is_open = ~files.frame["file_path"].is_in(self._skip)
+        is_open = ~self._skip.holds(files.frame["file_path"])
         self._note(files, is_open)
         rules, size = self._rules, files.frame["file_size_in_bytes"]
         if rules.rewrite_all:
