@@ -5,7 +5,7 @@ One record is encoded, and the bytes in which the others differ are put into cop
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -25,26 +25,41 @@ _BLOCK = 100
 _SYNC = b"made-up manifest"
 _NUMBER = 77_777_777
 """The number of the file that the others are made of."""
-_REGION = b"@@"
+_SIZE = 777_777_777
+"""Its size, in place of which others are written that take as many bytes."""
+LARGE, SMALL = 600_000_000, 200_000_000
+"""The sizes of files: one that is right for a table with the usual target, and one that is too small."""
 
 
-def many_files(lake: Lake, name: str, files: int, manifests: int, deleted: int = 0) -> Table:
-    """A table of so many files in so many manifests, the first of which have a position delete file each."""
+def many_files(
+    lake: Lake,
+    name: str,
+    files: int,
+    manifests: int,
+    deleted: int = 0,
+    *,
+    regions: Sequence[str] = REGIONS,
+    small: Sequence[str] = (),
+) -> Table:
+    """A table of so many files in so many manifests, the first of which have a position delete file each.
+
+    The files are dealt to partitions, whose names have one length; files of some of them are small.
+    """
     table = lake.create_table(name, SCHEMA, partition_by=["region"])
-    table.commit(_MadeUp(table, files, manifests, ManifestContent.DATA))
+    table.commit(_MadeUp(table, files, manifests, _Template(table, ManifestContent.DATA, regions, small)))
     if deleted:
-        table.commit(_MadeUp(table, deleted, -(-deleted * manifests // files), ManifestContent.DELETES))
+        template = _Template(table, ManifestContent.DELETES, regions, small)
+        table.commit(_MadeUp(table, deleted, -(-deleted * manifests // files), template))
     return table
 
 
 class _MadeUp(SnapshotProducer):
     """One snapshot of many manifests."""
 
-    def __init__(self, table: Table, files: int, manifests: int, content: ManifestContent) -> None:
+    def __init__(self, table: Table, files: int, manifests: int, template: "_Template") -> None:
         super().__init__(table.io, "main", {}, merges=False)
-        self._table, self._content = table, content
+        self._table = table
         self._counts = {"added-data-files": str(files), "total-data-files": str(files)}
-        template = _Template(table, content)
         each = -(-files // manifests)
         self._written = [self._write(template, start, min(each, files - start)) for start in range(0, files, each)]
 
@@ -59,12 +74,12 @@ class _MadeUp(SnapshotProducer):
         path = f"{self._table.location}/metadata/{self.snapshot_id}-{start:08d}.avro"
         data = template.manifest(start, count)
         self._table.io.create(path, data)
-        regions = sorted(REGIONS)
+        regions = sorted(template.regions)
         return ManifestFile(
             manifest_path=path,
             manifest_length=len(data),
             partition_spec_id=self._table.spec.spec_id,
-            content=self._content,
+            content=template.content,
             added_snapshot_id=self.snapshot_id,
             added_files_count=count,
             existing_files_count=0,
@@ -79,17 +94,21 @@ class _MadeUp(SnapshotProducer):
 class _Template:
     """The header of a manifest, and a record of which others are made."""
 
-    def __init__(self, table: Table, content: ManifestContent) -> None:
+    def __init__(self, table: Table, content: ManifestContent, regions: Sequence[str], small: Sequence[str]) -> None:
+        self.content, self.regions = content, regions
+        self._region = b"@" * len(regions[0])
+        sizes = [encode_long(SMALL if region in small else LARGE) for region in regions]
+        self._sizes = np.array([list(size) for size in sizes], np.uint8)
         file = made_up_file(_NUMBER, table.location)
-        region, marker = file.partition[0], _REGION.decode()
+        region, marker = file.partition[0], self._region.decode()
         path = file.file_path.replace(f"region={region}", f"region={marker}")
         data = msgspec.structs.replace(
             file,
             file_path=path,
             partition=(marker,),
-            file_size_in_bytes=4000,
-            lower_bounds={**(file.lower_bounds or {}), COLUMNS + 1: _REGION},
-            upper_bounds={**(file.upper_bounds or {}), COLUMNS + 1: _REGION},
+            file_size_in_bytes=_SIZE,
+            lower_bounds={**(file.lower_bounds or {}), COLUMNS + 1: self._region},
+            upper_bounds={**(file.upper_bounds or {}), COLUMNS + 1: self._region},
         )
         if content is ManifestContent.DELETES:
             data = DataFile(
@@ -111,12 +130,14 @@ class _Template:
         numbers = np.arange(start, start + count, dtype=np.int64)
         width = len(self._record)
         records = np.tile(np.frombuffer(self._record, np.uint8), (count, 1))
-        regions = np.array([list(region.encode()) for region in REGIONS], np.uint8)[numbers % len(REGIONS)]
+        region = numbers % len(self.regions)
+        regions = np.array([list(region.encode()) for region in self.regions], np.uint8)[region]
         digits = (numbers[:, None] // 10 ** np.arange(7, -1, -1) % 10 + ord("0")).astype(np.uint8)
         low = (numbers * 10).view(np.uint8).reshape(count, 8)
         high = (numbers * 10 + 9).view(np.uint8).reshape(count, 8)
         for marker, values in (
-            (_REGION, regions),
+            (self._region, regions),
+            (encode_long(_SIZE), self._sizes[region]),
             (str(_NUMBER).encode(), digits),
             (struct.pack("<q", _NUMBER * 10), low),
             (struct.pack("<q", _NUMBER * 10 + 9), high),

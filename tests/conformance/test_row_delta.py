@@ -124,8 +124,9 @@ def test_the_same_steps_give_the_same_files_numbers_and_rows(
     agreed(3, 4, 5, 8, 9)
     assert ours.current_snapshot is not None
     request = CompactionRequest(options=RewriteOptions(rewrite_all=True, remove_dangling_deletes=True))
-    plan, groups = plan_compaction(ours.io, ours.metadata, ours.current_snapshot, request)
-    written = ArrowRowEngine().rewrite_groups(ours.io, plan_rewrite(ours.metadata, plan, groups))
+    plan = plan_compaction(ours.io, ours.metadata, ours.current_snapshot, request)
+    groups = plan.layouts(0, len(plan))
+    written = ArrowRowEngine().rewrite_groups(ours.io, plan_rewrite(ours.metadata, plan.read, groups))
     done = [RewrittenGroup(*pair) for pair in zip(groups, written, strict=True)]
     pair.rewrite(as_rewritten(ours.io, ours.metadata, ours.current_snapshot, request, done, pinned=True))
     agreed(3, 4, 5, 8, 9)

@@ -1,4 +1,4 @@
-"""The deletes that may apply to some data files: manifests of others are not read, and no objects made of others."""
+"""The deletes that may apply to some data files: manifests of others are not read, and no other entries are held."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from bergline.format.partition.columns import partition_column
 from bergline.format.types.single_values import decode_value
 from bergline.format.types.types import DOUBLE, FLOAT, UNKNOWN, UUID, DecimalType, IcebergType
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_columns, spec_of
+from bergline.scan.manifests import each_batch, spec_of
 from bergline.scan.planned_files import FileGroup
 from bergline.scan.pruning import values_of
 
@@ -32,12 +32,13 @@ def applicable_deletes(
         return
     files = _DataFiles(groups)
     kept = [m for m in manifests if files.may_need(m, metadata)]
-    for frame, manifest in zip(load_columns(io, kept), kept, strict=True):
-        spec = spec_of(manifest, metadata)
-        types = partition_types(spec, metadata.schema_for(spec))
-        some = frame.filter(files.may_apply(frame, manifest, types))
-        entries = entries_of(some, types, spec.spec_id, manifest.manifest_path)
-        yield from inherit(entries, manifest)
+
+    def applicable(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, list[ManifestEntry]]]:
+        return [(p, files.applicable(frame, kept[p], metadata)) for frame, p in zip(frames, places, strict=True)]
+
+    found = dict(pair for batch in each_batch(io, kept, applicable) for pair in batch)
+    for place in range(len(kept)):
+        yield from found[place]
 
 
 class _DataFiles:
@@ -65,8 +66,14 @@ class _DataFiles:
         ids = [field.field_id for field in spec.fields]
         return all(_may_meet(group, i, s) for i, s in zip(ids, summaries, strict=True) if i in group.partition)
 
-    def may_apply(self, frame: pl.DataFrame, manifest: ManifestFile, types: Mapping[int, IcebergType]) -> pl.Series:
-        """For each delete whether it may apply."""
+    def applicable(self, frame: pl.DataFrame, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
+        """The deletes of a manifest that may apply."""
+        spec = spec_of(manifest, metadata)
+        types = partition_types(spec, metadata.schema_for(spec))
+        some = frame.filter(self._may_apply(frame, manifest, types))
+        return list(inherit(entries_of(some, types, spec.spec_id, manifest.manifest_path), manifest))
+
+    def _may_apply(self, frame: pl.DataFrame, manifest: ManifestFile, types: Mapping[int, IcebergType]) -> pl.Series:
         numbers = frame["sequence_number"].fill_null(manifest.sequence_number or 0)
         is_live = (frame["status"] != int(EntryStatus.DELETED)) & (numbers >= self._oldest)
         referenced, paths = frame["referenced_data_file"], self._paths.implode()

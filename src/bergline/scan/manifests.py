@@ -29,6 +29,7 @@ from bergline.format.partition.columns import check_partition
 from bergline.format.partition.spec import PartitionSpec
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import DEFAULT_LIMIT, MANIFEST_LISTS, MANIFESTS, FreshReads
+from bergline.scan.path_lookup import PathHashes
 
 _READERS = 32
 _CORES = os.cpu_count() or 1
@@ -156,7 +157,7 @@ def live_deletes(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, data_paths: pl.Series
 ) -> Iterator[ManifestEntry]:
     """The live entries of delete manifests, without those that refer to a single data file not among the paths."""
-    wanted = data_paths.hash().unique().sort()
+    wanted = PathHashes([data_paths.hash()])
 
     def about_them(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, list[ManifestEntry]]]:
         some = [frame.filter(_is_about(frame["referenced_data_file"], wanted)) for frame in frames]
@@ -167,13 +168,9 @@ def live_deletes(
         yield from (entry for entry in found[place] if entry.is_live)
 
 
-def _is_about(referenced: pl.Series, wanted: pl.Series) -> pl.Series:
+def _is_about(referenced: pl.Series, wanted: PathHashes) -> pl.Series:
     """Where a delete file refers to no single data file, or to one with a wanted hash: others may share it."""
-    if wanted.is_empty():
-        return referenced.is_null()
-    hashes = referenced.hash()
-    places = wanted.search_sorted(hashes).clip(0, len(wanted) - 1)
-    return referenced.is_null() | (wanted.gather(places) == hashes)
+    return referenced.is_null() | wanted.may_hold(referenced)
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:

@@ -1,5 +1,6 @@
 """Planned files in columns: counting them is free, and each object is created on access."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, overload
@@ -8,7 +9,8 @@ import msgspec
 import polars as pl
 
 from bergline.format.manifest.columns import METRICS, files_of
-from bergline.format.manifest.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile, partition_key_of
+from bergline.format.partition.columns import partition_column, partition_values
 from bergline.format.types.types import IcebergType
 from bergline.scan.plan import PlannedFile
 
@@ -33,6 +35,24 @@ class FileGroup(msgspec.Struct, frozen=True):
         """The files without metrics."""
         frame = self.frame.with_columns(pl.lit(None, self.frame.schema[name]).alias(name) for name in METRICS)
         return FileGroup(frame, self.spec_id, self.partition, self.deletes)
+
+    @property
+    def partition_hashes(self) -> pl.Series:
+        """For each file a hash of its partition spec and values."""
+        columns = [
+            partition_column(self.frame, field_id, type_).alias(str(field_id))
+            for field_id, type_ in self.partition.items()
+            if str(field_id) in self.frame.columns
+        ]
+        spec = pl.repeat(self.spec_id, self.frame.height, dtype=pl.Int64, eager=True).alias("spec")
+        return pl.DataFrame([spec, *columns]).hash_rows()
+
+    @property
+    def partition_keys(self) -> Iterator[tuple[Any, ...]]:
+        """The partition key of each file."""
+        values = [partition_values(self.frame, field_id, type_) for field_id, type_ in self.partition.items()]
+        rows = zip(*values, strict=True) if values else [()] * self.frame.height
+        return (partition_key_of(self.spec_id, row) for row in rows)
 
     def planned(self, start: int, length: int) -> Iterator[PlannedFile]:
         """Some of the files."""
@@ -76,6 +96,24 @@ class PlannedFiles(Sequence[PlannedFile]):
                 yield from group.planned(start, taken)
                 length -= taken
             start = max(0, start - group.frame.height)
+
+    def only_at(self, places: Sequence[int]) -> "PlannedFiles":
+        """The files at these places, which ascend, in columns."""
+        groups = []
+        first = 0
+        for group in self._groups:
+            start, stop = (bisect_left(places, first + end) for end in (0, group.frame.height))
+            own = [place - first for place in places[start:stop]]
+            deletes = [group.deletes[place] for place in own] if group.deletes else ()
+            groups.append(FileGroup(group.frame[own], group.spec_id, group.partition, deletes))
+            first += group.frame.height
+        return PlannedFiles(groups)
+
+    def picked(self, places: Sequence[int]) -> list[PlannedFile]:
+        """The files at these places, in their order, without creating objects for the others."""
+        ascending = sorted(places)
+        found = dict(zip(ascending, self.only_at(ascending), strict=True))
+        return [found[place] for place in places]
 
     def window(self, start: int, length: int) -> "PlannedFiles":
         """Some of the files, in columns."""

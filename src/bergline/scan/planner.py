@@ -1,6 +1,7 @@
 """The scan planner: manifests, inheritance, pruning and deletes, all on columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 import polars as pl
@@ -15,10 +16,8 @@ from bergline.format.manifest.manifest import (
     EntryStatus,
     ManifestContent,
     ManifestFile,
-    partition_key_of,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.partition.columns import partition_values
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType, child_fields
@@ -28,6 +27,10 @@ from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list
 from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
+
+_Result = TypeVar("_Result")
+FileChoice = Callable[[FileGroup], pl.Series]
+"""Says which of some matching files a plan is to have, by a mask; it may be called in several threads."""
 
 
 def scan_outline(
@@ -59,14 +62,18 @@ def plan_scan(
     table_schema: Schema,
     columns: Schema,
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
+    choose: FileChoice | None = None,
 ) -> ScanPlan:
-    """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot."""
+    """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot.
+
+    If some are chosen, only these are ever in memory together, and they have no metrics.
+    """
     outline = scan_outline(metadata, snapshot_id, table_schema=table_schema, columns=columns, row_filter=row_filter)
     if snapshot_id is None:
         return outline
     manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    groups = file_groups(io, data, metadata, Pruning(outline.filter, table_schema))
+    groups = file_groups(io, data, metadata, Pruning(outline.filter, table_schema), choose)
     check_groups_readable(groups, metadata)
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
@@ -135,9 +142,16 @@ def bound_on(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
 
 
 def file_groups(
-    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    metadata: TableMetadata,
+    pruning: Pruning,
+    choose: FileChoice | None = None,
 ) -> list[FileGroup]:
-    """The matching files by partition spec, without their deletes; only these are ever in memory together."""
+    """The matching files by partition spec, without their deletes; only these are ever in memory together.
+
+    What cannot be read is always among the chosen.
+    """
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
 
     def matching(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, pl.DataFrame]]:
@@ -145,7 +159,8 @@ def file_groups(
         for spec_id, (batch, own) in resolved_by_spec(frames, [kept[p] for p in places], metadata).items():
             files = _matching(batch, spec_id, metadata, pruning)
             numbers = pl.Series(MANIFEST, [places[p] for p in own], pl.UInt32)
-            found.append((spec_id, files.with_columns(numbers.gather(files[MANIFEST]))))
+            files = files.with_columns(numbers.gather(files[MANIFEST]))
+            found.append((spec_id, files if choose is None else _chosen(files, spec_id, metadata, choose)))
         return found
 
     by_spec: dict[int, list[pl.DataFrame]] = {m.partition_spec_id: [] for m in kept}
@@ -153,6 +168,23 @@ def file_groups(
         for spec_id, files in batch:
             by_spec[spec_id].append(files)
     return [_group(frames, spec_id, metadata) for spec_id, frames in by_spec.items()]
+
+
+def each_live_group(
+    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, use: Callable[[FileGroup], _Result]
+) -> Iterator[_Result]:
+    """What is made of the live files of a few manifests of one partition spec at a time, in any order.
+
+    It may be done in several threads.
+    """
+
+    def used(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[_Result]:
+        by_spec = resolved_by_spec(frames, [manifests[place] for place in places], metadata)
+        live = ((frame.filter(pl.col("status") != int(EntryStatus.DELETED)), i) for i, (frame, _) in by_spec.items())
+        return [use(_group([frame], spec_id, metadata)) for frame, spec_id in live]
+
+    for batch in each_batch(io, manifests, used):
+        yield from batch
 
 
 def paths_in(groups: Iterable[FileGroup]) -> pl.Series:
@@ -163,27 +195,27 @@ def paths_in(groups: Iterable[FileGroup]) -> pl.Series:
 def check_groups_readable(groups: Iterable[FileGroup], metadata: TableMetadata) -> None:
     """UnsupportedError if a data file cannot be read, before any is opened."""
     for group in groups:
-        frame = group.frame
-        unreadable = ~frame["file_format"].is_in(ROW_FORMATS)
-        if unreadable.any():  # manifests of others may have lower case
-            unreadable = ~frame["file_format"].str.to_uppercase().is_in(ROW_FORMATS)
-        if "key_metadata" in frame.columns:
-            unreadable |= frame["key_metadata"].is_not_null()
+        unreadable = _unreadable(group.frame)
         if unreadable.any():
             (planned,) = group.only(unreadable).planned(0, 1)
             check_readable(planned.file, metadata.location)
+
+
+def _unreadable(frame: pl.DataFrame) -> pl.Series:
+    unreadable = ~frame["file_format"].is_in(ROW_FORMATS)
+    if unreadable.any():  # manifests of others may have lower case
+        unreadable = ~frame["file_format"].str.to_uppercase().is_in(ROW_FORMATS)
+    return unreadable | frame["key_metadata"].is_not_null() if "key_metadata" in frame.columns else unreadable
 
 
 def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:
     """The files with the deletes that apply to each."""
     if not index:
         return group
-    files, spec_id, types = group.frame, group.spec_id, group.partition
-    partitions = [partition_values(files, field_id, type_) for field_id, type_ in types.items()]
-    keys = zip(*partitions, strict=True) if partitions else [()] * files.height
-    rows = zip(files["file_path"].to_list(), keys, files["sequence_number"].to_list(), strict=True)
-    deletes = [index.deletes_for(path, partition_key_of(spec_id, key), number) for path, key, number in rows]
-    return FileGroup(files, spec_id, types, deletes)
+    files = group.frame
+    rows = zip(files["file_path"].to_list(), group.partition_keys, files["sequence_number"].to_list(), strict=True)
+    deletes = [index.deletes_for(path, key, number) for path, key, number in rows]
+    return FileGroup(files, group.spec_id, group.partition, deletes)
 
 
 def _group(frames: Sequence[pl.DataFrame], spec_id: int, metadata: TableMetadata) -> FileGroup:
@@ -193,6 +225,14 @@ def _group(frames: Sequence[pl.DataFrame], spec_id: int, metadata: TableMetadata
     if not files[MANIFEST].is_sorted():
         files = files.sort(MANIFEST, maintain_order=True)
     return FileGroup(files, spec_id, partition_types(spec, metadata.schema_for(spec)))
+
+
+def _chosen(files: pl.DataFrame, spec_id: int, metadata: TableMetadata, choose: FileChoice) -> pl.DataFrame:
+    """The chosen files; their columns are copied, so that those of the others are not kept for them."""
+    group = _group([files], spec_id, metadata)
+    kept = group.only(choose(group) | _unreadable(group.frame)).without_metrics.frame
+    texts = [name for name, type_ in kept.schema.items() if type_ in (pl.String, pl.Binary)]
+    return kept.with_columns(pl.Series(name, kept[name].to_list(), kept.schema[name]) for name in texts)
 
 
 def _matching(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> pl.DataFrame:

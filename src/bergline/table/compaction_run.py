@@ -11,7 +11,9 @@ import msgspec
 
 from bergline.arguments import counted
 from bergline.errors import BerglineError, ConflictError, NotFoundError
+from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.snapshot import Snapshot
+from bergline.scan.path_lookup import PathLookup
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.compaction import (
@@ -88,19 +90,19 @@ class CompactionRun:
         if since is None or self._is_enough:
             return set(), None
         start = table.metadata.snapshot(since)
-        plan, groups = plan_compaction(table.io, table.metadata, start, self._left_request, self._skipped)
-        if not groups:
+        plan = plan_compaction(table.io, table.metadata, start, self._left_request, self._skipped)
+        if not len(plan):
             return set(), None
-        one_round = _Round(table, self._request, plan, start=start, branch=self._branch, summary=own)
-        per_commit = len(groups)
+        one_round = _Round(table, self._request, plan.read, start=start, branch=self._branch, summary=own)
+        per_commit = len(plan)
         if self._options.partial_progress_enabled:
-            per_commit = -(-len(groups) // self._options.partial_progress_max_commits)
+            per_commit = -(-len(plan) // self._options.partial_progress_max_commits)
         changed: set[str] = set()
         conflict: BerglineError | None = None
-        for first in range(0, len(groups), per_commit):
-            batch = self._rewritten(one_round, groups[first : first + per_commit])
-            done = min(first + per_commit, len(groups))
-            _LOG.info("compact %s: %s of %s groups rewritten", table.name, done, len(groups))
+        for first in range(0, len(plan), per_commit):
+            batch = self._rewritten(one_round, plan.layouts(first, first + per_commit))
+            done = min(first + per_commit, len(plan))
+            _LOG.info("compact %s: %s of %s groups rewritten", table.name, done, len(plan))
             if batch:
                 lost, found = self._committed(one_round, batch)
                 changed, conflict = changed | lost, found or conflict
@@ -202,7 +204,8 @@ class _Round:
         self._start = start
         self._branch = branch
         self._summary = summary
-        self._done: list[RewrittenGroup] = []
+        self._done: list[DataFile] = []
+        """The files that were replaced, if delete files may be about nothing any more because of it."""
 
     def rewrite(self, engine: RowEngine, groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
         """The groups with their new files; an error leaves none."""
@@ -232,7 +235,8 @@ class _Round:
             if isinstance(operation, _KeptOnFailure) and operation.has_failed:
                 return error
             raise
-        self._done += groups
+        if self._request.options.remove_dangling_deletes:
+            self._done += rewritten.removed
         return CompactionResult(
             rewritten_data_files=len(rewritten.removed),
             added_data_files=len(rewritten.added),
@@ -247,6 +251,7 @@ class _Round:
         head = head_id(metadata, self._branch)
         if head is None or metadata.table_uuid != self._metadata.table_uuid:
             return []
+        paths = PathLookup(p.file.file_path for g in groups for p in g.layout.files)
         now = plan_scan(
             self._table.io,
             metadata,
@@ -254,6 +259,7 @@ class _Round:
             table_schema=metadata.schema,
             columns=metadata.schema,
             row_filter=self._request.row_filter,
+            choose=lambda files: paths.holds(files.frame["file_path"]),
         )
         changed = changed_files((p for g in groups for p in g.layout.files), now.files)
         return [g for g in groups if not any(p.file.file_path in changed for p in g.layout.files)]
@@ -271,7 +277,7 @@ class _Round:
                 self._request,
                 groups,
                 pinned=not self._table.in_transaction,
-                earlier=[file for group in self._done for file in group.removed],
+                earlier=self._done,
             )
         except BaseException:
             self.discard(groups)

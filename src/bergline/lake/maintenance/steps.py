@@ -3,13 +3,13 @@
 import datetime as dt
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from itertools import chain
 
 import msgspec
 
 from bergline.arguments import counted
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, NotFoundError
-from bergline.format.manifest.manifest import partition_key
 from bergline.format.metadata.refs import MAIN
 from bergline.lake.maintenance.report import MaintenanceStep, StepReport, StepStatus, failed_step
 from bergline.scan.manifests import load_manifest_list
@@ -127,14 +127,14 @@ def _compaction(context: StepContext, table: Table, policy: MaintenancePolicy, b
         return _off(step, branch)
     if head is None:
         return StepReport(step, StepStatus.NOTHING, "there is no snapshot", branch)
-    _, groups = plan_compaction(table.io, table.metadata, head, _compaction_request(table, policy))
-    files = [planned for group in groups for planned in group.files]
-    if not files:
+    files = plan_compaction(table.io, table.metadata, head, _compaction_request(table, policy)).files
+    if not len(files):
         return StepReport(step, StepStatus.NOTHING, branch=branch)
-    deleted, size = sum(bool(f.deletes) for f in files), sum(f.file.file_size_in_bytes for f in files)
+    deleted, size = sum(map(bool, chain.from_iterable(g.deletes for g in files.groups))), sum(files.sizes)
+    partitions = {key for group in files.groups for key in group.partition_keys}
     reason = (
         f"{counted(len(files) - deleted, 'small file')} and {counted(deleted, 'file')} with deletes "
-        f"in {counted(len({partition_key(f.file) for f in files}), 'partition')}"
+        f"in {counted(len(partitions), 'partition')}"
     )
     if context.plan:
         details = {"rewritten_data_files": len(files), "rewritten_bytes": size}

@@ -5,8 +5,8 @@ partition spec: whoever deletes by equality meanwhile deletes their rows too.
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -14,8 +14,7 @@ import msgspec
 from bergline.arguments import check_list, shown
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
-from bergline.format.deletes.delete_files import only_data_file
-from bergline.format.manifest.manifest import DataFile, is_deletion_vector, partition_key
+from bergline.format.manifest.manifest import DataFile, is_deletion_vector
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.sort_order import UNSORTED, parse_sort_by
@@ -25,8 +24,9 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import write_spec
 from bergline.quoting import without_back_quotes
 from bergline.scan.plan import PlannedFile, ScanPlan
-from bergline.scan.planner import plan_scan
+from bergline.scan.planned_files import PlannedFiles
 from bergline.table.changes.dangling_deletes import dangling_deletes
+from bergline.table.changes.rewrite_candidates import RewriteCandidates, find_candidates
 from bergline.table.changes.rewrite_files import Rewritten
 from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.engine.file_groups import SizeRules, in_job_order, packed, trimmed
@@ -103,56 +103,71 @@ def parse_order(kind: str, sort_order: Any, metadata: TableMetadata, options: Re
     return own
 
 
+class CompactionPlan:
+    """The files that are worth rewriting, in groups, which are given as objects only when their turn has come."""
+
+    def __init__(
+        self,
+        read: ScanPlan,
+        files: PlannedFiles,
+        groups: Sequence[Sequence[int]],
+        rules: SizeRules,
+        request: CompactionRequest,
+    ) -> None:
+        self.read = read
+        """How files are read; it has none."""
+        self._files = files
+        self._groups = groups
+        self._rules = rules
+        self._request = request
+
+    def __len__(self) -> int:
+        """The number of groups."""
+        return len(self._groups)
+
+    @property
+    def files(self) -> PlannedFiles:
+        """All files of the groups, in columns, without metrics."""
+        return self._files.only_at(sorted(place for group in self._groups for place in group))
+
+    def layouts(self, start: int, stop: int) -> list[GroupLayout]:
+        """Some of the groups, and how they are written."""
+        groups = self._groups[start:stop]
+        files = iter(self._files.picked([place for group in groups for place in group]))
+        return [_layout(list(islice(files, len(group))), self._rules, self._request) for group in groups]
+
+
 def plan_compaction(
     io: FileIO,
     metadata: TableMetadata,
     snapshot: Snapshot,
     request: CompactionRequest,
     skip: Collection[str] = (),
-) -> tuple[ScanPlan, list[GroupLayout]]:
-    """The files of a snapshot that are worth rewriting, but for those to skip, in groups; and how they are read."""
-    plan = plan_scan(
-        io,
-        metadata,
-        snapshot.snapshot_id,
-        table_schema=metadata.schema,
-        columns=metadata.schema,
-        row_filter=request.row_filter,
+) -> CompactionPlan:
+    """The files of a snapshot that are worth rewriting, but for those to skip, in groups."""
+    options = request.options
+    rules = options.sizes(write_spec(metadata).target_file_size, only_fewer=request.only_fewer)
+    read, files, candidates = find_candidates(
+        io, metadata, snapshot, request.row_filter, rules=rules, options=options, skip=skip
     )
-    rules = request.options.sizes(write_spec(metadata).target_file_size, only_fewer=request.only_fewer)
-    files: Iterable[PlannedFile] = plan.files
-    if skip:
-        files = [planned for planned in files if planned.file.file_path not in skip]
-    spec_id = request.options.output_spec_id
-    groups = plan_groups(files, rules, request.options, None if spec_id is None else metadata.spec.spec_id)
-    return plan, [_layout(group, rules, request, spec_id) for group in groups]
+    return CompactionPlan(read, files, plan_groups(candidates, rules, options), rules, request)
 
 
-def plan_groups(
-    files: Iterable[PlannedFile], rules: SizeRules, options: RewriteOptions, current_spec_id: int | None = None
-) -> list[list[PlannedFile]]:
-    """Files that are rewritten together: of one partition each.
-
-    With a current spec, files of all others are together too.
-    """
-    partitions: dict[Any, list[PlannedFile]] = defaultdict(list)
-    for planned in files:
-        is_other = current_spec_id is not None and planned.file.spec_id != current_spec_id
-        partitions[None if is_other else partition_key(planned.file)].append(planned)
-    groups = [group for some in partitions.values() for group in _groups_of(some, rules, options)]
-    return in_job_order(trimmed(groups, options.max_files_to_rewrite), _size, options.rewrite_job_order)
+def plan_groups(candidates: RewriteCandidates, rules: SizeRules, options: RewriteOptions) -> list[list[int]]:
+    """The places of files that are rewritten together: of one partition each."""
+    size = candidates.sizes.__getitem__
+    groups = [group for places in candidates.partitions for group in _groups_of(places, candidates, rules)]
+    return in_job_order(trimmed(groups, options.max_files_to_rewrite), size, options.rewrite_job_order)
 
 
-def _groups_of(files: list[PlannedFile], rules: SizeRules, options: RewriteOptions) -> list[list[PlannedFile]]:
-    def has_many_deletes(planned: PlannedFile) -> bool:
-        return _has_many_deletes(planned, options)
-
-    chosen = [p for p in files if rules.rewrite_all or rules.is_off(_size(p)) or has_many_deletes(p)]
-    groups = packed(chosen, _size, rules.largest_group, most_items=rules.most_group_files)
+def _groups_of(places: Sequence[int], candidates: RewriteCandidates, rules: SizeRules) -> list[list[int]]:
+    size, has_many_deletes = candidates.sizes.__getitem__, candidates.has_many_deletes.__getitem__
+    chosen = [p for p in places if rules.rewrite_all or rules.is_off(size(p)) or has_many_deletes(p)]
+    groups = packed(chosen, size, rules.largest_group, most_items=rules.most_group_files)
     return [
         group
         for group in groups
-        if rules.rewrite_all or rules.is_worth_it([_size(p) for p in group]) or any(map(has_many_deletes, group))
+        if rules.rewrite_all or rules.is_worth_it([size(p) for p in group]) or any(map(has_many_deletes, group))
     ]
 
 
@@ -201,30 +216,16 @@ def _state(planned: PlannedFile) -> tuple[Any, ...]:
     return planned.file.first_row_id, planned.sequence_number, deletes
 
 
-def _has_many_deletes(planned: PlannedFile, options: RewriteOptions) -> bool:
-    if not planned.deletes:
-        return False
-    if options.delete_file_threshold is not None and len(planned.deletes) >= options.delete_file_threshold:
-        return True
-    known = sum(d.record_count for d in planned.position_deletes if only_data_file(d) is not None)
-    rows = planned.file.record_count
-    return rows > 0 and min(known, rows) / rows >= options.delete_ratio_threshold
-
-
-def _layout(group: list[PlannedFile], rules: SizeRules, request: CompactionRequest, spec_id: int | None) -> GroupLayout:
-    size = sum(map(_size, group))
+def _layout(group: list[PlannedFile], rules: SizeRules, request: CompactionRequest) -> GroupLayout:
+    size = sum(planned.file.file_size_in_bytes for planned in group)
     return GroupLayout(
         tuple(group),
         rules.largest_file,
         rules.split_size(size),
-        spec_id,
+        request.options.output_spec_id,
         request.order,
         rules.expected_files(int(size * request.options.compression_factor)),
     )
-
-
-def _size(planned: PlannedFile) -> int:
-    return planned.file.file_size_in_bytes
 
 
 def _terms(sort_order: Any) -> tuple[str, ...]:

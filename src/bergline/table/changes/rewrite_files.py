@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+import polars as pl
 
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.deletes.delete_files import only_data_file
-from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, partition_key
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestFile, partition_key
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_entries, load_manifest_list
+from bergline.scan.manifests import live_deletes, live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
 from bergline.table.changes.append import AddedFiles
 from bergline.table.changes.row_delta import check_deletes_fit
@@ -168,7 +169,7 @@ def check_same_rows(
 def _least(io: FileIO, base: TableMetadata, read: Snapshot, gone: Sequence[DataFile]) -> int:
     """How many rows of the files no delete can be about; one by equality may be about all of them."""
     manifests = load_manifest_list(io, read)
-    index = DeleteIndex(live_entries(io, (m for m in manifests if m.content is ManifestContent.DELETES), base), base)
+    index = DeleteIndex(live_deletes(io, _delete_manifests(manifests), base, _paths(gone)), base)
     if not index:
         return sum(f.record_count for f in gone)
     paths, lookup = {f.file_path for f in gone}, PartitionLookup(((f.spec_id, f.partition) for f in gone), base)
@@ -201,7 +202,7 @@ def check_same_deletes(
     manifests = load_manifest_list(io, parent)
     entries = [
         entry
-        for entry in live_entries(io, (m for m in manifests if m.content is ManifestContent.DELETES), base)
+        for entry in live_deletes(io, _delete_manifests(manifests), base, _paths(planned.file for planned in read))
         if entry.data_file.content is FileContent.POSITION_DELETES
         or sequence_number is None
         or (entry.sequence_number or 0) <= sequence_number
@@ -216,6 +217,14 @@ def check_same_deletes(
             new = next((d for key, d in now.items() if key not in before), None)
             winner = base.snapshots_by_id.get(added_by[file_key(new)] or 0, parent) if new else parent
             raise conflict(branch, winner, _did(file, new))
+
+
+def _delete_manifests(manifests: Iterable[ManifestFile]) -> list[ManifestFile]:
+    return [m for m in manifests if m.content is ManifestContent.DELETES and m.has_live_files]
+
+
+def _paths(files: Iterable[DataFile]) -> pl.Series:
+    return pl.Series("path", [file.file_path for file in files], pl.String)
 
 
 def _did(file: DataFile, new: DataFile | None) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
@@ -27,9 +28,11 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import delete_write_spec
+from bergline.scan.delete_tallies import DeleteTallies
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
-from bergline.scan.planner import plan_scan
+from bergline.scan.planned_files import FileGroup
+from bergline.scan.planner import FileChoice, plan_scan
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten, check_same_deletes
 from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.engine.file_groups import in_job_order, packed
@@ -78,6 +81,7 @@ def plan_position_deletes_rewrite(
         table_schema=metadata.schema,
         columns=metadata.schema,
         row_filter=ALWAYS_TRUE,
+        choose=_with_deletes(io, metadata, snapshot),
     )
     targets = _Targets([p for p in plan.files if p.position_deletes])
     spec = delete_file_spec(metadata, {e.data_file.spec_id for group in groups for e in group})
@@ -119,6 +123,18 @@ def _worthwhile(
         )
         if rules.rewrite_all or rules.is_worth_it([_size(e) for e in group])
     ]
+
+
+def _with_deletes(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> FileChoice:
+    manifests = [m for m in load_manifest_list(io, snapshot) if m.has_live_files]
+    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+    tallies = DeleteTallies(io, deletes, metadata, of_several=True)
+
+    def may_have_deletes(files: FileGroup) -> pl.Series:
+        found = tallies.of(files)
+        return (found["deletes"] > 0) | found["doubt"]
+
+    return may_have_deletes
 
 
 class RewriteDeletes(RewriteFiles):

@@ -13,8 +13,8 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import live_entries, load_manifest_list
-from bergline.scan.plan import PlannedFile
 from bergline.table.changes.compaction import CompactionResult, plan_groups
+from bergline.table.changes.rewrite_candidates import RewriteCandidates
 from bergline.table.changes.rewrite_options import RewriteOptions
 
 pytestmark = pytest.mark.long
@@ -48,28 +48,27 @@ def live_deletes(table: Table) -> list[DataFile]:
     return [e.data_file for e in live_entries(table.io, manifests, table.metadata) if e.data_file.content]
 
 
-def planned(*sizes: int, deletes: int = 0) -> list[PlannedFile]:
-    files = [DataFile(f"f{i}", "PARQUET", (), 1, size) for i, size in enumerate(sizes)]
-    return [PlannedFile(f, 1, (f,) if i < deletes else ()) for i, f in enumerate(files)]
-
-
 @pytest.mark.parametrize(
-    ("files", "rewritten"),
+    ("sizes", "deletes", "rewritten"),
     [
-        (planned(10, 10), 2),
-        (planned(10), 0),
-        (planned(70, 70, 70), 0),  # they would be three again
-        (planned(40, 40, 40), 3),
-        (planned(80, 90, 10), 0),
-        (planned(80, 10, 10), 2),
-        (planned(10, deletes=1), 1),
-        (planned(200, 10, 10, deletes=1), 3),
-        ([], 0),
+        ([10, 10], 0, 2),
+        ([10], 0, 0),
+        ([70, 70, 70], 0, 0),  # they would be three again
+        ([40, 40, 40], 0, 3),
+        ([80, 90, 10], 0, 0),
+        ([80, 10, 10], 0, 2),
+        ([10], 1, 1),
+        ([200, 10, 10], 1, 3),
+        ([], 0, 0),
     ],
 )
-def test_files_are_worth_rewriting_if_they_become_fewer_or_have_deletes(files: Any, rewritten: int) -> None:
+def test_files_are_worth_rewriting_if_they_become_fewer_or_have_deletes(
+    sizes: list[int], deletes: int, rewritten: int
+) -> None:
     options = RewriteOptions(min_input_files=2, delete_file_threshold=1)
-    groups = plan_groups(files, options.sizes(100, only_fewer=True), options)
+    places = range(len(sizes))
+    candidates = RewriteCandidates(sizes, [place < deletes for place in places], [places])
+    groups = plan_groups(candidates, options.sizes(100, only_fewer=True), options)
     assert sum(map(len, groups)) == rewritten
 
 
