@@ -164,6 +164,7 @@ def test_receiver_that_says_it_is_gone_gets_no_more(
     assert state(context, webhook_id) == ("active", 1, 0)
 
 
+@pytest.mark.long
 def test_server_that_dies_between_delivery_and_cursor_sends_again(
     client: AsgiClient, context: ServerContext, job: WebhookJob, clock: Clock, receiver: WebhookReceiver, tmp_path: Path
 ) -> None:

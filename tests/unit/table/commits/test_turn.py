@@ -128,6 +128,7 @@ SLOW: dict[str, Callable[[Lake], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow", SLOW)
 def test_slow_commits_come_through_beside_writers_that_never_pause(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, slow: str
