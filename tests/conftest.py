@@ -1,5 +1,6 @@
 """Fixtures for all tests: lakes on disk, one Spark session without any Iceberg jar, and the peers beside it."""
 
+import gc
 import os
 import shutil
 import uuid
@@ -66,6 +67,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(kinds):
             if place not in chosen:
                 item.add_marker("thorough")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking over modules and tests again and again: they stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def _kinds_in_make_test(item: pytest.Item) -> int | None:

@@ -43,7 +43,7 @@ class StsServer:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self.uri = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:

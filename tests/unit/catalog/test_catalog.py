@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.catalog import Catalog, check_changed_tables, shows_all_since
 from bergline.catalog.identifiers import TableName
@@ -28,7 +29,7 @@ class TestCatalogInMemory(CatalogViewsSuite):
 class TestSqliteCatalog(CatalogViewsSuite):
     @pytest.fixture
     def place(self, tmp_path: Path) -> None:
-        self._uri = f"sqlite:///{tmp_path}/catalog.db"
+        self._uri = new_catalog_uri(tmp_path / "catalog.db")
 
     def make_catalog(self) -> Catalog:
         return open_catalog(CatalogConfig(self._uri, None, "lake", {}, 10, create=True))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from asgi_client import AsgiClient, set_property
+from catalog_files import new_catalog_uri
 from server_on_socket import on_socket
 
 import bergline
@@ -18,7 +19,7 @@ from bergline.server.opening import open_server
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server with four events."""
     limits = ServerSettings(webhook_allow=("127.0.0.1",))
-    opened = open_server(f"sqlite:///{tmp_path}/catalog.db", limits=limits)
+    opened = open_server(new_catalog_uri(tmp_path / "catalog.db"), limits=limits)
     with AsgiClient(opened) as client:
         client.namespace("db")
         client.table()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asgi_client import SCHEMA, TOKEN, AsgiClient
+from catalog_files import new_catalog_uri
 from glue_server import GlueServer
 from granted_server import GrantedServer
 
@@ -17,7 +18,7 @@ from bergline.server.opening import open_server
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A catalog in SQLite, behind its fence."""
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"))
     yield opened
     opened.catalog.close()
 

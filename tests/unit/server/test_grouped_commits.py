@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
+from catalog_files import new_catalog_uri
 from granted_server import GrantedServer
 from waiting_commits import ORDERS, body_of, commit_all, queued, send_commit
 
@@ -36,7 +37,11 @@ LONG_S = 60.0
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerContext]:
     """A catalog in SQLite and in PostgreSQL."""
-    uri = f"sqlite:///{tmp_path}/lake/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = (
+        new_catalog_uri(tmp_path / "lake/catalog.db")
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres")
+    )
     opened = open_server(uri, warehouse=f"file://{tmp_path}/warehouse", name=f"grouped-{tmp_path.name}")
     yield opened
     opened.catalog.close()
@@ -363,7 +368,7 @@ def test_transaction_that_waits_between_them_has_its_turn(orders: AsgiClient, co
 
 def test_two_hundred_that_wait_for_one_table_hold_no_thread(tmp_path: Path) -> None:
     limits = ServerSettings(threads=2, max_queued=4)
-    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=limits)
+    context = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=limits)
 
     async def run(client: AsgiClient) -> list[int]:
         release = await context.locks.take([TableName(("db",), "orders")])

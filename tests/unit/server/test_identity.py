@@ -150,6 +150,7 @@ def test_console_takes_a_token_of_an_issuer(trusting: ServerContext, issuer: Oid
         assert b"browsers keep no longer ones" in long.body
 
 
+@pytest.mark.long
 def test_clients_come_in_with_a_jwt(tmp_path: Path, issuer: OidcIssuerServer) -> None:
     options = ("--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-alias", "corp")
     with BerglineServer(tmp_path, *options) as server:

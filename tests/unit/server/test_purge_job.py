@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from asgi_client import AsgiClient
+from catalog_files import new_catalog_uri
 from rows import ORDERS, order_rows
 
 import bergline
@@ -37,7 +38,7 @@ class Clock:
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server that keeps dropped tables for an hour."""
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=ServerSettings(drop_retention_s=3600))
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=ServerSettings(drop_retention_s=3600))
     yield opened
     opened.catalog.close()
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from asgi_client import AsgiClient, set_property
+from catalog_files import new_catalog_uri
 from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
@@ -30,7 +31,7 @@ HOUR_MS = 3_600_000
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server that may call this machine."""
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=LOCAL)
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=LOCAL)
     yield opened
     opened.catalog.close()
 
@@ -163,6 +164,7 @@ def test_receiver_that_says_it_is_gone_gets_no_more(
     assert state(context, webhook_id) == ("active", 1, 0)
 
 
+@pytest.mark.long
 def test_server_that_dies_between_delivery_and_cursor_sends_again(
     client: AsgiClient, context: ServerContext, job: WebhookJob, clock: Clock, receiver: WebhookReceiver, tmp_path: Path
 ) -> None:
@@ -216,7 +218,7 @@ def test_slow_server_that_lost_its_claim_does_not_move_the_cursor(
 def test_two_servers_share_the_work_and_send_everything_once_and_in_order(
     receiver: WebhookReceiver, tmp_path: Path, request: pytest.FixtureRequest, on: str
 ) -> None:
-    uri = f"sqlite:///{tmp_path}/both/catalog.db" if on == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "both/catalog.db") if on == "sqlite" else request.getfixturevalue("postgres")
 
     def opened() -> ServerContext:
         return open_server(uri, warehouse=f"file://{tmp_path}/both", name=f"two-{tmp_path.name}", limits=LOCAL)

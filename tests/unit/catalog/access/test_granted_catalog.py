@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from catalog_files import new_catalog_uri
 
 import bergline
 from bergline import Lake
@@ -48,7 +49,7 @@ class Checks:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as opened:
+    with bergline.connect(new_catalog_uri(tmp_path / "catalog.db"), create=True) as opened:
         opened.create_namespace("db")
         opened.create_namespace("empty")
         opened.create_table("db.orders", pa.schema([("id", pa.int64())]))

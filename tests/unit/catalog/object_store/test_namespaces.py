@@ -136,6 +136,7 @@ def many() -> Many:
     return Many(30_000)
 
 
+@pytest.mark.long
 def test_listing_reads_no_object(many: Many) -> None:
     assert len(many.store.list_names(("db",))) == len(many.store.views.list_names(("db",))) == 10_000
     assert many.requests(lambda: many.store.list_names(("db",))) == {"list_with_delimiter": 1}
@@ -143,6 +144,7 @@ def test_listing_reads_no_object(many: Many) -> None:
     assert many.store.list_namespaces() == [("db",)]
 
 
+@pytest.mark.long
 def test_missing_name_takes_a_page_of_two_listings(many: Many) -> None:
     catalog = PointerCatalog(many.store, MemoryFileIO(), "memory://warehouse")
     with pytest.raises(NotFoundError) as caught:
@@ -152,6 +154,7 @@ def test_missing_name_takes_a_page_of_two_listings(many: Many) -> None:
     assert asked == {"page": 2, "get": 3}  # the name as a table and as a view, and the namespace
 
 
+@pytest.mark.long
 def test_missing_namespace_lists_no_tables(many: Many) -> None:
     catalog = PointerCatalog(many.store, MemoryFileIO(), "memory://warehouse")
     asked = many.requests(lambda: catalog.list_tables(("dbb",)))
@@ -162,6 +165,7 @@ def test_missing_namespace_lists_no_tables(many: Many) -> None:
     assert list(caught.value.near) == ["db"]
 
 
+@pytest.mark.long
 def test_names_are_created_and_dropped_without_a_listing(many: Many) -> None:
     new = TableName(("db",), "new")
     asked = many.requests(lambda: (many.store.create(new, "a"), many.store.drop(new)))

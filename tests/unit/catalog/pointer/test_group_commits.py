@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 from rows import ORDERS
 
 import bergline
@@ -131,7 +132,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pointer
 
 
 def opened(request: pytest.FixtureRequest, path: Path) -> Lake:
-    uri = f"sqlite:///{path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     return bergline.connect(uri, warehouse=path, name=f"group-{path.name}", create=True)
 
 

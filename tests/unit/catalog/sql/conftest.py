@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from catalog_files import new_catalog_file
 
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -17,7 +18,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointer
     name = uuid4().hex
     opened: SqlPointerStore
     if request.param == "sqlite":
-        opened = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name=name)
+        opened = SqlitePointerStore(str(new_catalog_file(tmp_path / "c.db")), catalog_name=name)
     else:
         opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=name)
     yield opened

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 from many_tables import plans, watched
 
 from bergline.catalog.catalog import DroppedTable
@@ -24,7 +25,7 @@ T = TableName(("db",), "orders")
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
     """A store with namespace `db`."""
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     catalog: Any = open_catalog(
         CatalogConfig(uri, f"file://{tmp_path}", f"bin-{tmp_path.name}", {}, 10.0, (), 10**6, True)
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_files import new_catalog_file
 
 from bergline.catalog.sql import records as sql_records
 from bergline.catalog.sql.governance.tokens import hash_token
@@ -20,7 +21,7 @@ ENTRIES = [
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
-    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    store = SqlitePointerStore(str(new_catalog_file(tmp_path / "c.db")))
     yield Records(store.database, "lake")
     store.close()
 

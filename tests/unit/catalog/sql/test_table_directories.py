@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -53,7 +54,7 @@ class Tables:
 @pytest.fixture
 def tables(tmp_path: Path) -> Iterator[Tables]:
     catalog = open_catalog(
-        CatalogConfig(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path), "lake", {}, 5.0, create=True)
+        CatalogConfig(new_catalog_uri(tmp_path / "catalog.db"), str(tmp_path), "lake", {}, 5.0, create=True)
     )
     assert isinstance(catalog, PointerCatalog)
     yield Tables(catalog)

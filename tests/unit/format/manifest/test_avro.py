@@ -252,6 +252,7 @@ def test_truncated_manifest_is_refused_wherever_it_is_cut() -> None:
     assert [r for r in results if not isinstance(r, FormatError)] in ([], [[]])
 
 
+@pytest.mark.long
 def test_damaged_manifest_gives_entries_or_a_format_error() -> None:
     data = render_manifest(ENTRIES, SCHEMA, BY_REGION)
     damaged = [bytes([*data[:n], data[n] ^ 0xFF, *data[n + 1 :]]) for n in range(len(data))]

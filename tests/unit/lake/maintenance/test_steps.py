@@ -46,6 +46,7 @@ def only_step(lake: Lake, step: str, **arguments: Any) -> StepReport:
     return found
 
 
+@pytest.mark.long
 def test_outcome_that_is_unknown_is_reported_as_such_and_nothing_is_deleted(
     lake: Lake, store: FaultyStore, small: Table
 ) -> None:

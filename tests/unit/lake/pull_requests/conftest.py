@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from catalog_files import new_catalog_uri
 from reviewing_lake import TABLES, ReviewingGuard, guarded, push
 
 import bergline
@@ -14,7 +15,7 @@ from bergline.lake.lake import Lake
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     """Two tables with a branch `work` that has one snapshot more."""
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     with bergline.connect(uri, warehouse=tmp_path, name=f"pulls-{tmp_path.name}", create=True) as opened:
         opened.create_namespace("db")
         for name in TABLES:

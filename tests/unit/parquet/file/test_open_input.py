@@ -39,6 +39,7 @@ def test_rows_are_counted_where_no_column_is_asked_for() -> None:
         assert [(first, batch.num_rows) for first, batch in row_group_batches(file, [])] == [(0, 3), (3, 3), (6, 1)]
 
 
+@pytest.mark.long
 def test_long_rows_come_in_short_batches() -> None:
     table = pa.table({"a": [f"{n:08d}" * 2**17 for n in range(200)]})
     with open_parquet(stored(table, use_dictionary=False, compression="zstd"), PATH) as file:

@@ -109,6 +109,7 @@ def test_files_without_statistics_are_read_whole() -> None:
     assert groups(pa.timestamp("us"), [0, 1], TIMESTAMP, "c > TIMESTAMP '2020-01-01 00:00:00'", **old) == [0]
 
 
+@pytest.mark.long
 def test_damaged_footers_give_groups_or_our_error() -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"c": [1, 2, 3, 4], "d": list("abcd")}), out, row_group_size=2)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from asgi_client import AsgiClient, set_branch, set_property, snapshot
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
@@ -21,7 +22,7 @@ KEY = {"Idempotency-Key": "0193f2a1-0000-7000-8000-000000000001"}
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server that keeps dropped tables for a day."""
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=ServerSettings(drop_retention_s=86_400))
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=ServerSettings(drop_retention_s=86_400))
     yield opened
     opened.catalog.close()
 
@@ -121,7 +122,7 @@ def test_drop_and_undrop_are_in_the_audit(client: AsgiClient, context: ServerCon
 
 
 def test_server_without_a_bin_keeps_nothing_and_says_so(tmp_path: Path) -> None:
-    plain = open_server(f"sqlite:///{tmp_path}/plain/catalog.db")
+    plain = open_server(new_catalog_uri(tmp_path / "plain/catalog.db"))
     with AsgiClient(plain) as client:
         client.namespace("db")
         client.table()

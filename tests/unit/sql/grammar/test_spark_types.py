@@ -140,6 +140,7 @@ types = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(type_=types)
 def test_what_is_written_is_read_again(type_: IcebergType) -> None:
     text = column_text(NestedField(1, "c", False, type_), default=lambda _: None).removeprefix("c ")

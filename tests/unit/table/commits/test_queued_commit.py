@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 from competing_writers import files
 from concurrency import run_for_each
 from rows import ORDERS, order_rows
@@ -31,7 +32,7 @@ T = TableName(("db",), "orders")
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
-    uri = f"sqlite:///{tmp_path}/c.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "c.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     with bergline.connect(uri, warehouse=str(tmp_path / "wh"), name=uuid4().hex, create=True) as opened:
         opened.create_namespace("db")
         opened.create_table("db.orders", ORDERS).append(order_rows(1))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from catalog_files import new_catalog_uri
 from rows import ORDERS, order_rows
 
 import bergline
@@ -22,7 +23,7 @@ T = TableName(("db",), "orders")
 
 @pytest.fixture(params=["memory:", "sqlite"])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
-    uri = request.param if request.param == "memory:" else f"sqlite:///{tmp_path}/catalog.db"
+    uri = request.param if request.param == "memory:" else new_catalog_uri(tmp_path / "catalog.db")
     with bergline.connect(uri, create=True) as opened:
         opened.create_namespace("db")
         opened.create_table("db.orders", ORDERS).append(order_rows(1))
@@ -127,6 +128,7 @@ SLOW: dict[str, Callable[[Lake], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow", SLOW)
 def test_slow_commits_come_through_beside_writers_that_never_pause(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, slow: str

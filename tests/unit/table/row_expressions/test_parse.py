@@ -83,6 +83,7 @@ def test_all_else_is_one_clear_error(text: str, error: type[BerglineError], mess
     assert message in str(refused.value)
 
 
+@pytest.mark.long
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="less nesting"):
         bound("(" * 20000 + "i" + ")" * 20000)

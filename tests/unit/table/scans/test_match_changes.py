@@ -128,6 +128,7 @@ def test_rows_without_an_identity_of_their_own_are_matched_by_value() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rules",
     [MatchRules(), MatchRules(net=True), MatchRules(identifiers=("id",)), MatchRules(by_row_id=True)],
@@ -150,6 +151,7 @@ def test_what_does_not_fit_into_memory_is_matched_in_parts(rules: MatchRules) ->
     assert Counter(map(str, parts.to_pylist())) == Counter(map(str, whole.to_pylist()))
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_rows() -> None:
     start, most = pa.total_allocated_bytes(), 0
 

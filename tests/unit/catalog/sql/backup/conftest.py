@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_file
 
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -22,7 +23,9 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenSt
 
     def make(kind: str, catalog_name: str = "lake") -> SqlPointerStore:
         if kind == "sqlite":
-            stores.append(SqlitePointerStore(str(tmp_path / f"{uuid4().hex}.db"), catalog_name=catalog_name))
+            stores.append(
+                SqlitePointerStore(str(new_catalog_file(tmp_path / f"{uuid4().hex}.db")), catalog_name=catalog_name)
+            )
         else:
             databases.append(f"d{uuid4().hex}")
             run(f"CREATE DATABASE {databases[-1]}")

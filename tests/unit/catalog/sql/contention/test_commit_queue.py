@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_file
 from concurrency import run_at_once
 
 from bergline.catalog.commit_queue import QueuedChange, QueueOutcome, QueueState
@@ -25,7 +26,7 @@ A, B = TableName(("db",), "a"), TableName(("db",), "b")
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
     opened: SqlPointerStore
     if request.param == "sqlite":
-        opened = SqlitePointerStore(f"{tmp_path}/catalog.db")
+        opened = SqlitePointerStore(str(new_catalog_file(tmp_path / "catalog.db")))
     else:
         opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=f"queue-{uuid4().hex}")
     yield opened

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_file
 from concurrency import run_at_once
 
 from bergline.catalog.identifiers import TableName
@@ -27,7 +28,7 @@ def opened(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A store with two tables."""
     store: Any = MemoryPointerStore()
     if kind == "sqlite":
-        store = SqlitePointerStore(f"{tmp_path}/catalog.db")
+        store = SqlitePointerStore(str(new_catalog_file(tmp_path / "catalog.db")))
     if kind == "postgres":
         store = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=f"turns-{uuid4().hex}")
     for table in (A, B):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_file, new_catalog_uri
 
 from bergline.catalog.catalog import DroppedView
 from bergline.catalog.identifiers import TableName
@@ -20,7 +21,7 @@ V = TableName(("db", "eu"), "v")
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     name = f"views-{tmp_path.name}"
     catalog: Any = open_catalog(CatalogConfig(uri, f"file://{tmp_path}", name, {}, 10.0, (), 10**6, True))
     yield catalog.store
@@ -66,7 +67,7 @@ def test_views_whose_time_is_over_are_forgotten(store: SqlPointerStore) -> None:
 
 
 def test_older_layout_has_no_dropped_views(tmp_path: Path) -> None:
-    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    store = SqlitePointerStore(str(new_catalog_file(tmp_path / "c.db")))
     with store.database.changing() as connection:
         connection.execute(sa.text(f"DROP TABLE {DROPPED_VIEWS.name}"))
     assert store.dropped_views() == []

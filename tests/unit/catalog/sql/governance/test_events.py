@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.event_log import EVENT_POSITION, Event, EventFilter, EventPage
 from bergline.catalog.sql.database import SqlDatabase
@@ -19,7 +20,7 @@ from bergline.lake.opening import CatalogConfig, open_catalog
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     yield from opened(uri, tmp_path)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 from many_tables import watched
 
 from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, make_grants, parse_grantee, principal
@@ -27,7 +28,7 @@ READ = make_grants("read", "table db.orders", "ann")
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     config = CatalogConfig(uri, f"file://{tmp_path}", f"grants-{tmp_path.name}", {}, 10.0, (), 10**6, True)
     catalog: Any = open_catalog(config)
     yield catalog.store

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pull_requests import (
@@ -31,7 +32,7 @@ AT_ONCE = 6
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     catalog: Any = open_catalog(
         CatalogConfig(uri, f"file://{tmp_path}", f"pr-{tmp_path.name}", {}, 10.0, (), 10**6, True)
     )
@@ -105,7 +106,9 @@ def test_numbers_are_given_once_and_one_is_open_for_a_branch(requests: SqlPullRe
 
 
 def test_database_without_the_tables_has_none_and_is_left_as_it_is(tmp_path: Path) -> None:
-    config = CatalogConfig(f"sqlite:///{tmp_path}/catalog.db", f"file://{tmp_path}", "lake", {}, 10.0, create=True)
+    config = CatalogConfig(
+        new_catalog_uri(tmp_path / "catalog.db"), f"file://{tmp_path}", "lake", {}, 10.0, create=True
+    )
     catalog: Any = open_catalog(config)
     with catalog.store.database.writing() as connection:
         for table in (PULL_REQUESTS, PULL_REQUEST_HISTORY):

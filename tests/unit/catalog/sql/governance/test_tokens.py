@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.governance.tokens import SqlTokens, StoredToken
 from bergline.catalog.sql.governance_layout import TOKEN_DETAILS
@@ -31,7 +32,7 @@ class OwnSecrets(SqlTokens):
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def tokens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlTokens]:
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     catalog: Any = open_catalog(
         CatalogConfig(uri, f"file://{tmp_path}", f"tokens-{tmp_path.name}", {}, 10.0, (), 10**6, True)
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from catalog_files import new_catalog_uri
 
 from bergline.catalog.event_log import Event
 from bergline.catalog.sql.governance.events import SqlEvents, append_events
@@ -31,7 +32,7 @@ SECRET = WebhookSecret("whsec_c2VjcmV0")
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
     """A store with three events."""
-    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    uri = new_catalog_uri(tmp_path / "catalog.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
     name = f"hooks-{tmp_path.name}"
     catalog: Any = open_catalog(CatalogConfig(uri, f"file://{tmp_path}", name, {}, 10.0, (), 10**6, True))
     with catalog.store.database.changing() as connection:

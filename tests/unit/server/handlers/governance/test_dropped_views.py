@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from asgi_client import SCHEMA, AsgiClient
+from catalog_files import new_catalog_uri
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
@@ -21,7 +22,7 @@ KEY = {"Idempotency-Key": "0193f2a1-0000-7000-8000-000000000001"}
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server that keeps what is dropped for a day."""
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=ServerSettings(drop_retention_s=86_400))
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=ServerSettings(drop_retention_s=86_400))
     yield opened
     opened.catalog.close()
 
@@ -99,7 +100,7 @@ def test_view_whose_time_is_over_leaves_the_bin(client: AsgiClient, context: Ser
 
 
 def test_server_without_a_bin_keeps_no_views(tmp_path: Path) -> None:
-    plain = open_server(f"sqlite:///{tmp_path}/plain/catalog.db")
+    plain = open_server(new_catalog_uri(tmp_path / "plain/catalog.db"))
     with AsgiClient(plain) as client:
         client.namespace("db")
         create(client)

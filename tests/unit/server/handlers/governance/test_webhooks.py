@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from asgi_client import AsgiClient
+from catalog_files import new_catalog_uri
 from webhook_receiver import WebhookReceiver
 
 from bergline.server.handlers.context import ServerContext
@@ -18,7 +19,7 @@ HOOKS = "/bergline/v1/webhooks"
 def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A server that may call this machine."""
     limits = ServerSettings(webhook_allow=("127.0.0.1",))
-    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=limits)
+    opened = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), limits=limits)
     yield opened
     opened.catalog.close()
 
