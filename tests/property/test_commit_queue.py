@@ -35,8 +35,13 @@ FIRST = 1
 
 WEIGHTS = {Fate.GO: 60, Fate.UNAVAILABLE: 2, Fate.NOT_DONE: 2, Fate.DONE: 3, Fate.LATE: 3}
 FATES = [fate for fate in Fate for _ in range(WEIGHTS.get(fate, 1))]
-CHANGED = [LAND, LAND, LAND, "swap", "add", "add", "withdraw", "refuse"]
-LOST = [Fate.NOT_DONE, Fate.DONE, Fate.DONE, Fate.LATE, Fate.LATE]
+ACCIDENTS = {
+    LAND: [Fate.NOT_DONE, Fate.DONE, Fate.DONE, Fate.LATE],
+    "add": [Fate.NOT_DONE, Fate.DONE, Fate.LATE, Fate.LATE],
+    "withdraw": [Fate.NOT_DONE, Fate.DONE],
+    "refuse": [Fate.NOT_DONE, Fate.DONE],
+}
+CUT_OFF_FOR = [0, 0, 1, 1, 2, 4, 6]
 PAUSES_S = [*[0.0] * 40, 1.5, 4.0, 4.0, 35.0, 35.0, 70.0, 4000.0]
 CALM = 0.6
 """How many of the tales have accidents alone: in the others few changes get through the queue at all."""
@@ -69,8 +74,8 @@ def tales(draw: st.DrawFn) -> Tale:
         StoryStep(chance.randrange(PROCESSES), chance.choice(fates), chance.choice(pauses_s)) for _ in range(length)
     ]
     accidents = [
-        Accident(chance.choice(CHANGED), chance.randint(1, 3), chance.choice(LOST), chance.randint(0, 6))
-        for _ in range(chance.randint(0, 4))
+        Accident(kind, chance.randint(1, 3), chance.choice(ACCIDENTS[kind]), chance.choice(CUT_OFF_FOR))
+        for kind in chance.choices([*ACCIDENTS], weights=[4, 3, 1, 1], k=chance.randint(0, 4))
     ]
     return Tale(plans, story, accidents, looks_again=chance.choice((0, 0, 1, 3)))
 
@@ -183,8 +188,10 @@ class QueueStory:
 
 
 PREFERS = threading.local()
+REFUSED: set[int] = set()
+"""The snapshots that the queue certainly would not commit."""
 GIVEN_UP: set[int] = set()
-"""The snapshots that the queue certainly would not commit, and that nobody else was to commit."""
+"""Those of them that nobody else was to commit."""
 _NUMBERS = count()
 Opened = tuple[SteppedWorld, list[Lake]]
 
@@ -199,8 +206,9 @@ def snapshot_of(change: str) -> int:
 def noting_what_is_given_up(run: Callable[[QueuedCommit], Outcome | None]) -> Callable[[QueuedCommit], Outcome | None]:
     def noting(commit: QueuedCommit) -> Outcome | None:
         outcome = run(commit)
-        if outcome is None and PREFERS.alone:
-            GIVEN_UP.add(snapshot_of(commit._row.change))
+        if outcome is None:
+            for given_up in (REFUSED, GIVEN_UP) if PREFERS.alone else (REFUSED,):
+                given_up.add(snapshot_of(commit._row.change))
         return outcome
 
     return noting
@@ -245,6 +253,7 @@ def tell(opened: Opened, tale: Tale) -> None:
     world, lakes = opened
     told = QueueStory(world, lakes, f"db.t{next(_NUMBERS)}", tale.looks_again)
     told.play(tale.plans, tale.story, tale.accidents)
+    assert REFUSED.isdisjoint(told.waiting()), "whoever leads next would commit it"
     world.pass_time(GOOD_FOR_MS / 1000 + 1)
     left = told.waiting()
     told.play([["queue"]], [])  # a leader that finds what those before it have left
