@@ -15,7 +15,7 @@ import pytest
 from bergline_server import BerglineServer
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from metadata_changes import METADATA_CHANGES, RELATED, Updates, busy_table
+from metadata_changes import METADATA_CHANGES, RELATED, UNDONE_BY, Updates, busy_table
 from response_proxy import AnsweringProxy, Arrival, Fate
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
@@ -33,7 +33,7 @@ Known = Literal["keys", "versions", "few versions", "nothing"]
 KNOWN: tuple[Known, ...] = ("keys", "versions", "few versions", "nothing")
 APPEND = "append"
 OTHERS = [APPEND, APPEND, *METADATA_CHANGES]
-NEAR, EARLIER = 0.8, 0.3
+NEAR, EARLIER, UNDONE = 0.8, 0.3, 0.2
 _NUMBERS = count()
 
 
@@ -55,6 +55,9 @@ def stories(draw: st.DrawFn) -> LostStory:
     chance = random.Random(draw(st.integers(0, 2**64 - 1)))  # noqa: S311
     near = chance.choice(RELATED)
     ours = chance.choice(near if chance.random() < NEAR else [*METADATA_CHANGES])
+    undone = chance.random() < UNDONE
+    if undone:
+        ours = chance.choice([*UNDONE_BY])
 
     def others(most: int) -> list[str]:
         return [chance.choice(near if chance.random() < NEAR else OTHERS) for _ in range(chance.randint(0, most))]
@@ -63,7 +66,7 @@ def stories(draw: st.DrawFn) -> LostStory:
     return LostStory(
         ours,
         earlier=others(2) if chance.random() < EARLIER else [],
-        later=others(3),
+        later=[UNDONE_BY[ours], *others(1)] if undone else others(3),
         arrives=chance.choice(arrives),
         losses=chance.choice((1, 1, 2, 6)),
         known=chance.choice(KNOWN),

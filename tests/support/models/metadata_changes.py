@@ -171,3 +171,12 @@ RELATED = (
     ("set partition statistics", "remove partition statistics"),
 )
 """Changes that undo or hide one another."""
+
+UNDONE_BY = {
+    "roll main back": "move main forward",
+    "move a branch back": "move a branch forward",
+    "create a tag": "drop that tag",
+    "use another spec": "use another spec",
+    "use another order": "use another order",
+}
+"""Changes after which, once another is made, everything that they require is as it was."""
