@@ -1,6 +1,6 @@
 """Applying updates to table metadata: `apply_updates` returns a new value or raises."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 from bergline.errors import ConflictError, FormatError, InvalidInputError
@@ -13,14 +13,7 @@ from bergline.format.metadata.apply_layout import (
     remove_schemas,
     remove_specs,
 )
-from bergline.format.metadata.apply_snapshots import (
-    add_snapshot,
-    log_base,
-    remove_ref,
-    remove_snapshots,
-    rewrite_snapshot_log,
-    set_snapshot_ref,
-)
+from bergline.format.metadata.apply_snapshots import STATISTICS, SnapshotChanges, log_base, rewrite_snapshot_log
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.new_table import blank_metadata
 from bergline.format.metadata.properties import asked_format_version, stored_properties
@@ -74,10 +67,11 @@ def apply_updates(
     logged = [e.timestamp_ms for e in base.snapshot_log[-1:]] + [e.timestamp_ms for e in base.metadata_log[-1:]]
     now_ms = max(now_ms, base.last_updated_ms, *logged)
     work = _MetadataBuilder(changed(base, last_updated_ms=now_ms), now_ms)
-    for update in _joined(updates):
+    for update in updates:
         work.apply(update)
+    metadata, snapshots = work.finish(), work.snapshots
     metadata = rewrite_snapshot_log(
-        work.metadata, work.added_snapshots, logged_before=len(base.snapshot_log), removed=work.removed_snapshots
+        metadata, snapshots.ever_added, logged_before=len(base.snapshot_log), removed=snapshots.has_removed
     )
     if base_location is not None:
         metadata = log_base(metadata, base, base_location)
@@ -92,29 +86,32 @@ class _MetadataBuilder:
 
     def __init__(self, metadata: TableMetadata, now_ms: int) -> None:
         self.metadata = metadata
-        self.now_ms = now_ms
-        self.added_snapshots: set[int] = set()
-        self.removed_snapshots = False
+        self.snapshots = SnapshotChanges(metadata, now_ms)
+        self._properties = dict(metadata.properties)
+        self._keys = {key.key_id: key for key in metadata.encryption_keys}
         self._last_added: dict[str, int] = {}
+
+    def finish(self) -> TableMetadata:
+        """The metadata with all updates."""
+        self._change(properties=self._properties, encryption_keys=tuple(self._keys.values()))
+        return self.snapshots.finish(self.metadata)
 
     def apply(self, update: Update) -> None:
         """Apply one update."""
         match update:
             case AddSnapshot(snapshot):
-                self.added_snapshots.add(snapshot.snapshot_id)
-                self.metadata = add_snapshot(self.metadata, snapshot)
+                self.snapshots.add(snapshot, self.metadata)
             case RemoveSnapshots(snapshot_ids):
-                after = remove_snapshots(self.metadata, frozenset(snapshot_ids))
-                self.removed_snapshots |= len(after.snapshots) < len(self.metadata.snapshots)
-                self.metadata = after
+                self.snapshots.remove(snapshot_ids)
             case SetSnapshotRef():
-                self.metadata = set_snapshot_ref(self.metadata, update, self.added_snapshots, self.now_ms)
+                self.snapshots.set_ref(update)
             case RemoveSnapshotRef(name):
-                self.metadata = remove_ref(self.metadata, name)
+                self.snapshots.remove_ref(name)
             case SetProperties(changes):
                 self._set_properties(changes)
             case RemoveProperties(removals):
-                self._change(properties={k: v for k, v in self.metadata.properties.items() if k not in removals})
+                for key in removals:
+                    self._properties.pop(key, None)
             case AssignUuid(uuid):
                 self._assign_uuid(uuid)
             case UpgradeFormatVersion(version):
@@ -122,18 +119,17 @@ class _MetadataBuilder:
             case SetLocation(location):
                 self._change(location=strip_trailing_slash(location))
             case SetStatistics(file):
-                self._change(statistics=_in_place_of(self.metadata.statistics, file))
+                self.snapshots.set_statistics(STATISTICS[0], file)
             case RemoveStatistics(snapshot_id):
-                self._change(statistics=_without(self.metadata.statistics, snapshot_id))
+                self.snapshots.remove_statistics(STATISTICS[0], snapshot_id)
             case SetPartitionStatistics(partition_file):
-                self._change(partition_statistics=_in_place_of(self.metadata.partition_statistics, partition_file))
+                self.snapshots.set_statistics(STATISTICS[1], partition_file)
             case RemovePartitionStatistics(snapshot_id):
-                self._change(partition_statistics=_without(self.metadata.partition_statistics, snapshot_id))
+                self.snapshots.remove_statistics(STATISTICS[1], snapshot_id)
             case AddEncryptionKey(key):
-                if key.key_id not in {k.key_id for k in self.metadata.encryption_keys}:
-                    self._change(encryption_keys=(*self.metadata.encryption_keys, key))
+                self._keys.setdefault(key.key_id, key)
             case RemoveEncryptionKey(key_id):
-                self._change(encryption_keys=tuple(k for k in self.metadata.encryption_keys if k.key_id != key_id))
+                self._keys.pop(key_id, None)
             case _:
                 self._apply_to_layout(update)
 
@@ -165,7 +161,7 @@ class _MetadataBuilder:
     def _set_properties(self, changes: dict[str, str]) -> None:
         """Set properties; reserved ones are not stored, and `format-version` upgrades the table."""
         self._upgrade(asked_format_version(changes, self.metadata.format_version))
-        self._change(properties=self.metadata.properties | stored_properties(changes))
+        self._properties |= stored_properties(changes)
 
     def _assign_uuid(self, uuid: str) -> None:
         known = self.metadata.table_uuid
@@ -179,30 +175,8 @@ class _MetadataBuilder:
         current = self.metadata.format_version
         if version < current:
             raise InvalidInputError(f"expected format version {current} or higher, found {version}: it never goes down")
-        self._change(format_version=version)
+        if version > current:
+            self._change(format_version=version)
 
     def _change(self, **fields: Any) -> None:
         self.metadata = changed(self.metadata, **fields)
-
-
-def _joined(updates: Iterable[Update]) -> Iterator[Update]:
-    """Merge consecutive RemoveSnapshots updates, which Java sends one by one."""
-    removed: list[int] = []
-    for update in updates:
-        if isinstance(update, RemoveSnapshots):
-            removed += update.snapshot_ids
-            continue
-        if removed:
-            yield RemoveSnapshots(tuple(removed))
-            removed = []
-        yield update
-    if removed:
-        yield RemoveSnapshots(tuple(removed))
-
-
-def _in_place_of(files: tuple[Any, ...], new: Any) -> tuple[Any, ...]:
-    return (*_without(files, new.snapshot_id), new)
-
-
-def _without(files: tuple[Any, ...], snapshot_id: int) -> tuple[Any, ...]:
-    return tuple(f for f in files if f.snapshot_id != snapshot_id)

@@ -1,95 +1,178 @@
 """Updates of snapshots and refs, and of the snapshot log and metadata log."""
 
+from collections import Counter
+from collections.abc import Collection
+from typing import Any, Final
+
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import (
     ROW_LINEAGE_VERSION,
     MetadataLogEntry,
+    PartitionStatisticsFile,
     SnapshotLogEntry,
+    StatisticsFile,
     TableMetadata,
     changed,
-    with_log_entry,
-    with_snapshot,
+    with_log_entries,
+    with_new_snapshots,
 )
 from bergline.format.metadata.updates import SetSnapshotRef
 
+STATISTICS: Final = ("statistics", "partition_statistics")
+"""The fields of metadata with files of snapshots."""
 _DEFAULT_PREVIOUS_VERSIONS = 100
 _MAX_LONG = 2**63 - 1
 
 
-def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-    """Add a snapshot; its sequence number and row ids must not be behind the table's."""
-    if snapshot.snapshot_id in metadata.snapshots_by_id:
-        raise ConflictError(f"expected a new snapshot id, found {snapshot.snapshot_id} in the table already")
-    if not (metadata.schemas and metadata.partition_specs and metadata.sort_orders):
-        raise InvalidInputError("expected a schema, a partition spec and a sort order before a snapshot, found none")
-    if metadata.format_version == 1 and snapshot.sequence_number != 0:
-        raise InvalidInputError(f"expected sequence number 0 in format version 1, found {snapshot.sequence_number}")
-    # as in Java, a snapshot without a parent may have an old sequence number, for instance when two writers replace a
-    # table at once; the table's last sequence number never goes back, because Java could not read that
-    is_late = snapshot.sequence_number <= metadata.last_sequence_number
-    if metadata.format_version > 1 and is_late and snapshot.parent_snapshot_id is not None:
-        raise ConflictError(
-            f"expected a sequence number above {metadata.last_sequence_number}, found {snapshot.sequence_number}: "
-            "another commit took it meanwhile"
+class SnapshotChanges:
+    """The snapshots, refs and statistics of a table while updates are applied.
+
+    What an update costs does not depend on how many there are; the metadata is made once, in the end.
+    """
+
+    def __init__(self, base: TableMetadata, now_ms: int) -> None:
+        self._base = base
+        self._now_ms = now_ms
+        self._refs = dict(base.refs)
+        self._added: dict[int, Snapshot] = {}
+        self._removed: set[int] = set()
+        """Those of the base."""
+        self._named: Counter[int] | None = None
+        """How many refs name each snapshot, once that is asked for."""
+        self._logged: list[SnapshotLogEntry] = []
+        self._fields: dict[str, Any] = {}
+        """Other fields that have changed."""
+        self._statistics: dict[str, dict[int, tuple[Any, ...]]] = {}
+        """Files by snapshot, in the fields that have changed."""
+        self.ever_added: set[int] = set()
+        """The ids of all that were added, even if they were removed again."""
+        self.has_removed = False
+
+    def find(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot of this id, as it is by now."""
+        if snapshot_id in self._added or snapshot_id in self._removed:
+            return self._added.get(snapshot_id)
+        return self._base.snapshots_by_id.get(snapshot_id)
+
+    def add(self, snapshot: Snapshot, metadata: TableMetadata) -> None:
+        """Add a snapshot to a table, whose layout is as in the metadata.
+
+        Its sequence number and row ids must not be behind the table's.
+        """
+        if self.find(snapshot.snapshot_id) is not None:
+            raise ConflictError(f"expected a new snapshot id, found {snapshot.snapshot_id} in the table already")
+        if not (metadata.schemas and metadata.partition_specs and metadata.sort_orders):
+            raise InvalidInputError(
+                "expected a schema, a partition spec and a sort order before a snapshot, found none"
+            )
+        version, last = metadata.format_version, self._field("last_sequence_number")
+        if version == 1 and snapshot.sequence_number != 0:
+            raise InvalidInputError(f"expected sequence number 0 in format version 1, found {snapshot.sequence_number}")
+        # as in Java, a snapshot without a parent may have an old sequence number, for instance when two writers replace
+        # a table at once; the table's last sequence number never goes back, because Java could not read that
+        if version > 1 and snapshot.sequence_number <= last and snapshot.parent_snapshot_id is not None:
+            raise ConflictError(
+                f"expected a sequence number above {last}, found {snapshot.sequence_number}: "
+                "another commit took it meanwhile"
+            )
+        self._fields |= {
+            "last_sequence_number": max(last, snapshot.sequence_number),
+            "last_updated_ms": max(self._field("last_updated_ms"), snapshot.timestamp_ms),
+            "next_row_id": _next_row_id(version, self._field("next_row_id"), snapshot),
+        }
+        self._added[snapshot.snapshot_id] = snapshot
+        self.ever_added.add(snapshot.snapshot_id)
+
+    def remove(self, removed: Collection[int]) -> None:
+        """Remove snapshots and their statistics; refused while a ref names one of them."""
+        if self._named is None:
+            self._named = Counter(ref.snapshot_id for ref in self._refs.values())
+        if named := {one for one in removed if self._named[one] > 0}:
+            held = sorted(name for name, ref in self._refs.items() if ref.snapshot_id in named)
+            raise ConflictError(f"cannot remove snapshots that refs name: {', '.join(f'`{n}`' for n in held)}")
+        for one in removed:
+            self.has_removed |= self.find(one) is not None
+            if self._added.pop(one, None) is None:
+                self._removed.add(one)
+            for field in STATISTICS:
+                self.remove_statistics(field, one)
+
+    def set_ref(self, update: SetSnapshotRef) -> None:
+        """Create or move a ref; changes of `main` are logged, with the snapshot's timestamp if it is new too."""
+        name, old = update.ref_name, self._refs.get(update.ref_name)
+        check_ref_name(name)
+        snapshot = self.find(update.snapshot_id)
+        if snapshot is None:
+            raise ConflictError(f"expected a known snapshot for ref `{name}`, found {update.snapshot_id}")
+        if name == MAIN and update.type is not SnapshotRefType.BRANCH:
+            raise InvalidInputError("expected `main` to be a branch, found a tag")
+        if old is not None and old.snapshot_ref_type is not update.type:
+            raise ConflictError(f"expected ref `{name}` to be a {update.type}, found a {old.snapshot_ref_type}")
+        ref = SnapshotRef(
+            update.snapshot_id,
+            update.type,
+            update.min_snapshots_to_keep,
+            update.max_snapshot_age_ms,
+            update.max_ref_age_ms,
         )
-    return with_snapshot(
-        metadata,
-        snapshot,
-        last_sequence_number=max(metadata.last_sequence_number, snapshot.sequence_number),
-        last_updated_ms=max(metadata.last_updated_ms, snapshot.timestamp_ms),
-        next_row_id=_next_row_id(metadata, snapshot),
-    )
+        if ref == old:
+            return
+        self._put_ref(name, ref)
+        if name == MAIN:
+            time_ms = snapshot.timestamp_ms if ref.snapshot_id in self.ever_added else self._now_ms
+            self._logged.append(SnapshotLogEntry(time_ms, ref.snapshot_id))
+            self._fields["current_snapshot_id"] = ref.snapshot_id
 
+    def remove_ref(self, name: str) -> None:
+        """Remove a ref. Without `main` there is no current snapshot (as while a table is replaced); the log stays."""
+        self._put_ref(name, None)
+        if name == MAIN:
+            self._fields["current_snapshot_id"] = None
 
-def remove_snapshots(metadata: TableMetadata, removed: frozenset[int]) -> TableMetadata:
-    """Remove snapshots and their statistics; refused while a ref names one of them."""
-    held = sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in removed)
-    if held:
-        raise ConflictError(f"cannot remove snapshots that refs name: {', '.join(f'`{n}`' for n in held)}")
-    return changed(
-        metadata,
-        snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id not in removed),
-        statistics=tuple(s for s in metadata.statistics if s.snapshot_id not in removed),
-        partition_statistics=tuple(s for s in metadata.partition_statistics if s.snapshot_id not in removed),
-    )
+    def set_statistics(self, field: str, file: StatisticsFile | PartitionStatisticsFile) -> None:
+        """Put a file in the place of those of its snapshot, behind all others."""
+        self.remove_statistics(field, file.snapshot_id)
+        self._files(field)[file.snapshot_id] = (file,)
 
+    def remove_statistics(self, field: str, snapshot_id: int) -> None:
+        """Remove the files of a snapshot."""
+        if getattr(self._base, field) or field in self._statistics:
+            self._files(field).pop(snapshot_id, None)
 
-def set_snapshot_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set[int], now_ms: int) -> TableMetadata:
-    """Create or move a ref; changes of `main` are logged, with the snapshot's timestamp if it is new too."""
-    name, old = update.ref_name, metadata.refs.get(update.ref_name)
-    check_ref_name(name)
-    snapshot = metadata.snapshots_by_id.get(update.snapshot_id)
-    if snapshot is None:
-        raise ConflictError(f"expected a known snapshot for ref `{name}`, found {update.snapshot_id}")
-    if name == MAIN and update.type is not SnapshotRefType.BRANCH:
-        raise InvalidInputError("expected `main` to be a branch, found a tag")
-    if old is not None and old.snapshot_ref_type is not update.type:
-        raise ConflictError(f"expected ref `{name}` to be a {update.type}, found a {old.snapshot_ref_type}")
-    ref = SnapshotRef(
-        update.snapshot_id,
-        update.type,
-        update.min_snapshots_to_keep,
-        update.max_snapshot_age_ms,
-        update.max_ref_age_ms,
-    )
-    if ref == old:
-        return metadata
-    moved = changed(metadata, refs=metadata.refs | {name: ref})
-    if name != MAIN:
-        return moved
-    time_ms = snapshot.timestamp_ms if ref.snapshot_id in added else now_ms
-    entry = SnapshotLogEntry(time_ms, ref.snapshot_id)
-    return with_log_entry(moved, entry, current_snapshot_id=ref.snapshot_id)
+    def finish(self, metadata: TableMetadata) -> TableMetadata:
+        """The metadata, whose layout is the newest, with the changes."""
+        files = {field: tuple(file for of in by.values() for file in of) for field, by in self._statistics.items()}
+        after = changed(metadata, refs=self._refs, **self._fields, **files)
+        if any(one in self._base.snapshots_by_id for one in self._removed):
+            stay = (s for s in self._base.snapshots if s.snapshot_id not in self._removed)
+            after = changed(after, snapshots=(*stay, *self._added.values()))
+        elif self._added:
+            after = with_new_snapshots(after, self._added.values())
+        return with_log_entries(after, self._logged) if self._logged else after
 
+    def _put_ref(self, name: str, ref: SnapshotRef | None) -> None:
+        old = self._refs.get(name)
+        if self._named is not None:
+            self._named.subtract([old.snapshot_id] if old else ())
+            self._named.update([ref.snapshot_id] if ref else ())
+        if ref is None:
+            self._refs.pop(name, None)
+        else:
+            self._refs[name] = ref
 
-def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
-    """Remove a ref. Without `main` there is no current snapshot (as while a table is replaced); the log stays."""
-    left = {n: r for n, r in metadata.refs.items() if n != name}
-    if name != MAIN:
-        return changed(metadata, refs=left)
-    return changed(metadata, refs=left, current_snapshot_id=None)
+    def _field(self, name: str) -> int:
+        value = self._fields.get(name)
+        return int(getattr(self._base, name) if value is None else value)
+
+    def _files(self, field: str) -> dict[int, tuple[Any, ...]]:
+        known = self._statistics.get(field)
+        if known is None:
+            known = self._statistics[field] = {}
+            for file in getattr(self._base, field):
+                known[file.snapshot_id] = (*known.get(file.snapshot_id, ()), file)
+        return known
 
 
 def rewrite_snapshot_log(
@@ -122,19 +205,19 @@ def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -
     return changed(metadata, metadata_log=log[-keep:])
 
 
-def _next_row_id(metadata: TableMetadata, snapshot: Snapshot) -> int:
+def _next_row_id(version: int, next_row_id: int, snapshot: Snapshot) -> int:
     """The first row id after those of the snapshot."""
-    if metadata.format_version < ROW_LINEAGE_VERSION:
-        return metadata.next_row_id
+    if version < ROW_LINEAGE_VERSION:
+        return next_row_id
     first, added = snapshot.first_row_id, snapshot.added_rows
     if first is None or added is None or added < 0:
         raise InvalidInputError(
-            f"expected first-row-id and added-rows in format version {metadata.format_version}, "
+            f"expected first-row-id and added-rows in format version {version}, "
             f"found {first} and {added} for snapshot {snapshot.snapshot_id}"
         )
-    if first < metadata.next_row_id:
+    if first < next_row_id:
         raise ConflictError(
-            f"expected a first-row-id of {metadata.next_row_id} or more, found {first}: "
+            f"expected a first-row-id of {next_row_id} or more, found {first}: "
             "another commit took those row ids meanwhile"
         )
     if first + added > _MAX_LONG:

@@ -218,17 +218,17 @@ def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
     return after
 
 
-def with_snapshot(metadata: TableMetadata, snapshot: Snapshot, **fields: Any) -> TableMetadata:
-    """The metadata with one more snapshot, and some fields replaced."""
-    after = changed(metadata, snapshots=(*metadata.snapshots, snapshot), **fields)
+def with_new_snapshots(metadata: TableMetadata, new: Iterable[Snapshot]) -> TableMetadata:
+    """The metadata with more snapshots behind those that it has."""
+    after = changed(metadata, snapshots=(*metadata.snapshots, *new))
     _continue_snapshots(metadata, after)
     _pass_on(metadata.__dict__, after.__dict__, READ_SNAPSHOTS)
     return after
 
 
-def with_log_entry(metadata: TableMetadata, entry: SnapshotLogEntry, **fields: Any) -> TableMetadata:
-    """The metadata with one more entry in its snapshot log, and some fields replaced."""
-    after = changed(metadata, snapshot_log=(*metadata.snapshot_log, entry), **fields)
+def with_log_entries(metadata: TableMetadata, entries: Iterable[SnapshotLogEntry]) -> TableMetadata:
+    """The metadata with more entries at the end of its snapshot log."""
+    after = changed(metadata, snapshot_log=(*metadata.snapshot_log, *entries))
     _pass_on(metadata.__dict__, after.__dict__, ENCODED_LOG, CHECKED_LOG)
     return after
 

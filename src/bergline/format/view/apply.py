@@ -72,7 +72,8 @@ class _ViewBuilder:
             case SetProperties(changes):
                 self._properties |= changes
             case RemoveProperties(removals):
-                self._properties = {k: v for k, v in self._properties.items() if k not in removals}
+                for key in removals:
+                    self._properties.pop(key, None)
             case AddSchema(schema):
                 self._schemas, self._last_added["schema"] = with_added(
                     self._schemas, schema, "schema_id", schema_content

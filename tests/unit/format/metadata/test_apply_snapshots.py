@@ -1,17 +1,36 @@
 """Updates of snapshots and refs, and the logs."""
 
+import random
+import re
+
 import msgspec
 import pytest
 
+from bergline.errors import BerglineError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
-from bergline.format.metadata.table_metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
+from bergline.format.metadata.table_metadata import (
+    EncryptedKey,
+    MetadataLogEntry,
+    PartitionStatisticsFile,
+    SnapshotLogEntry,
+    StatisticsFile,
+    TableMetadata,
+)
 from bergline.format.metadata.updates import (
+    AddEncryptionKey,
     AddSnapshot,
+    RemoveEncryptionKey,
+    RemovePartitionStatistics,
+    RemoveProperties,
     RemoveSnapshotRef,
     RemoveSnapshots,
+    RemoveStatistics,
+    SetPartitionStatistics,
+    SetProperties,
     SetSnapshotRef,
+    SetStatistics,
     Update,
     set_ref,
 )
@@ -111,3 +130,56 @@ def test_metadata_log_is_kept_short(metadata: TableMetadata, limit: str | None, 
     log = apply(base, location="v3.json").metadata_log
     assert len(log) == kept
     assert log[-1].metadata_file == "v3.json"
+
+
+SAME = (
+    "snapshots",
+    "refs",
+    "statistics",
+    "partition_statistics",
+    "properties",
+    "encryption_keys",
+    "current_snapshot_id",
+    "last_sequence_number",
+)
+
+
+def some_update(chance: random.Random) -> Update:
+    one, text = chance.choice((101, 102, 103, 201, 202, 203)), f"x{chance.randrange(3)}"
+    return chance.choice(
+        (
+            AddSnapshot(snapshot(one, chance.randrange(4, 30), chance.choice((None, 103)))),
+            AddSnapshot(snapshot(one, chance.randrange(20, 30))),
+            RemoveSnapshots((one, 999)),
+            move("main", one),
+            move(text, one, chance.choice((BRANCH, BRANCH, TAG))),
+            RemoveSnapshotRef(chance.choice(("main", text))),
+            SetStatistics(StatisticsFile(one, str(chance.random()), 1, 1, ())),
+            SetPartitionStatistics(PartitionStatisticsFile(one, str(chance.random()), 1)),
+            RemoveStatistics(one),
+            RemovePartitionStatistics(one),
+            SetProperties({text: str(one)}),
+            RemoveProperties((text, "none")),
+            AddEncryptionKey(EncryptedKey(text, str(one).encode())),
+            RemoveEncryptionKey(text),
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_updates_at_once_make_what_they_make_one_by_one(metadata: TableMetadata, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  (no secret)
+    updates: list[Update] = []
+    after = metadata
+    for _ in range(30):
+        update = some_update(chance)
+        try:
+            after = apply(after, update)
+        except BerglineError as error:
+            with pytest.raises(type(error), match=f"^{re.escape(str(error))}$"):
+                apply(metadata, *updates, update)
+        else:
+            updates.append(update)
+    together = apply(metadata, *updates)
+    assert [getattr(together, field) for field in SAME] == [getattr(after, field) for field in SAME]
+    assert together.snapshots_by_id == {s.snapshot_id: s for s in together.snapshots}
