@@ -109,16 +109,16 @@ class FilterCache:
     """The latest long filters: all tasks of one plan have the same."""
 
     def __init__(self) -> None:
-        self._cached: OrderedDict[tuple[str, int, bool, bytes], tuple[WireFilter, int]] = OrderedDict()
+        self._cached: OrderedDict[tuple[bytes, bool], tuple[WireFilter, int]] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
 
-    def read(self, wire: Any, names: FieldNames, table: str) -> WireFilter:
-        """The filter in decoded JSON of a table with this uuid, parsed once."""
+    def read(self, wire: Any, names: FieldNames) -> WireFilter:
+        """The filter in decoded JSON, parsed once for a schema: tables may have no uuid, or that of another."""
         text = b"" if wire is None else encode_json(wire)
         if len(text) < _LONG_TEXT:
             return read_filter(wire, names)
-        key = table, names.schema.schema_id or 0, names.case_sensitive, hashlib.sha256(text).digest()
+        key = hashlib.sha256(encode_json(names.schema) + text).digest(), names.case_sensitive
         with self._lock:
             found = self._cached.get(key)
         if found is not None:

@@ -103,7 +103,7 @@ class _Columns:
         task = job.task
         self.schema = job.metadata.schema_by_id(task.schema)
         names = FieldNames(self.schema, task.case_sensitive)
-        self.filter = filters.read(task.filter, names, task.table)
+        self.filter = filters.read(task.filter, names)
         self.statistics = names.ids(task.statistics, "$.stats-fields")
         self.selected = names.ids(task.select or tuple(self.schema.names), "$.select")
         self.file_filter = file_filter(self.filter, names)

@@ -22,10 +22,11 @@ from bergline.catalog.protection.caller import acting_as, current_caller, reques
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
 from bergline.format.encoding.wire import decode_json, encode_json
-from bergline.format.metadata.requirements import Requirement, same_retention
+from bergline.format.metadata.requirements import AssertDefaultSpecId, Requirement, same_retention
 from bergline.format.metadata.updates import Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.io.fileio import FileIO
+from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.rebase import PlacedChange, Proposal, put_on
 
@@ -78,8 +79,10 @@ class QueuedCommit:
         self._table = change.base.name
         self._sleep = sleep
         self._token = uuid4().hex
-        held = same_retention(change.base.metadata, change.updates)
-        wire = _WireChange[Update]((*change.requirements, *held), change.updates)
+        base = change.base.metadata
+        same_spec = AssertDefaultSpecId(base.default_spec_id)
+        held = (*change.requirements, *same_retention(base, change.updates), same_spec)
+        wire = _WireChange[Update](held, change.updates)
         self._row = QueuedChange(self._token, current_caller().name, encode_json(wire).decode())
         self._lead_again_s = 0.0
         self._in_doubt = False
@@ -207,8 +210,9 @@ class _QueuedMember:
         return acting_as(self._row.principal)
 
     def change(self, base: LoadedTable) -> TableChange:
-        """The change on a base; ConflictError if it does not fit there any more."""
+        """The change on a base; ConflictError, or another error, if it does not fit there any more."""
         self.discard()
+        check_not_encrypted(base.metadata)
         wire = decode_json(self._row.change.encode(), _WireChange[WireUpdate], "the queue")
         proposal = Proposal(wire.requirements, plain_updates(wire.updates), may_move=True)
         self._placed = put_on(self._io, base, proposal, time.time_ns() // 1_000_000)

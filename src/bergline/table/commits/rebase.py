@@ -120,6 +120,8 @@ def put_on(
     failed = _failed(base, proposal.requirements)
     if failed and not _may_move(base.metadata, proposal):
         raise failed[0][1]
+    if not failed and (other := _other_schema(base.metadata, proposal)) is not None:
+        raise other
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if reason is None:
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
@@ -149,6 +151,20 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
 
 def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
     return may_append_move(metadata.properties, None, client_says=proposal.may_move)
+
+
+def _other_schema(metadata: TableMetadata, proposal: Proposal) -> ConflictError | None:
+    """The conflict of an append that was written for another schema: its writer knows whether it still fits."""
+    if not proposal.may_move or not all(isinstance(u, _MOVED_WITH) for u in proposal.updates):
+        return None
+    for snapshot in (u.snapshot for u in proposal.updates if isinstance(u, AddSnapshot)):
+        is_append = snapshot.operation == SnapshotOperation.APPEND
+        if is_append and snapshot.schema_id not in (None, metadata.current_schema_id):
+            return ConflictError(
+                f"expected rows of schema {metadata.current_schema_id}, found {snapshot.schema_id}: "
+                "the table's columns changed meanwhile"
+            )
+    return None
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:

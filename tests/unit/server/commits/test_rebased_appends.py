@@ -14,7 +14,7 @@ from table_invariants import check_nothing_is_missing, pointer_line, unneeded_fi
 
 import bergline
 from bergline import Lake, Table
-from bergline.errors import RefusedError
+from bergline.errors import ConflictError, RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
 from bergline.format.metadata.updates import SetProperties
 from bergline.server.handlers.context import ServerContext
@@ -207,6 +207,21 @@ def test_rule_of_the_branch_holds_for_what_is_moved(uri: str, served: Lake) -> N
     with pytest.raises(RefusedError, match="moves only by publishing"):
         append_late(uri, rival)
     assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+    one_list_each(table)
+
+
+def test_append_to_a_column_that_was_replaced_loses_no_values(uri: str, served: Lake) -> None:
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
+
+    def rival() -> None:
+        with table.update_schema() as schema:
+            schema.drop_column("amount")
+        with table.update_schema() as schema:
+            schema.add_column("amount", "double")
+
+    with pytest.raises(ConflictError, match="column `amount` would no longer have the id 2"):
+        append_late(uri, rival)
+    assert ids(table.refresh().scan().to_arrow()) == [1]
     one_list_each(table)
 
 

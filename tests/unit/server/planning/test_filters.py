@@ -6,27 +6,26 @@ import pytest
 
 from bergline.errors import InvalidInputError
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import (
-    LONG,
-    NestedField,
-)
+from bergline.format.types.types import DATE, LONG, NestedField
 from bergline.server.planning import filters as wire_filters
 from bergline.server.planning.fields import FieldNames
 from bergline.server.planning.filters import FilterCache, FilterGroup, FilterPredicate, read_filter, reduced
 
 
-def test_long_filters_are_read_once_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_filters_are_read_once_for_each_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire_filters, "_MAX_CACHED_TEXT", 100_000)
     kept = FilterCache()
-    names = FieldNames(Schema(fields=(NestedField(id=1, name="x", type=LONG, required=False),)))
+    names, other = (
+        FieldNames(Schema(fields=(NestedField(id=1, name="x", type=kind, required=False),))) for kind in (LONG, DATE)
+    )
     wire = {"type": "in", "term": "x", "values": list(range(4_000))}
-    first = kept.read(wire, names, "a")
-    assert kept.read(dict(wire), names, "a") is first
-    assert kept.read(wire, names, "b") is not first
-    assert kept.read({**wire, "type": "not-in"}, names, "a") is not first
+    first = kept.read(wire, names)
+    assert kept.read(dict(wire), names) is first
+    assert kept.read({**wire, "type": "not-in"}, names) is not first
+    assert kept.read(wire, other) is not first
     for number in range(1, 6):
-        kept.read({**wire, "values": list(range(number, number + 4_000))}, names, "a")
-    assert kept.read(wire, names, "a") is not first  # in bounded memory
+        kept.read({**wire, "values": list(range(number, number + 4_000))}, names)
+    assert kept.read(wire, names) is not first  # in bounded memory
 
 
 NAMES = FieldNames(Schema(fields=(NestedField(id=1, name="x", type=LONG, required=False),)))

@@ -22,8 +22,10 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.contention_layout import QUEUE_LEADERS, QUEUED_COMMITS
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import CommitUnknownError, ConflictError, StorageError, UnavailableError
+from bergline.errors import CommitUnknownError, ConflictError, StorageError, UnavailableError, UnsupportedError
+from bergline.format.metadata.updates import RemovePartitionSpecs
 from bergline.table.commits import queued_commit
+from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.commits.queued_commit import QueuedCommit, catalog_queue
 from bergline.table.commits.turn import CommitTurn
 
@@ -186,6 +188,74 @@ def test_retention_that_is_set_while_a_change_waits_stays(lake: Lake, monkeypatc
     assert table.refresh().metadata.refs["main"].max_ref_age_ms == 7
     assert ids(table) == [1, 2]
     check_serial(table)
+
+
+def replace_column(table: Table) -> None:
+    with table.update_schema() as schema:
+        schema.drop_column("amount")
+    with table.update_schema() as schema:
+        schema.add_column("amount", "double")
+
+
+@pytest.mark.usefixtures("queueing")
+@pytest.mark.parametrize("branch", ["main", "dev"])
+def test_column_that_is_replaced_while_a_change_waits_loses_no_values(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, branch: str
+) -> None:
+    table, other = lake.load_table("db.orders"), lake.load_table("db.orders")
+    table.refs.create_branch("dev")
+    waiting, rivals = store_of(lake).commit_queue.waiting, [replace_column]
+
+    def after_rival(*arguments: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(CommitTurn, "has_lost", False)
+            if rivals:
+                rivals.pop()(other)
+                other.append(order_rows(3), branch="dev" if branch == "main" else "main")
+        return waiting(*arguments)
+
+    monkeypatch.setattr(store_of(lake).commit_queue, "waiting", after_rival)
+    with pytest.raises(ConflictError, match="column `amount` would no longer have the id 2"):
+        table.append(order_rows(2), branch=branch)
+    assert 2 not in ids(table, branch)
+
+
+@pytest.mark.usefixtures("queueing")
+def test_partition_spec_that_is_removed_while_a_change_waits_is_missed_by_no_file(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.create_table("db.new", ORDERS)
+    waiting, rivals = store_of(lake).commit_queue.waiting, [lake.load_table("db.new")]
+
+    def after_rival(*arguments: Any) -> Any:
+        for other in rivals:
+            with other.update_spec() as spec:
+                spec.add_field("region")
+            other.commit(MetadataOperation(lambda _: Change((RemovePartitionSpecs((0,)),))))
+        rivals.clear()
+        return waiting(*arguments)
+
+    monkeypatch.setattr(store_of(lake).commit_queue, "waiting", after_rival)
+    with pytest.raises(ConflictError, match="expected partition spec 0"):
+        table.append(order_rows(2))
+    assert ids(table) == []
+
+
+@pytest.mark.usefixtures("queueing")
+def test_table_that_is_to_be_encrypted_while_a_change_waits_gets_no_plain_files(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, other = lake.load_table("db.orders"), lake.load_table("db.orders")
+    waiting = store_of(lake).commit_queue.waiting
+
+    def after_rival(*arguments: Any) -> Any:
+        other.set_properties({"encryption.key-id": "k"})
+        return waiting(*arguments)
+
+    monkeypatch.setattr(store_of(lake).commit_queue, "waiting", after_rival)
+    with pytest.raises(UnsupportedError, match="encrypt"):
+        table.append(order_rows(2))
+    assert len(table.refresh().metadata.snapshots) == 1
 
 
 @pytest.mark.usefixtures("queueing")

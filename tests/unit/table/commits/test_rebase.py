@@ -292,6 +292,16 @@ def add_column(table: Table) -> None:
         schema.add_column("note", "string")
 
 
+def change_columns(table: Table) -> None:
+    with table.update_schema() as schema:
+        schema.add_column("note", "string")
+
+
+def change_columns_and_take_the_number(table: Table) -> None:
+    change_columns(table)
+    table.append(order_rows(2), branch="other")
+
+
 def keep_longer(table: Table) -> None:
     table.append(order_rows(2)).refs.set_retention("main", min_snapshots_to_keep=3)
 
@@ -304,6 +314,8 @@ def switch_off(table: Table) -> None:
     ("rival", "why"),
     [
         (add_column, "the current schema is 1"),
+        (change_columns, "expected rows of schema 1, found 0"),
+        (change_columns_and_take_the_number, "expected rows of schema 1, found 0"),
         (keep_longer, "has another retention"),
         (switch_off, "expected ref `main`"),
     ],
