@@ -15,7 +15,7 @@ from bergline.format.manifest.inheritance import deleted_entry, existing_entry
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_columns, load_entries
+from bergline.scan.manifests import each_batch, load_entries
 from bergline.table.manifests.removal import (
     POSITION,
     FileSelector,
@@ -93,11 +93,19 @@ class ManifestFilter:
         """What becomes of each manifest, by path."""
         outcome = {m.manifest_path: Filtered((m,)) for m in manifests}
         open_ones = [m for m in manifests if selector.may_pick(m) or (obsolete and obsolete.may_pick(m))]
-        for manifest, frame in zip(open_ones, load_columns(self._io, open_ones), strict=True):
-            live = live_rows(frame)
-            picked = selector.picks(live, manifest) | (obsolete.picks(live, manifest) if obsolete else set())
+
+        def picks(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, frozenset[int]]]:
+            found = []
+            for frame, place in zip(frames, places, strict=True):
+                live, manifest = live_rows(frame), open_ones[place]
+                picked = selector.picks(live, manifest) | (obsolete.picks(live, manifest) if obsolete else set())
+                found.append((place, frozenset(picked)))
+            return found
+
+        for place, picked in sorted(pair for batch in each_batch(self._io, open_ones, picks) for pair in batch):
             if picked:
-                outcome[manifest.manifest_path] = self._without(base, manifest, frozenset(picked))
+                manifest = open_ones[place]
+                outcome[manifest.manifest_path] = self._without(base, manifest, picked)
         return outcome
 
     def _without(self, base: TableMetadata, manifest: ManifestFile, picked: frozenset[int]) -> Filtered:
