@@ -5,12 +5,13 @@ older DELETED ones go. What was written for a source manifest is used again by t
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 import polars as pl
 
 from bergline.errors import ConflictError
+from bergline.format.manifest.columns import METRICS
 from bergline.format.manifest.inheritance import deleted_entry, existing_entry
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -25,6 +26,8 @@ from bergline.table.manifests.removal import (
     file_key,
     live_rows,
 )
+
+_NO_METRICS: Final = dict.fromkeys(sorted(METRICS))
 
 
 class ManifestWriter(Protocol):
@@ -44,6 +47,7 @@ class Filtered(msgspec.Struct, frozen=True):
 
     manifests: tuple[ManifestFile, ...] = ()
     removed: tuple[DataFile, ...] = ()
+    """Data files without metrics."""
     replaced: int = 0
     """How many manifests were rewritten."""
 
@@ -120,7 +124,7 @@ class ManifestFilter:
             ]
             self._rewritten[key] = Filtered(
                 self._writer.write_manifests(base, manifest.partition_spec_id, live, manifest.content),
-                tuple(entries[index].data_file for index in sorted(picked)),
+                tuple(_without_metrics(entries[index].data_file) for index in sorted(picked)),
                 1,
             )
         return self._rewritten[key]
@@ -133,6 +137,11 @@ class ManifestFilter:
                 if missing:
                     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
                     raise ConflictError(f"expected a file to remove, found it removed already: {missing[0]}{more}")
+
+
+def _without_metrics(file: DataFile) -> DataFile:
+    """A data file without metrics, which take most of the memory; those of a delete file tell what it is about."""
+    return msgspec.structs.replace(file, **_NO_METRICS) if file.content is FileContent.DATA else file
 
 
 class _Obsolete:
