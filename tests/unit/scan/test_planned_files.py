@@ -48,6 +48,10 @@ def test_parts_of_the_files_are_those_of_the_sequence(lake: Lake, files: Planned
     for start in range(len(listed) + 2):
         for length in range(len(listed) + 2):
             assert list(found.part(start, length)) == listed[start : start + length]
+    places = [*reversed(range(0, len(listed), 2)), 1]
+    assert found.picked(places) == [listed[place] for place in places]
+    assert found.only_at(sorted(places)) == [listed[place] for place in sorted(places)]
+    assert found.picked([]) == []
 
 
 def test_files_without_metrics_are_else_the_same(files: PlannedFiles) -> None:

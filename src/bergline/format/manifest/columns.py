@@ -250,6 +250,8 @@ def _check_inside(column: pl.Series, *required: str) -> None:
 
 def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:
     """Convert a column of key-value lists to dictionaries."""
+    if column.null_count() == len(column):
+        return [None] * len(column)
     if len(column) <= _FEW:
         return [None if v is None else {p["key"]: p["value"] for p in v} for v in column.to_list()]
     lengths = column.list.len().to_list()

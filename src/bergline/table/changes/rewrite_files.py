@@ -13,8 +13,11 @@ from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.manifests import live_deletes, live_entries, load_manifest_list
+from bergline.scan.manifests import live_deletes, load_manifest_list
+from bergline.scan.path_lookup import PathLookup
 from bergline.scan.plan import PlannedFile
+from bergline.scan.planned_files import PlannedFiles
+from bergline.scan.planner import each_live_group, with_deletes
 from bergline.table.changes.append import AddedFiles
 from bergline.table.changes.row_delta import check_deletes_fit
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
@@ -172,17 +175,18 @@ def _least(io: FileIO, base: TableMetadata, read: Snapshot, gone: Sequence[DataF
     index = DeleteIndex(live_deletes(io, _delete_manifests(manifests), base, _paths(gone)), base)
     if not index:
         return sum(f.record_count for f in gone)
-    paths, lookup = {f.file_path for f in gone}, PartitionLookup(((f.spec_id, f.partition) for f in gone), base)
-    data = (m for m in manifests if m.content is ManifestContent.DATA and lookup.may_pick(m))
+    paths, lookup = (
+        PathLookup(f.file_path for f in gone),
+        PartitionLookup(((f.spec_id, f.partition) for f in gone), base),
+    )
+    data = [m for m in manifests if m.content is ManifestContent.DATA and m.has_live_files and lookup.may_pick(m)]
     rows = 0
     by_position: dict[FileKey, int] = {}
-    for entry in live_entries(io, data, base):
-        file = entry.data_file
-        if file.file_path in paths:
-            deletes = index.deletes_for(file.file_path, partition_key(file), entry.sequence_number or 0)
-            if not any(d.content is FileContent.EQUALITY_DELETES for d in deletes):
-                rows += file.record_count
-                by_position |= {file_key(d): d.record_count for d in deletes}
+    for some in each_live_group(io, data, base, lambda files: files.only(paths.holds(files.frame["file_path"]))):
+        for planned in PlannedFiles([with_deletes(some, index)]):
+            if not any(d.content is FileContent.EQUALITY_DELETES for d in planned.deletes):
+                rows += planned.file.record_count
+                by_position |= {file_key(d): d.record_count for d in planned.deletes}
     return max(0, rows - sum(by_position.values()))
 
 

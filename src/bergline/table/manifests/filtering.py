@@ -5,17 +5,18 @@ older DELETED ones go. What was written for a source manifest is used again by t
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 import polars as pl
 
 from bergline.errors import ConflictError
+from bergline.format.manifest.columns import METRICS
 from bergline.format.manifest.inheritance import deleted_entry, existing_entry
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_columns, load_entries
+from bergline.scan.manifests import each_batch, load_entries
 from bergline.table.manifests.removal import (
     POSITION,
     FileSelector,
@@ -25,6 +26,8 @@ from bergline.table.manifests.removal import (
     file_key,
     live_rows,
 )
+
+_NO_METRICS: Final = dict.fromkeys(sorted(METRICS))
 
 
 class ManifestWriter(Protocol):
@@ -44,6 +47,7 @@ class Filtered(msgspec.Struct, frozen=True):
 
     manifests: tuple[ManifestFile, ...] = ()
     removed: tuple[DataFile, ...] = ()
+    """Data files without metrics."""
     replaced: int = 0
     """How many manifests were rewritten."""
 
@@ -93,11 +97,19 @@ class ManifestFilter:
         """What becomes of each manifest, by path."""
         outcome = {m.manifest_path: Filtered((m,)) for m in manifests}
         open_ones = [m for m in manifests if selector.may_pick(m) or (obsolete and obsolete.may_pick(m))]
-        for manifest, frame in zip(open_ones, load_columns(self._io, open_ones), strict=True):
-            live = live_rows(frame)
-            picked = selector.picks(live, manifest) | (obsolete.picks(live, manifest) if obsolete else set())
+
+        def picks(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[tuple[int, frozenset[int]]]:
+            found = []
+            for frame, place in zip(frames, places, strict=True):
+                live, manifest = live_rows(frame), open_ones[place]
+                picked = selector.picks(live, manifest) | (obsolete.picks(live, manifest) if obsolete else set())
+                found.append((place, frozenset(picked)))
+            return found
+
+        for place, picked in sorted(pair for batch in each_batch(self._io, open_ones, picks) for pair in batch):
             if picked:
-                outcome[manifest.manifest_path] = self._without(base, manifest, frozenset(picked))
+                manifest = open_ones[place]
+                outcome[manifest.manifest_path] = self._without(base, manifest, picked)
         return outcome
 
     def _without(self, base: TableMetadata, manifest: ManifestFile, picked: frozenset[int]) -> Filtered:
@@ -112,7 +124,7 @@ class ManifestFilter:
             ]
             self._rewritten[key] = Filtered(
                 self._writer.write_manifests(base, manifest.partition_spec_id, live, manifest.content),
-                tuple(entries[index].data_file for index in sorted(picked)),
+                tuple(_without_metrics(entries[index].data_file) for index in sorted(picked)),
                 1,
             )
         return self._rewritten[key]
@@ -125,6 +137,11 @@ class ManifestFilter:
                 if missing:
                     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
                     raise ConflictError(f"expected a file to remove, found it removed already: {missing[0]}{more}")
+
+
+def _without_metrics(file: DataFile) -> DataFile:
+    """A data file without metrics, which take most of the memory; those of a delete file tell what it is about."""
+    return msgspec.structs.replace(file, **_NO_METRICS) if file.content is FileContent.DATA else file
 
 
 class _Obsolete:
