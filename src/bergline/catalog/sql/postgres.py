@@ -29,6 +29,7 @@ _VALID_INDEXES = sa.text(
     "SELECT count(*) FROM pg_index JOIN unnest(CAST(:names AS TEXT[])) AS name ON indexrelid = to_regclass(name) "
     "WHERE indisvalid"
 )
+_NOW_MS = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
 _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
@@ -91,7 +92,7 @@ class PostgresDatabase(SqlDatabase):
             yield connection
 
     def now_ms(self) -> sa.ColumnElement[int]:
-        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
+        return _NOW_MS
 
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         for table in tables:

@@ -97,9 +97,9 @@ def test_review_changes_nothing_and_confirming_does_what_it_said_as_elsewhere(
     done = browser.confirm(key, review, **answers)
     assert done.status == 200, done
     assert f"{ACTIONS[key].title}: done" in done.text
-    assert state(lake) != before
-    assert host.changes == [("ann", key, "db.orders")]
     after = state(lake)
+    assert after != before
+    assert host.changes == [("ann", key, "db.orders")]
     again = browser.confirm(key, review, **answers)  # as when a page is loaded again
     assert again.status >= 400
     assert state(lake) == after
