@@ -57,10 +57,12 @@ def table(story: Table) -> Table:
 def state(lake: Lake) -> dict[str, Any]:
     """All that actions change: refs by rows and retention, and how many snapshots there are."""
     table = lake.load_table("db.orders")
+    heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    rows = {head: sorted(table.scan(snapshot_id=head).to_arrow()["id"].to_pylist()) for head in heads}
     refs = {
         name: (
             str(ref.snapshot_ref_type),
-            sorted(table.scan(ref=name).to_arrow()["id"].to_pylist()),
+            rows[ref.snapshot_id],
             len(list(table.metadata.ancestors(ref.snapshot_id))),
             ref.min_snapshots_to_keep,
             ref.max_snapshot_age_ms,
