@@ -8,12 +8,19 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import duckdb
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from support_path import PROCESSES
+
+from bergline.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyiceberg.catalog import sql as pyiceberg_sql
+else:  # every run of tests imports this module, and most need none of them
+    duckdb = LazyModule("duckdb")
+    pyiceberg_sql = LazyModule("pyiceberg.catalog.sql")
 
 _PROGRAM = PROCESSES / "official_runtime_process.py"
 _BUSY_S = 60
@@ -110,12 +117,14 @@ def needs_java() -> None:
         pytest.skip("needs Java 17: none found on this machine")
 
 
-def pyiceberg_catalog(database: Path, warehouse: Path, name: str) -> SqlCatalog:
+def pyiceberg_catalog(database: Path, warehouse: Path, name: str) -> "pyiceberg_sql.SqlCatalog":
     """PyIceberg on the same SQLite catalog."""
-    return SqlCatalog(name, uri=f"sqlite:///{database}?timeout={_BUSY_S}", warehouse=f"file://{warehouse}")
+    return pyiceberg_sql.SqlCatalog(
+        name, uri=f"sqlite:///{database}?timeout={_BUSY_S}", warehouse=f"file://{warehouse}"
+    )
 
 
-def duckdb_connection() -> duckdb.DuckDBPyConnection:
+def duckdb_connection() -> "duckdb.DuckDBPyConnection":
     """DuckDB with its Iceberg extension, which is in packages of its own."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("httpfs", "avro", "iceberg"):

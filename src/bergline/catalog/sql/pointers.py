@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,18 @@ _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
 _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
 
 
+@lru_cache(maxsize=64)
+def _row_statements(catalog_name: str, kind: RowKind) -> tuple[sa.Select[Any], sa.Update]:
+    """Statements to read and to swap a pointer, built once: building and compiling them is slower than running them."""
+    row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
+    swap = (
+        sa.update(TABLES)
+        .where(row, TABLES.c.metadata_location == sa.bindparam("expected"))
+        .values(metadata_location=sa.bindparam("new"), previous_metadata_location=sa.bindparam("expected"))
+    )
+    return sa.select(TABLES.c.metadata_location).where(row), swap
+
+
 class SqlPointers:
     """Pointers of tables, or of views, which share the names of all rows."""
 
@@ -35,14 +48,7 @@ class SqlPointers:
         self.database = database
         self.catalog_name = self._catalog = catalog_name
         self._kind = kind
-        # built once: building a statement is slower than running it
-        row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
-        self._read_row = sa.select(TABLES.c.metadata_location).where(row)
-        self._swap_row = (
-            sa.update(TABLES)
-            .where(row, TABLES.c.metadata_location == sa.bindparam("expected"))
-            .values(metadata_location=sa.bindparam("new"), previous_metadata_location=sa.bindparam("expected"))
-        )
+        self._read_row, self._swap_row = _row_statements(catalog_name, kind)
 
     def read(self, table: TableName) -> str | None:
         return self._pointer(table, self.database.first_row(self._read_row, name_values(table)))

@@ -30,6 +30,7 @@ _VALID_INDEXES = sa.text(
     "WHERE indisvalid"
 )
 _IN_ORDER = sa.text("SELECT name FROM unnest(CAST(:names AS TEXT[])) AS name ORDER BY name")
+_NOW_MS = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
 _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
@@ -96,7 +97,7 @@ class PostgresDatabase(SqlDatabase):
             yield connection
 
     def now_ms(self) -> sa.ColumnElement[int]:
-        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
+        return _NOW_MS
 
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         for table in tables:

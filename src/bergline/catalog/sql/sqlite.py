@@ -1,6 +1,7 @@
 """Pointers in an SQLite database."""
 
 import contextlib
+import functools
 import os
 import sqlite3
 import threading
@@ -34,11 +35,10 @@ class QuickRows:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._of: FileIdentity | None = None
-        self._texts: dict[int, tuple[sa.Select[Any], str, dict[str, Any]]] = {}
 
     def first(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
         """The first row; sqlite3.Error if it cannot be read."""
-        text, fixed = self._text(query)
+        text, fixed = _text(query)
         with self._lock:
             connection = self._open()
             try:
@@ -69,12 +69,16 @@ class QuickRows:
                 self._connection.close()
         self._connection = None
 
-    def _text(self, query: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
-        known = self._texts.get(id(query))
-        if known is None:
-            compiled = query.compile(dialect=sqlite.dialect(paramstyle="named"))
-            known = self._texts[id(query)] = query, str(compiled), dict(compiled.params)
-        return known[1], known[2]
+
+_NAMED = sqlite.dialect(paramstyle="named")
+_NOW_MS = sa.cast((sa.func.julianday("now") - sa.literal_column("2440587.5")) * 86_400_000, sa.BigInteger)
+
+
+@functools.lru_cache(maxsize=256)
+def _text(query: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
+    """The query as SQLite reads it, and the values in it."""
+    compiled = query.compile(dialect=_NAMED)
+    return str(compiled), dict(compiled.params)
 
 
 _LOOK_AGAIN_S = 0.02
@@ -175,7 +179,7 @@ class SqliteDatabase(SqlDatabase):
 
     def now_ms(self) -> sa.ColumnElement[int]:
         """The clock of this machine; older versions of SQLite have it in days only."""
-        return sa.cast((sa.func.julianday("now") - sa.literal_column("2440587.5")) * 86_400_000, sa.BigInteger)
+        return _NOW_MS
 
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         """No-op: SQLite gives keys after the highest one."""

@@ -1,6 +1,7 @@
 """Turns on tables, in the database of a SQL catalog: one row for each table that ever had one, by its clock."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,22 @@ from bergline.catalog.turns import LONGEST_TURN_MS, Turn
 _FORGOTTEN_AFTER_MS = 3_600_000
 
 
+@lru_cache(maxsize=64)
+def _pointer_and_turn(catalog_name: str, kind: RowKind, now_ms: sa.ColumnElement[int]) -> sa.Select[Any]:
+    """Built once for all stores of a catalog: building and compiling a query is slower than running it."""
+    same = sa.and_(*(TURNS.c[c.name] == TABLES.c[c.name] for c in TURNS.primary_key))
+    return (
+        sa.select(TABLES.c.metadata_location, TURNS.c.holder, TURNS.c.until_ms - now_ms)
+        .select_from(TABLES.outerjoin(TURNS, same))
+        .where(
+            TABLES.c.catalog_name == catalog_name,
+            TABLES.c.table_namespace == sa.bindparam("of_namespace"),
+            TABLES.c.table_name == sa.bindparam("of_name"),
+            of_kind(kind),
+        )
+    )
+
+
 class SqlTurns:
     """The turns of one catalog."""
 
@@ -21,7 +38,7 @@ class SqlTurns:
         self._database = database
         self._catalog = catalog_name
         self._now = sa.select(database.now_ms())
-        self.pointer_and_turn = self._query(kind)
+        self.pointer_and_turn = _pointer_and_turn(catalog_name, kind, database.now_ms())
         """The query of the pointer and the turn of table `of_name` in `of_namespace`."""
 
     def of_row(self, row: tuple[Any, ...] | None) -> Turn | None:
@@ -85,19 +102,6 @@ class SqlTurns:
                 "until_ms": sa.case((sa.and_(is_own, most < until), most), else_=until),
             },
             where=sa.or_(is_own, is_over),
-        )
-
-    def _query(self, kind: RowKind) -> sa.Select[Any]:
-        same = sa.and_(*(TURNS.c[c.name] == TABLES.c[c.name] for c in TURNS.primary_key))
-        return (
-            sa.select(TABLES.c.metadata_location, TURNS.c.holder, TURNS.c.until_ms - self._database.now_ms())
-            .select_from(TABLES.outerjoin(TURNS, same))
-            .where(
-                TABLES.c.catalog_name == self._catalog,
-                TABLES.c.table_namespace == sa.bindparam("of_namespace"),
-                TABLES.c.table_name == sa.bindparam("of_name"),
-                of_kind(kind),
-            )
         )
 
     def _row(self, table: TableName) -> sa.ColumnElement[bool]:
