@@ -69,10 +69,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("thorough")
 
 
+def pytest_sessionstart() -> None:
+    """Leave garbage alone while tests are collected: there is next to none among them."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from walking over modules and tests again and again: they stay to the end."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _kinds_in_make_test(item: pytest.Item) -> int | None:
