@@ -84,6 +84,8 @@ class Proposal(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
+    same_schema: bool = False
+    """Whether its writer looks again if the table's columns have changed, even where all requirements hold."""
 
 
 class PlacedChange(msgspec.Struct, frozen=True):
@@ -155,7 +157,7 @@ def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
 
 def _other_schema(metadata: TableMetadata, proposal: Proposal) -> ConflictError | None:
     """The conflict of an append that was written for another schema: its writer knows whether it still fits."""
-    if not proposal.may_move or not all(isinstance(u, _MOVED_WITH) for u in proposal.updates):
+    if not proposal.same_schema or not all(isinstance(u, _MOVED_WITH) for u in proposal.updates):
         return None
     for snapshot in (u.snapshot for u in proposal.updates if isinstance(u, AddSnapshot)):
         is_append = snapshot.operation == SnapshotOperation.APPEND

@@ -327,6 +327,18 @@ def test_append_is_left_to_its_writer_where_more_than_the_head_changed(
     assert why in refused(lake, rival)
 
 
+def test_append_that_asks_for_no_schema_lands_as_it_is_where_its_requirements_hold(lake: Lake) -> None:
+    """Other writers require only what the protocol has."""
+    table = new_table(lake).append(order_rows(1))
+    late, catalog = rebasing(lake, lambda: change_columns(table), may_move=True)
+    catalog.edit = lambda proposal: msgspec.structs.replace(proposal, same_schema=False)
+    late.load_table("db.t").append(order_rows(2))
+    assert catalog.refusals == []
+    (sent,), (placed,) = catalog.sent, catalog.placed
+    assert placed.change.updates == sent.updates
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+
+
 def test_append_to_a_branch_that_is_gone_is_left_to_its_writer(lake: Lake) -> None:
     new_table(lake).append(order_rows(1)).refs.create_branch("dev")
     assert "branch `dev` is gone" in refused(lake, lambda t: t.refs.drop_branch("dev"), branch="dev")
