@@ -123,7 +123,7 @@ test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spar
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 # the two halves take about the same time; what is new in tests/unit is in the second by itself
-CHECK_FIRST := catalog console reports server
+CHECK_FIRST := catalog console lake reports server
 check: $(INSTALLED) lint
 	@files=$$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d); \
 	run="$(BIN)/python -m pytest -q -m 'not server and not long'"; \

@@ -14,6 +14,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[ServerContext]:

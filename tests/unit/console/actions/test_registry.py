@@ -18,6 +18,8 @@ from bergline import Lake, Table
 from bergline.cli.main import COMMANDS
 from bergline.console.actions.registry import ACTIONS
 
+pytestmark = pytest.mark.long
+
 SITUATIONS: list[tuple[str, dict[str, str], str]] = [
     ("create-branch", {"new": "dev"}, "branch `dev` is created at snapshot"),
     (

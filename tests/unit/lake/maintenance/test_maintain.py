@@ -25,6 +25,8 @@ from bergline.lake.maintenance.report import MaintenanceReport, MaintenanceStep,
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 
+pytestmark = pytest.mark.long
+
 DAY_MS = 86_400_000
 SOON = MaintenancePolicy(compaction_min_input_files=2, manifests_min_count=2)
 

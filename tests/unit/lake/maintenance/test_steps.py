@@ -16,6 +16,8 @@ from bergline.table.commits.retry import Timing
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.testing.faults import Fault, FaultyStore
 
+pytestmark = pytest.mark.long
+
 SOON = MaintenancePolicy(compaction_min_input_files=2, manifests_min_count=2)
 
 

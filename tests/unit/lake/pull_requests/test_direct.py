@@ -20,6 +20,8 @@ from bergline.errors import (
 from bergline.lake.lake import Lake
 from bergline.lake.pull_requests.pull_requests import PullRequest
 
+pytestmark = pytest.mark.long
+
 
 def opened(lake: Lake, **options: str) -> PullRequest:
     """A pull request of ann's."""

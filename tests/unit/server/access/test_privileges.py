@@ -26,6 +26,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 
+pytestmark = pytest.mark.long
+
 P = Privilege
 COMBINATIONS = (
     *(frozenset({p}) for p in P),

@@ -24,6 +24,8 @@ from bergline.table.commits.rebase import SERVER_REBASE
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files
 
+pytestmark = pytest.mark.long
+
 APPENDS = {SERVER_REBASE: "appends"}
 
 

@@ -16,6 +16,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.server.handlers.context import ServerContext
 
+pytestmark = pytest.mark.long
+
 DAY_MS = 86_400_000
 
 

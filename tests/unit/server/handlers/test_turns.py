@@ -17,6 +17,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
 from bergline.server.handlers.context import ServerContext
 
+pytestmark = pytest.mark.long
+
 T = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 TURN = f"/bergline{TABLE}/turn"

@@ -29,6 +29,8 @@ from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.commits.queued_commit import QueuedCommit, catalog_queue
 from bergline.table.commits.turn import CommitTurn
 
+pytestmark = pytest.mark.long
+
 T = TableName(("db",), "orders")
 
 

@@ -18,6 +18,8 @@ from bergline.io.locations import local_path
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.relocation.rewrite_path import RewrittenPaths
 
+pytestmark = pytest.mark.long
+
 
 def copied(done: RewrittenPaths) -> list[tuple[str, str]]:
     """Copy what the list says; what was copied before is not copied again."""

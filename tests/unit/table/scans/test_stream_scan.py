@@ -19,6 +19,8 @@ from bergline.table.scans.stream_scan import (
     render_offset,
 )
 
+pytestmark = pytest.mark.long
+
 
 def scan(table: Table, branch: str = "main", **rules: Any) -> StreamScan:
     return StreamScan(table.io, table.metadata, branch, table.schema, StreamRules(**rules))

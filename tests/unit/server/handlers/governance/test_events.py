@@ -10,6 +10,8 @@ from asgi_client import AsgiClient, set_property
 
 from bergline.server.handlers.context import ServerContext
 
+pytestmark = pytest.mark.long
+
 EVENTS = "/bergline/v1/events"
 
 

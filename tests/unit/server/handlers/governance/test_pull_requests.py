@@ -14,6 +14,8 @@ from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 
+pytestmark = pytest.mark.long
+
 PULLS = "/bergline/v1/pull-requests"
 KEY = {"Idempotency-Key": "0193f2a1-0000-7000-8000-000000000001"}
 TABLES = ("db.orders", "db.items")
