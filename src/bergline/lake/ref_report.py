@@ -8,7 +8,7 @@ from bergline.arguments import counted
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, SetSnapshotRef
 from bergline.markup import html_block, html_table
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation
 from bergline.table.references.publish import Publish
 
 RefOutcome = Literal["created", "replaced", "dropped", "fast-forwarded", "merged", "unchanged"]
@@ -70,13 +70,9 @@ class WatchedRef:
         ]
         return change
 
-    def committed(self, metadata: TableMetadata) -> None:
+    def settled(self, landed: Landed | None) -> None:
         """Pass on."""
-        self._operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Pass on."""
-        self._operation.abandoned()
+        self._operation.settled(landed)
 
     def outcome(self, table: str) -> TableRefChange:
         """What became of the ref, once it is committed."""

@@ -26,6 +26,7 @@ from bergline.table.changes.compaction import (
 )
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
+from bergline.table.commits.operation import Landed
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import GroupLayout, plan_rewrite
 from bergline.table.engine.row_engine import RowEngine
@@ -289,7 +290,8 @@ class _KeptOnFailure(RewriteFiles):
 
     has_failed = False
 
-    def abandoned(self) -> None:
-        self._discarded.clear()
-        super().abandoned()
-        self.has_failed = True
+    def settled(self, landed: Landed | None) -> None:
+        if landed is None:
+            self._discarded.clear()
+            self.has_failed = True
+        super().settled(landed)

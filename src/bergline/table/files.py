@@ -22,7 +22,7 @@ from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
 from bergline.table.imports.add_files import AddFiles, described_files
@@ -277,13 +277,11 @@ class _DiscardOnFailure:
         self._loaded = base
         return self._operation.attempt(base, stamp)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
-        self._operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that the operation wrote, and the files."""
-        self._operation.abandoned()
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs, and the files where nothing landed."""
+        self._operation.settled(landed)
+        if landed is not None:
+            return
         lists = load_manifest_lists(self._io, self._loaded.snapshots)
         manifests = {m.manifest_path: m for manifests in lists for m in manifests}
         needed = {path for path, _ in live_at(self._io, manifests.values(), self._paths)}

@@ -48,7 +48,7 @@ class Transaction:
             chain.end()
         if kind is not None:
             for chain in self._chains.values():
-                chain.abandoned()
+                chain.settled(None)
             return
         work = [self._work[name] for name, chain in self._chains.items() if not chain.is_empty]
         if work:
@@ -63,7 +63,7 @@ def staged_creation(catalog: Catalog, name: TableName, metadata: TableMetadata, 
         yield chain
     except BaseException:
         chain.end()
-        chain.abandoned()
+        chain.settled(None)
         raise
     chain.end()
     now_ms = timing.clock_ms()

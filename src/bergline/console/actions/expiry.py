@@ -13,7 +13,7 @@ from bergline.errors import ConflictError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.units import render_size
 from bergline.scan.manifest_cache import FreshReads
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.expiry.expire import Cleanup, Expire, PlannedExpiry, work_out_expiry
 from bergline.table.expiry.plan import total
 from bergline.table.expiry.retention import ExpiryRequest
@@ -43,13 +43,9 @@ class ConfirmedExpiry:
             raise changed_since()
         return change
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Delete the files."""
-        self._expire.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Pass on."""
-        self._expire.abandoned()
+    def settled(self, landed: Landed | None) -> None:
+        """Delete the files, if it landed."""
+        self._expire.settled(landed)
 
 
 def _review_expire(table: Table, answers: Answers, now_ms: int) -> Review:

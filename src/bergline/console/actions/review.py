@@ -12,7 +12,7 @@ from bergline.errors import ConflictError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.scratch import ScratchFileIO
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.refs import Refs
 from bergline.table.table import Table
@@ -115,13 +115,9 @@ class Confirmed:
             raise changed_since()
         return change
 
-    def committed(self, metadata: TableMetadata) -> None:
+    def settled(self, landed: Landed | None) -> None:
         """Pass on."""
-        self._operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Pass on."""
-        self._operation.abandoned()
+        self._operation.settled(landed)
 
 
 def changed_since() -> ConflictError:

@@ -23,7 +23,7 @@ from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import plan_copy_on_write, plan_position_deletes
@@ -108,8 +108,6 @@ class Delete:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """What was planned, on this base; ConflictError if the filter does not fit it any more."""
-        if self._planned is not None and self._planned.has_landed(base):
-            return Change()
         if not self._rows.starts_branch:
             check_branch_exists(base, self._rows.branch)
         if self._first_base is None:
@@ -120,15 +118,10 @@ class Delete:
             return Change()
         return self._planned.attempt(base, stamp)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs."""
         if self._planned is not None:
-            self._planned.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that was written."""
-        if self._planned is not None:
-            self._planned.abandoned()
+            self._planned.settled(landed)
         else:
             self._io.delete([f.file_path for f in self._files])
 

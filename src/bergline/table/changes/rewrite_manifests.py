@@ -64,8 +64,6 @@ class RewriteManifests(SnapshotProducer):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """No change where every kind of files has one manifest at most."""
-        if self.has_landed(base):
-            return Change()
         check_branch_exists(base, self._branch)
         parent = branch_head(base, self._branch)
         self._check_paths(parent)

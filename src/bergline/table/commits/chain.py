@@ -14,7 +14,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits.combine import combine_changes
 from bergline.table.commits.layout_check import layout_misfit
-from bergline.table.commits.operation import Change, CommitStamp, Operation, cleaning_up
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation, cleaning_up
 
 
 class Chain:
@@ -31,7 +31,9 @@ class Chain:
         self._metadata = self._staged = base
         self._operations: list[Operation] = []
         self._changes: list[Change] = []
-        self._runs = 1
+        self._runs = self._run = 1
+        """How often the operations were worked out, and which time the changes are of."""
+        self._run_of_attempt: dict[int, int] = {}
         self._parents: dict[int, int | None] = {}
         self._ended = False
 
@@ -58,7 +60,7 @@ class Chain:
             change, after = self._step(operation, self._metadata, now_ms)
         except BaseException:  # nothing of a chain is committed before its end: all of it may go
             with cleaning_up(self.name):
-                operation.abandoned()
+                operation.settled(None)
             raise
         self._operations.append(operation)
         self._changes.append(change)
@@ -74,22 +76,17 @@ class Chain:
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """All changes as one; computed again only if the base is another."""
         if base is not self._base and base != self._base:
-            if not self._parents.keys().isdisjoint(base.snapshots_by_id):
-                return Change()  # an earlier attempt landed after all
             self._rebase(base, stamp.now_ms)
+        self._run_of_attempt[stamp.attempt] = self._run
         return combine_changes(self._changes)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Every operation removes what only its losing attempts wrote."""
+    def settled(self, landed: Landed | None) -> None:
+        """Every operation removes what nothing needs: an attempt of its own is a time that it was worked out."""
+        if landed is not None:
+            landed = Landed(self._run_of_attempt[landed.attempt], landed.metadata)
         for operation in self._operations:
             with cleaning_up(self.name):
-                operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Every operation removes everything that it wrote."""
-        for operation in self._operations:
-            with cleaning_up(self.name):
-                operation.abandoned()
+                operation.settled(landed)
 
     def _rebase(self, base: TableMetadata, now_ms: int) -> None:
         self._runs += 1
@@ -99,7 +96,7 @@ class Chain:
             change, metadata = self._step(operation, metadata, now_ms)
             changes.append(change)
         self._check_files_fit(base, metadata, changes)
-        self._base, self._metadata, self._changes = base, metadata, changes
+        self._base, self._metadata, self._changes, self._run = base, metadata, changes, self._runs
 
     def _step(self, operation: Operation, base: TableMetadata, now_ms: int) -> tuple[Change, TableMetadata]:
         change = operation.attempt(base, CommitStamp(self._runs, now_ms, self._parents))

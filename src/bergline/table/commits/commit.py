@@ -18,7 +18,6 @@ from bergline.catalog.catalog import (
     Outcome,
     TableChange,
     Unknown,
-    added_snapshots,
 )
 from bergline.catalog.identifiers import TableName
 from bergline.errors import (
@@ -32,8 +31,10 @@ from bergline.errors import (
 )
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
+from bergline.format.metadata.updates import AddSnapshot
+from bergline.table.commits.operation import CommitStamp, Landed, Operation, cleaning_up
 from bergline.table.commits.queued_commit import QueuedCommit, catalog_queue
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, LOSSES_OF_APPENDS, CommitTurn
@@ -96,13 +97,11 @@ def commit(
     With a refusal, what the operations raise is one TablesRefusedError that begins with it.
     """
     attempts = _Attempts(catalog, work, timing or Timing(), refusal)
-    with _abandoning(work, lambda: attempts.may_delete):
+    with _telling_failure(work, lambda: attempts.may_delete):
         check_table_count(catalog, len(work))
-        tables = attempts.until_settled()
-    for one, table in zip(work, tables, strict=True):
-        with cleaning_up(one.name):
-            one.operation.committed(table.metadata)
-    return tables
+        landed = attempts.until_settled()
+    _tell_success(work, landed)
+    return landed.tables
 
 
 def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: Timing | None = None) -> LoadedTable:
@@ -112,15 +111,30 @@ def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: T
     gone except where the outcome is unknown.
     """
     loop = RetryLoop(timing or Timing(), lambda: retry_limits([metadata], needs_validation=False))
-    with _abandoning((work,)):
+    with _telling_failure((work,)):
         created = loop.run(lambda _: catalog.create_table(work.name, metadata))
-    with cleaning_up(work.name):
-        work.operation.committed(created.metadata)
+    _tell_success((work,), _LandedAttempt((1,), (created,)))
     return created
 
 
+class _LandedAttempt(msgspec.Struct, frozen=True):
+    """The attempt that landed, or those of which one did, and all tables of the work after it."""
+
+    numbers: tuple[int, ...]
+    tables: tuple[LoadedTable, ...]
+
+
+def _tell_success(work: Sequence[TableWork], landed: _LandedAttempt) -> None:
+    """Tell the operations which attempt landed; where that cannot be told, all that was written stays."""
+    if len(landed.numbers) != 1:
+        return
+    for one, table in zip(work, landed.tables, strict=True):
+        with cleaning_up(one.name):
+            one.operation.settled(Landed(landed.numbers[0], table.metadata))
+
+
 @contextlib.contextmanager
-def _abandoning(work: Sequence[TableWork], may_delete: Callable[[], bool] = lambda: True) -> Iterator[None]:
+def _telling_failure(work: Sequence[TableWork], may_delete: Callable[[], bool] = lambda: True) -> Iterator[None]:
     """An error that is sure of its outcome means that nothing was committed: what was written may go.
 
     After anything else that ends a commit, an interrupt or a fault of ours, everything stays.
@@ -132,7 +146,7 @@ def _abandoning(work: Sequence[TableWork], may_delete: Callable[[], bool] = lamb
     except BerglineError:
         for one in work if may_delete() else ():
             with cleaning_up(one.name):
-                one.operation.abandoned()
+                one.operation.settled(None)
         raise
 
 
@@ -153,6 +167,14 @@ class _MovedOnError(Exception):
         self.reason = reason
 
 
+class _LandedBeforeError(Exception):
+    """An attempt that the catalog called lost is in the base of this one; it may be any of these."""
+
+    def __init__(self, numbers: tuple[int, ...]) -> None:
+        super().__init__(numbers)
+        self.numbers = numbers
+
+
 class _Attempts:
     """The attempts at one commit, and what they have cost so far."""
 
@@ -169,13 +191,13 @@ class _Attempts:
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
         }
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
-        self._sent: defaultdict[TableName, set[int]] = defaultdict(set)
-        """The snapshots of attempts that reached the catalog and did not get in, as it said."""
+        self._sent: defaultdict[TableName, dict[int, tuple[Snapshot, ...]]] = defaultdict(dict)
+        """The snapshots of attempts that reached the catalog and did not get in, as it said, by their number."""
         self.may_delete = True
         """Whether it is certain, after an error, that nothing needs what was written."""
 
-    def until_settled(self) -> tuple[LoadedTable, ...]:
-        """The tables after the commit.
+    def until_settled(self) -> _LandedAttempt:
+        """The attempt that landed, with the tables after it.
 
         Whatever ends it, the tables are looked at once more if anything was sent: a commit that is there happened, and
         where they cannot be looked at nothing is deleted.
@@ -185,34 +207,36 @@ class _Attempts:
         except CommitUnknownError:
             raise
         except BerglineError as error:
-            if not self._has_landed():
-                if self._loop.is_stuck:  # what the catalog says and what it shows cannot both be true
-                    raise unknown_outcome(next(iter(self._work)), None, str(error), error.hints) from error
-                raise
+            if (landed := self._look_again()) is not None:
+                return landed
+            if self._loop.is_stuck:  # what the catalog says and what it shows cannot both be true
+                raise unknown_outcome(next(iter(self._work)), None, str(error), error.hints) from error
+            raise
         finally:
             self._turn.end()
-        return tuple(self._bases[name] for name in self._work)
 
-    def _attempt_in_turn(self, number: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
+    def _attempt_in_turn(self, number: int) -> _LandedAttempt | LostRace | Unknown:
         with self._turn.attempt(LOSSES_OF_APPENDS if self._may_move else LOSSES_BEFORE_A_TURN):
             return self._attempt(number)
 
-    def _attempt(self, number: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
+    def _attempt(self, number: int) -> _LandedAttempt | LostRace | Unknown:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""
         stamp = CommitStamp(number, self._timing.clock_ms())
         try:
             worked_out = each_table(tuple(self._work), lambda name: self._change(name, stamp), self._refusal)
         except _MovedOnError as error:
             return self._lost(error.reason)
+        except _LandedBeforeError as error:
+            return _LandedAttempt(error.numbers, tuple(self._load(name) for name in self._work))
         self._turn.worked_out()
         changes = tuple(change for change in worked_out if change.updates)
         self._may_move = all(change.may_move for change in changes)
         self._depended_on.add(tuple(_depends_on(c) for c in changes))
-        outcome = self._send(changes) if changes else Committed(())
+        outcome = self._send(number, changes) if changes else Committed(())
         match outcome:
             case Committed(tables):
                 moved = {t.name: t for t in tables}
-                return tuple(moved.get(name, self._bases[name]) for name in self._work)
+                return _LandedAttempt((number,), tuple(moved.get(name, self._bases[name]) for name in self._work))
             case Conflicted(reason):
                 return self._lost(reason)
             case Unknown():
@@ -225,15 +249,15 @@ class _Attempts:
         pointers = tuple(base.metadata_location for base in self._bases.values())
         return LostRace(reason, pointers, distinct_attempts=len(self._depended_on), others_wait=self._turn.is_held)
 
-    def _send(self, changes: tuple[TableChange, ...]) -> Outcome:
+    def _send(self, number: int, changes: tuple[TableChange, ...]) -> Outcome:
         try:
             outcome = self._from_queue(changes) or self._catalog.commit(changes)
         except UnavailableError:  # nothing was begun
             raise
         except BerglineError:
-            self._note(changes)
+            self._note(number, changes)
             raise
-        self._note(changes)
+        self._note(number, changes)
         return outcome
 
     def _from_queue(self, changes: tuple[TableChange, ...]) -> Outcome | None:
@@ -243,26 +267,43 @@ class _Attempts:
         queue = catalog_queue(self._catalog)
         return None if queue is None else QueuedCommit(queue, changes[0], self._timing.sleep).run()
 
-    def _note(self, changes: tuple[TableChange, ...]) -> None:
+    def _note(self, number: int, changes: tuple[TableChange, ...]) -> None:
         for change in changes:
-            if added := added_snapshots(change):
-                self._sent[change.base.name] |= added
+            if added := tuple(u.snapshot for u in change.updates if isinstance(u, AddSnapshot)):
+                self._sent[change.base.name][number] = added
 
-    def _has_landed(self) -> bool:
-        """Whether an attempt is in after all; the tables are then as they were found."""
+    def _look_again(self) -> _LandedAttempt | None:
+        """The attempt that is in after all, with the tables as they were found."""
         found: dict[TableName, LoadedTable] = {}
         for name in self._sent:
             try:
                 found[name] = self._load(name)
             except BerglineError:  # one that is gone may have been renamed, with the commit in it
                 self.may_delete = False
-        if not any(not self._sent[name].isdisjoint(table.metadata.snapshots_by_id) for name, table in found.items()):
-            return False
+        numbers = next(filter(None, map(self._landed_in, found.values())), ())
         self._bases |= found
-        return self._work.keys() <= self._bases.keys()
+        if not numbers or not self._work.keys() <= self._bases.keys():
+            return None
+        return _LandedAttempt(numbers, tuple(self._bases[name] for name in self._work))
+
+    def _landed_in(self, table: LoadedTable) -> tuple[int, ...]:
+        """The attempts that may have put snapshots into a table, if any did.
+
+        All attempts have the same snapshot ids, so it is the manifest list that tells which one it was, unless the
+        catalog put the snapshot on another head, with a list of its own.
+        """
+        there = table.metadata.snapshots_by_id
+        sent = {
+            n: [s.manifest_list == there[s.snapshot_id].manifest_list for s in added if s.snapshot_id in there]
+            for n, added in self._sent.get(table.name, {}).items()
+        }
+        exact = tuple(n for n, same in sent.items() if any(same))
+        return exact or tuple(n for n, same in sent.items() if same)
 
     def _change(self, name: TableName, stamp: CommitStamp) -> TableChange:
         self._bases[name] = base = self._load(name)
+        if numbers := self._landed_in(base):
+            raise _LandedBeforeError(numbers)
         try:
             change = self._work[name].operation.attempt(base.metadata, stamp)
         except NotFoundError as error:

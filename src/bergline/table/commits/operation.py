@@ -41,6 +41,17 @@ class CommitStamp(msgspec.Struct, frozen=True):
     """
 
 
+class Landed(msgspec.Struct, frozen=True):
+    """The attempt that got in, and the table as the catalog had it after that.
+
+    Others may have committed since, and expired what the attempt added: what is not in the metadata may have landed
+    all the same.
+    """
+
+    attempt: int
+    metadata: TableMetadata
+
+
 class Operation(Protocol):
     """A change that can be computed again on every new base."""
 
@@ -53,12 +64,8 @@ class Operation(Protocol):
         """The change on this base; raises where the base forbids it."""
         ...
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """The change is in: remove what only losing attempts wrote."""
-        ...
-
-    def abandoned(self) -> None:
-        """The change is certainly not in: remove everything that it wrote."""
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what only losing attempts wrote; everything, where it is certain that none landed."""
         ...
 
 
@@ -98,10 +105,7 @@ class MetadataOperation:
                 hints=["look again, then decide whether it is still wanted"],
             )
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Nothing to remove."""
-
-    def abandoned(self) -> None:
+    def settled(self, landed: Landed | None) -> None:
         """Nothing to remove."""
 
 

@@ -29,10 +29,10 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifest_cache import keep_written_entries
-from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, spec_of, with_counts
+from bergline.scan.manifests import keep_manifest_list, load_manifest_list, spec_of, with_counts
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.layout_check import check_written_columns
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.manifests.external_files import ExternalFiles
 from bergline.table.manifests.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 
@@ -92,8 +92,10 @@ class SnapshotProducer:
         self.snapshot_id = snapshot_id or secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
         self._earlier: Mapping[int, int | None] = {}
-        self._lists: list[str] = []
-        self._latest: Snapshot | None = None
+        self._lists: dict[int, str] = {}
+        """The manifest list of each attempt that made a snapshot."""
+        self._used: dict[int, frozenset[str]] = {}
+        """The manifests of its own that each of them names."""
         self._manifests: dict[str, PartitionSpec] = {}
         self._merger = ManifestMerger(io, self)
 
@@ -101,14 +103,8 @@ class SnapshotProducer:
         """The snapshot's content on this parent; manifests that depend on nothing are written only once."""
         raise NotImplementedError
 
-    def has_landed(self, base: TableMetadata) -> bool:
-        """Whether an earlier attempt landed after all; looked at before anything that may raise."""
-        return self.snapshot_id in base.snapshots_by_id
-
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
-        if self.has_landed(base):
-            return Change()
         check_not_encrypted(base)
         if self._written_for is not None:
             check_written_columns(self._written_for, base.schema)
@@ -120,7 +116,7 @@ class SnapshotProducer:
         self._given.check(base, parent)
         draft = self._merged(base, self.draft(base, parent))
         check_specs(base, draft.manifests, self._manifests)
-        self._latest = snapshot = self._write_snapshot(base, parent, draft, stamp)
+        snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (
             msgspec.structs.replace(ref, snapshot_id=self.snapshot_id)
             if ref
@@ -135,22 +131,22 @@ class SnapshotProducer:
             may_move=self.may_move,
         )
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Delete the lists of losing attempts and manifests that the snapshot does not use."""
-        own = metadata.snapshots_by_id.get(self.snapshot_id)
-        # a single attempt wrote nothing in vain, unless the catalog put the snapshot on another head
-        if len(self._lists) < 2 and (own is None or own.manifest_list in (None, *self._lists)):  # noqa: PLR2004
-            return
-        # where the same transaction expired it, its files are expiry's, and later snapshots may have its manifests
-        snapshots = [own] if own else [*([self._latest] if self._latest else []), *metadata.snapshots]
-        lists = load_manifest_lists(self._io, snapshots)
-        used = {normalized(m.manifest_path) for manifests in lists for m in manifests}
-        used |= {normalized(s.manifest_list) for s in snapshots if s.manifest_list is not None}
-        self._io.delete([f for f in (*self._lists, *self._manifests) if normalized(f) not in used])
+    def settled(self, landed: Landed | None) -> None:
+        """Delete the lists and manifests that the attempt which landed does not use.
 
-    def abandoned(self) -> None:
-        """Delete every list and manifest, and the files that were to be discarded."""
-        self._io.delete([*self._lists, *self._manifests, *self._discarded])
+        If it made no snapshot, or none landed, all of them go, and the files that were to be discarded.
+        """
+        written = (*self._lists.values(), *self._manifests)
+        if landed is None or landed.attempt not in self._lists:
+            self._io.delete([*written, *self._discarded])
+            return
+        # a snapshot that has expired since still has its files here: they are expiry's, and later ones may need them
+        used = {normalized(self._lists[landed.attempt]), *self._used[landed.attempt]}
+        own = landed.metadata.snapshots_by_id.get(self.snapshot_id)
+        if own is not None and own.manifest_list is not None and normalized(own.manifest_list) not in used:
+            # the catalog put the snapshot on another head, with a list of its own
+            used = {normalized(m.manifest_path) for m in load_manifest_list(self._io, own)}
+        self._io.delete([f for f in written if normalized(f) not in used])
 
     def write_manifests(
         self,
@@ -222,7 +218,10 @@ class SnapshotProducer:
             format_version=version,
             first_row_id=first_row_id,
         )
-        self._lists.append(location)
+        self._lists[stamp.attempt] = location
+        self._used[stamp.attempt] = frozenset(
+            normalized(m.manifest_path) for m in manifests if m.manifest_path in self._manifests
+        )
         self._io.create(location, data)
         if version > 1:  # v1 lists leave out what a reader then fills in
             keep_manifest_list(self._io, location, manifests)

@@ -21,7 +21,7 @@ from bergline.format.metadata.updates import (
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.sizes import render_size
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
 from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded, unneeded_files
 from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest, decide_expiry
@@ -152,6 +152,7 @@ class Expire:
         self._dry_run = dry_run
         self._fresh = FreshReads()
         self._planned: PlannedExpiry | None = None
+        self._attempt = 0
         self.result = ExpiryResult()
         """What went; before the commit is certain, and in a dry run, what is planned to go."""
         self.interruption: Exception | None = None
@@ -165,23 +166,28 @@ class Expire:
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
         planned = work_out_expiry(self._io, base, self._request, self._cleaning, stamp.now_ms, fresh=self._fresh)
-        self._planned = planned
+        self._planned, self._attempt = planned, stamp.attempt
         self.result = _result(planned, planned.files)
         if self._dry_run or not planned.updates:
             return Change()
         return Change(planned.updates, (*same_table(base), *planned.requirements))
 
-    def committed(self, metadata: TableMetadata) -> None:
+    def settled(self, landed: Landed | None) -> None:
         """Delete the planned files that nothing has named again; the swap is certain."""
         planned = self._planned
-        if planned is None or self._dry_run or not planned.files:
+        if landed is None or planned is None or self._dry_run:
+            return
+        if landed.attempt != self._attempt:  # one that was taken for lost, by a plan that is not kept: its files stay
+            self.result = _result(planned, ())
+            return
+        if not planned.files:
             return
         deleted: list[StoredFile] = []
         failed: list[str] = []
         rest: Sequence[StoredFile] = planned.files
         try:
             # operations that followed in the same transaction may have brought files back
-            rest, checked = self._unneeded(rest, planned.after, metadata)
+            rest, checked = self._unneeded(rest, planned.after, landed.metadata)
             while rest:
                 rest, checked = self._unneeded(rest, checked, self._newest())
                 batch = rest[:_FILES_AT_ONCE]
@@ -224,9 +230,6 @@ class Expire:
                 raise
 
         return delete_files(self._io, [f.location for f in files], threads=self._cleaning.threads, progress=progress)
-
-    def abandoned(self) -> None:
-        """Nothing was written."""
 
 
 def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Iterable[str] = ()) -> ExpiryResult:

@@ -10,7 +10,7 @@ import msgspec
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.expiry.expire import Cleanup, work_out_expiry
 from bergline.table.expiry.plan import Amount, ExpiryPlan, total
 from bergline.table.expiry.reachable import NOBODY, Owners, StoredFile, held_files
@@ -44,10 +44,7 @@ class PlanExpiry:
         )
         return Change()
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Nothing was written."""
-
-    def abandoned(self) -> None:
+    def settled(self, landed: Landed | None) -> None:
         """Nothing was written."""
 
 

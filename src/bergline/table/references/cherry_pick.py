@@ -46,8 +46,6 @@ class CherryPick(SnapshotProducer):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """A branch that only moves, or a new snapshot on its head; all checks anew."""
-        if self.has_landed(base):
-            return Change()
         check_branch_exists(base, self._branch)
         head, picked = branch_head(base, self._branch), self._find(base)
         head_id = head.snapshot_id if head else None
@@ -92,13 +90,6 @@ class CherryPick(SnapshotProducer):
             removed=filtered.removed,
             replaced=filtered.replaced,
         )
-
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote: everything, if the branch only moved in the end."""
-        if self.snapshot_id in metadata.snapshots_by_id:
-            super().committed(metadata)
-        else:
-            self.abandoned()
 
     def _prepare(self, base: TableMetadata, picked: Snapshot) -> None:
         found = picked if self._replayed is None else self._replayed.change.source

@@ -14,7 +14,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import set_ref
 from bergline.io.fileio import FileIO
 from bergline.table.commits.combine import combine_changes
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.references.common_ancestor import Divergence, first_ids
 from bergline.table.references.merge_conflicts import MergeConflicts
 from bergline.table.references.merge_plan import MergeRequest, plan_merge
@@ -48,53 +48,38 @@ class Merge:
         self._request = request
         self._replays: dict[tuple[int, int | None], Replay] = {}
         self._outdated: list[Replay] = []
-        self._used: list[Replay] = []
         self.needs_validation = False
         self.result = MergeResult(None, None)
 
-    def has_landed(self, base: TableMetadata) -> bool:
-        """Whether an earlier attempt landed after all; one that only moved a ref leaves nothing to recognize it by."""
-        return any(r.has_landed(base) for r in self._replays.values())
-
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """All snapshots on this base, or a ref that only moves."""
-        if self.has_landed(base):
-            return Change()
         plan = plan_merge(self._io, base, self._request)
         ref = base.refs.get(self._request.moved)
         previous = ref.snapshot_id if ref else None
-        changes, self._used, now = [], [], base
+        changes: list[Change] = []
+        used: list[Replay] = []
+        now = base
         if plan.divergence is not None:
             changes.append(Change((), (*same_table(base), *self._ends(base))))
         if plan.start is not None:
             changes.append(self._move(base, ref, plan.start))
             now = _after(base, changes[-1], stamp)
         if plan.divergence is not None:
-            changes += self._replay(base, now, plan.divergence, stamp)
-        replayed = {r.change.source.snapshot_id: r.snapshot_id for r in self._used}
-        head = self._used[-1].snapshot_id if self._used else plan.start or previous
+            changes += self._replay(base, now, plan.divergence, stamp, used)
+        replayed = {r.change.source.snapshot_id: r.snapshot_id for r in used}
+        head = used[-1].snapshot_id if used else plan.start or previous
         self.result = MergeResult(previous, head, replayed)
-        self.needs_validation = any(r.change.operation is not SnapshotOperation.APPEND for r in self._used)
+        self.needs_validation = any(r.change.operation is not SnapshotOperation.APPEND for r in used)
         return combine_changes(changes)
 
     def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
         """Whether the other line has all that is picked already, so that nothing is left to replay."""
         return next(self._to_replay(base, divergence), None) is None
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
-        for replay in self._replays.values():
-            if replay in self._used or replay.has_landed(metadata):
-                replay.committed(metadata)
-            else:
-                replay.abandoned()
-        for replay in self._outdated:
-            replay.abandoned()
-
-    def abandoned(self) -> None:
-        """Remove everything that was written; the data files were there before."""
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs; the data files were there before."""
         for replay in (*self._replays.values(), *self._outdated):
-            replay.abandoned()
+            replay.settled(landed)
 
     def _move(self, base: TableMetadata, ref: SnapshotRef | None, snapshot_id: int) -> Change:
         moved = SnapshotRef(snapshot_id, SnapshotRefType.BRANCH)
@@ -108,7 +93,12 @@ class Merge:
         yield from (AssertRefSnapshotId(n, base.ref(n).snapshot_id) for n in (self._request.picked, self._request.onto))
 
     def _replay(
-        self, base: TableMetadata, now: TableMetadata, divergence: Divergence, stamp: CommitStamp
+        self,
+        base: TableMetadata,
+        now: TableMetadata,
+        divergence: Divergence,
+        stamp: CommitStamp,
+        used: list[Replay],
     ) -> Iterator[Change]:
         """One change after the other, each on the result of those before it."""
         head = base.snapshot(base.ref(self._request.onto).snapshot_id)
@@ -128,7 +118,7 @@ class Merge:
             now = _after(now, change, stamp)
             held = hold_snapshot(replay.change.source.snapshot_id)
             yield msgspec.structs.replace(change, updates=(*held, *change.updates))
-            self._used.append(replay)
+            used.append(replay)
             replay_base = replay_base.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
 
     def _to_replay(self, base: TableMetadata, divergence: Divergence) -> Iterator[tuple[int, Replay]]:

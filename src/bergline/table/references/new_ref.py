@@ -51,8 +51,6 @@ class NewRef(msgspec.Struct, frozen=True):
 class StartBranch(Append):
     """`create` is the plain creation of the ref, for a table that has a `main`."""
 
-    may_move = False
-
     def __init__(self, io: FileIO, name: str, retention: Retention, create: MetadataOperation) -> None:
         super().__init__(io, [], branch=name)
         self._retention = retention
@@ -60,8 +58,6 @@ class StartBranch(Append):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The plain creation, or an empty snapshot that the branch names while `main` stays absent."""
-        if self.has_landed(base):
-            return Change()
         if MAIN in base.refs or self._branch in base.refs:
             return self._create.attempt(base, stamp)
         self._create.check_unchanged(base)
@@ -70,11 +66,4 @@ class StartBranch(Append):
         updates = tuple(
             msgspec.structs.replace(u, **given) if isinstance(u, SetSnapshotRef) else u for u in change.updates
         )
-        return msgspec.structs.replace(change, updates=updates)
-
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote: everything, if the creation was plain in the end."""
-        if self.snapshot_id in metadata.snapshots_by_id:
-            super().committed(metadata)
-        else:
-            self.abandoned()
+        return msgspec.structs.replace(change, updates=updates, may_move=False)

@@ -8,7 +8,7 @@ from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.commits.combine import combine_changes
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeRequest, plan_merge
 from bergline.table.references.published_runs import PublishedRun, note_run
@@ -56,7 +56,7 @@ class Publish:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Move or merge, then tag and drop the branch."""
-        if self._has_landed(base):
+        if self._is_done(base):
             return Change()
         self._check_branch(base)
         if not self._request.merge:
@@ -72,13 +72,9 @@ class Publish:
         self._was_attempted = True
         return combine_changes(changes)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
-        self._merge.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that was written."""
-        self._merge.abandoned()
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs."""
+        self._merge.settled(landed)
 
     def _note_run(self, base: TableMetadata, moved: Change, stamp: CommitStamp, run: PublishedRun) -> Change:
         """None where `into` stays: a requirement that it has not moved guards the property."""
@@ -90,10 +86,8 @@ class Publish:
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
         return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._request.into).snapshot_id, Retention())
 
-    def _has_landed(self, base: TableMetadata) -> bool:
-        """Whether an earlier attempt landed after all: its branch is gone then, which is no reason to fail."""
-        if self._merge.has_landed(base):
-            return True
+    def _is_done(self, base: TableMetadata) -> bool:
+        """Whether all that an earlier attempt wanted is so by now: the branch is gone then, which is no failure."""
         head = self._merge.result.head
         if not self._was_attempted or self._request.keep_branch or self._request.branch in base.refs or head is None:
             return False

@@ -8,7 +8,7 @@ from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation
 from bergline.table.references.common_ancestor import known_by
 from bergline.table.references.summary import PUBLISHED_WAP_ID, WAP_ID, check_wap_id
 
@@ -33,13 +33,9 @@ class Staged:
         added = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
         return msgspec.structs.replace(change, updates=added, may_move=False)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
-        self._operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that was written."""
-        self._operation.abandoned()
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs."""
+        self._operation.settled(landed)
 
 
 def staged(operation: Operation, wap_id: str | None) -> Operation:

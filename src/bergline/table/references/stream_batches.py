@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.branches import head_id
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, Operation
 
 QUERY_ID: Final = "spark.sql.streaming.queryId"
 EPOCH_ID: Final = "spark.sql.streaming.epochId"
@@ -34,10 +34,7 @@ class StreamBatch(msgspec.Struct, frozen=True):
 
 
 class CommittedOnce:
-    """The write of a batch: nothing to do on a base that has the batch, whoever committed it.
-
-    What was written for it then stays, for the snapshot that is there may be this very one.
-    """
+    """The write of a batch: nothing to do on a base that has the batch, whoever committed it."""
 
     def __init__(self, operation: Operation, batch: StreamBatch, branch: str) -> None:
         self._operation = operation
@@ -55,10 +52,6 @@ class CommittedOnce:
             return Change()
         return msgspec.structs.replace(self._operation.attempt(base, stamp), may_move=False)
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
-        self._operation.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that was written."""
-        self._operation.abandoned()
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs."""
+        self._operation.settled(landed)

@@ -17,7 +17,7 @@ from bergline.table.changes.row_delta import RowDelta
 from bergline.table.commits.branches import branch_head
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
-from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.row_merges.bind import BoundMerge
@@ -87,15 +87,10 @@ class RowMerge:
         self._check_still_nothing(base, stamp)
         return Change()
 
-    def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote."""
+    def settled(self, landed: Landed | None) -> None:
+        """Remove what nothing needs."""
         if self._planned is not None:
-            self._planned.committed(metadata)
-
-    def abandoned(self) -> None:
-        """Remove everything that was written."""
-        if self._planned is not None:
-            self._planned.abandoned()
+            self._planned.settled(landed)
 
     def _plan(self, base: TableMetadata) -> None:
         _check_same_columns(self._schema, base.schema)

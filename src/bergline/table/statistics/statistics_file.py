@@ -3,7 +3,7 @@
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from bergline.format.metadata.updates import SetPartitionStatistics, SetStatistics
 from bergline.io.fileio import FileIO
-from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.commits.operation import Change, Landed, MetadataOperation
 
 
 class RegisterStatistics(MetadataOperation):
@@ -14,9 +14,10 @@ class RegisterStatistics(MetadataOperation):
         self._io = io
         self._file = file
 
-    def abandoned(self) -> None:
-        """Delete the file."""
-        self._io.delete([self._file.statistics_path])
+    def settled(self, landed: Landed | None) -> None:
+        """Delete the file where it was not registered."""
+        if landed is None:
+            self._io.delete([self._file.statistics_path])
 
     def _registered(self, base: TableMetadata) -> Change:
         base.snapshot(self._file.snapshot_id)

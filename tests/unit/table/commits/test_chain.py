@@ -10,7 +10,7 @@ from bergline.errors import ConflictError, InvalidInputError, RefusedError
 from bergline.format.metadata.updates import AddSnapshot, RemoveProperties, SetProperties
 from bergline.table.changes.append import Append
 from bergline.table.commits.chain import Chain
-from bergline.table.commits.operation import Change, CommitStamp, MetadataOperation
+from bergline.table.commits.operation import Change, CommitStamp, Landed, MetadataOperation
 
 NOW = 1_700_000_000_000
 
@@ -63,10 +63,18 @@ def test_ended_chain_takes_nothing_more(orders: Table) -> None:
         _ = chain.metadata
 
 
-def test_attempt_that_has_landed_is_recognized_by_its_snapshots(orders: Table) -> None:
+def test_attempt_that_landed_is_the_time_that_its_changes_were_worked_out(lake: Lake, orders: Table) -> None:
     chain = chain_on(orders)
     chain.add(append(orders, 1), NOW)
-    assert chain.attempt(chain.metadata, CommitStamp(2, NOW)) == Change()
+    first = chain.attempt(orders.metadata, CommitStamp(1, NOW))
+    now = lake.load_table("db.orders").append(order_rows(9)).metadata
+    chain.attempt(now, CommitStamp(2, NOW))
+    again = chain.attempt(now, CommitStamp(3, NOW))
+    chain.settled(Landed(3, now))
+    (lost,), (landed,) = ([u.snapshot for u in c.updates if isinstance(u, AddSnapshot)] for c in (first, again))
+    left = set(orders.io.list(orders.location))
+    assert landed.manifest_list in left
+    assert lost.manifest_list not in left
 
 
 def test_chain_needs_validation_if_one_operation_does(orders: Table) -> None:

@@ -1,5 +1,6 @@
 """Commits that landed although the catalog took them for conflicts, and catalogs that speak of conflicts for ever."""
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from rows import ids, order_rows
 from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
-from bergline.catalog.catalog import Catalog, Conflicted, Outcome, TableChange
+from bergline.catalog.catalog import Catalog, Committed, Conflicted, Outcome, TableChange
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, StorageError
 from bergline.table.commits.retry import Timing
 
@@ -40,6 +41,24 @@ class Mistaken:
             self._catalog.commit(changes)
             self.then()
         return self._answer()
+
+
+class LateAnswers:
+    """A catalog whose commits land, and are answered with the table as others have made it since."""
+
+    def __init__(self, catalog: Catalog, then: Callable[[], object]) -> None:
+        self._catalog = catalog
+        self._then = [then]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        outcome = self._catalog.commit(changes)
+        assert isinstance(outcome, Committed)
+        if self._then:
+            self._then.pop()()
+        return Committed(tuple(self._catalog.load_table(table.name) for table in outcome.tables))
 
 
 def conflict() -> Outcome:
@@ -75,6 +94,11 @@ OPERATIONS: dict[str, tuple[Callable[[Table], object], Callable[[Lake], object],
 }
 
 
+def expire_all(table: Table) -> None:
+    """All snapshots but those that a ref names."""
+    table.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(hours=1), retain_last=1)
+
+
 def _orders(lake: Lake) -> Table:
     return lake.load_table("db.orders")
 
@@ -98,6 +122,44 @@ def test_landed_commit_is_found_whatever_others_did_since(lake: Lake, orders: Ta
     catalog.then = lambda: orders.refresh().append(order_rows(9)).refs.drop_branch("dev", if_exists=True)
     act(shaky)
     assert ids(orders.refresh().scan().to_arrow()) == [*expected, 9]
+    check_nothing_is_missing(orders, merged=True)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_files_stay_where_the_snapshot_has_expired_before_the_answer(lake: Lake, orders: Table, operation: str) -> None:
+    prepare, act, expected = OPERATIONS[operation]
+    prepare(orders)
+    late = LateAnswers(lake.catalog, lambda: expire_all(orders.refresh().append(order_rows(9), fast=True)))
+    act(Lake(late, "lake"))  # type: ignore[arg-type]
+    assert ids(orders.refresh().scan().to_arrow()) == [*expected, 9]
+    assert len(list(orders.metadata.ancestors(orders.refs["main"].snapshot_id))) == 1
+    check_nothing_is_missing(orders, merged=True)
+
+
+def test_branch_of_an_empty_table_keeps_its_files_where_its_first_snapshot_has_expired(
+    lake: Lake, orders: Table
+) -> None:
+    late = LateAnswers(lake.catalog, lambda: expire_all(orders.refresh().append(order_rows(9), branch="dev")))
+    Lake(late, "lake").load_table("db.orders").refs.create_branch("dev")  # type: ignore[arg-type]
+    assert ids(orders.refresh().scan(ref="dev").to_arrow()) == [9]
+    check_nothing_is_missing(orders)
+
+
+@pytest.mark.parametrize("pick", ["cherry-pick", "wap"])
+def test_snapshot_that_its_own_transaction_expired_leaves_its_manifests_to_those_after_it(
+    orders: Table, pick: str
+) -> None:
+    diverged(orders)
+    if pick == "wap":
+        orders.append(order_rows(2), wap_id="w").append(order_rows(4))
+    with orders.transaction() as inside:
+        if pick == "wap":
+            inside.refs.publish("w")
+        else:
+            inside.refs.cherry_pick("dev")
+        inside.append(order_rows(9))
+        expire_all(inside)
+    assert ids(orders.scan().to_arrow()) == ([1, 2, 3, 4, 9] if pick == "wap" else [1, 2, 3, 9])
     check_nothing_is_missing(orders, merged=True)
 
 

@@ -1,9 +1,10 @@
 """Operations that create a branch or a tag."""
 
 import pytest
+from rebasing_lake import rebasing
 from rows import order_rows
 
-from bergline import Table
+from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, InvalidInputError
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.table.references.new_ref import NewRef, StartBranch
@@ -28,6 +29,14 @@ def test_branch_of_an_empty_table_gets_an_empty_snapshot(orders: Table) -> None:
     assert list(orders.refs) == ["dev"]
     assert orders.refs["dev"].min_snapshots_to_keep == 3
     assert orders.scan(ref="dev").to_arrow().num_rows == 0
+
+
+def test_branch_of_an_empty_table_is_not_put_on_one_that_another_made_meanwhile(lake: Lake, orders: Table) -> None:
+    late, catalog = rebasing(lake, lambda: lake.load_table("db.orders").append(order_rows(1), branch="dev"))
+    with pytest.raises(AlreadyExistsError, match="branch `dev` exists already"):
+        late.load_table("db.orders").refs.create_branch("dev")
+    assert not catalog.placed
+    assert [s.summary["added-records"] for s in orders.refresh().metadata.snapshots] == ["1"]
 
 
 def test_existing_ref_is_kept_replaced_or_refused(orders: Table) -> None:
