@@ -104,8 +104,6 @@ class World:
     def run(self, plan: Plan) -> None:
         """The plan on the lake and on the model."""
         work = [(step.table, *self.applying(step)) for step in plan.steps]
-        if plan.rival is not None and any(step.kind == "expire" for step in plan.steps):
-            self._tidy = False  # lists of lost attempts stay where their snapshot is gone already
         shaky, _ = rival_lake(
             self.lake, *([plan.fault] if plan.fault else []), before_swap=once(lambda: self._interfere(plan.rival))
         )

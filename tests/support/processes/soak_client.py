@@ -204,7 +204,7 @@ class SoakClient:
         if status == 200:
             return
         if status in {*CERTAIN, NOT_SENT}:
-            operation.abandoned()
+            operation.settled(None)
             raise Refused(f"{status} {said[:200]!r}")
         raise RuntimeError(f"{status} {said[:200]!r}")
 
