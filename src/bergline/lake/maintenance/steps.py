@@ -208,8 +208,8 @@ def _manifests(context: StepContext, table: Table, policy: MaintenancePolicy, br
     if context.plan:
         return StepReport(step, StepStatus.PLANNED, reason, branch, planned)
     operation = RewriteManifests(table.io, min_count=least, branch=ref)
-    snapshot = table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
-    if snapshot is None:
+    table.commit(operation)
+    if (snapshot := operation.snapshot) is None:
         return StepReport(step, StepStatus.NOTHING, "others did it meanwhile", branch)
     counts = {"rewritten_manifests": "manifests-replaced", "added_manifests": "manifests-created"}
     done = {name: int(snapshot.summary[key]) for name, key in counts.items()}

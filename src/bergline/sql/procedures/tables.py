@@ -40,7 +40,8 @@ def rewrite_manifests(
         raise InvalidInputError("expected partition fields in `sort_by`, found none")
     spec_id = table.spec.spec_id if spec_id is None else spec_id
     operation = RewriteManifests(table.io, spec_id=spec_id, sort_by=sort_by or ())
-    snapshot = table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
+    table.commit(operation)
+    snapshot = operation.snapshot
     counts = ("manifests-replaced", "manifests-created")
     rewritten, added = (0 if snapshot is None else int(snapshot.summary[key]) for key in counts)
     names = ("rewritten_manifests_count", "added_manifests_count")

@@ -92,10 +92,11 @@ class SnapshotProducer:
         self.snapshot_id = snapshot_id or secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
         self._earlier: Mapping[int, int | None] = {}
-        self._lists: dict[int, str] = {}
-        """The manifest list of each attempt that made a snapshot."""
-        self._used: dict[int, frozenset[str]] = {}
-        """The manifests of its own that each of them names."""
+        self.snapshot: Snapshot | None = None
+        """The one of the last attempt; once the outcome is known, the one that landed."""
+        self._made: dict[int, tuple[Snapshot, frozenset[str]]] = {}
+        """The snapshots by attempt, each with the files that were written for it and that it needs."""
+        self._lists: list[str] = []
         self._manifests: dict[str, PartitionSpec] = {}
         self._merger = ManifestMerger(io, self)
 
@@ -116,7 +117,9 @@ class SnapshotProducer:
         self._given.check(base, parent)
         draft = self._merged(base, self.draft(base, parent))
         check_specs(base, draft.manifests, self._manifests)
-        snapshot = self._write_snapshot(base, parent, draft, stamp)
+        self.snapshot = snapshot = self._write_snapshot(base, parent, draft, stamp)
+        needed = (self._lists[-1], *(m.manifest_path for m in draft.manifests if m.manifest_path in self._manifests))
+        self._made[stamp.attempt] = snapshot, frozenset(map(normalized, needed))
         moved = (
             msgspec.structs.replace(ref, snapshot_id=self.snapshot_id)
             if ref
@@ -136,17 +139,19 @@ class SnapshotProducer:
 
         If it made no snapshot, or none landed, all of them go, and the files that were to be discarded.
         """
-        written = (*self._lists.values(), *self._manifests)
-        if landed is None or landed.attempt not in self._lists:
+        written = (*self._lists, *self._manifests)
+        if landed is None or landed.attempt not in self._made:
+            self.snapshot = None
             self._io.delete([*written, *self._discarded])
             return
-        # a snapshot that has expired since still has its files here: they are expiry's, and later ones may need them
-        used = {normalized(self._lists[landed.attempt]), *self._used[landed.attempt]}
+        # the files of a snapshot that has expired since are left to expiry: later snapshots may need them
+        self.snapshot, needed = self._made[landed.attempt]
         own = landed.metadata.snapshots_by_id.get(self.snapshot_id)
-        if own is not None and own.manifest_list is not None and normalized(own.manifest_list) not in used:
+        if own is not None and own.manifest_list is not None and normalized(own.manifest_list) not in needed:
             # the catalog put the snapshot on another head, with a list of its own
-            used = {normalized(m.manifest_path) for m in load_manifest_list(self._io, own)}
-        self._io.delete([f for f in written if normalized(f) not in used])
+            self.snapshot = own
+            needed = frozenset(normalized(m.manifest_path) for m in load_manifest_list(self._io, own))
+        self._io.delete([f for f in written if normalized(f) not in needed])
 
     def write_manifests(
         self,
@@ -218,10 +223,7 @@ class SnapshotProducer:
             format_version=version,
             first_row_id=first_row_id,
         )
-        self._lists[stamp.attempt] = location
-        self._used[stamp.attempt] = frozenset(
-            normalized(m.manifest_path) for m in manifests if m.manifest_path in self._manifests
-        )
+        self._lists.append(location)
         self._io.create(location, data)
         if version > 1:  # v1 lists leave out what a reader then fills in
             keep_manifest_list(self._io, location, manifests)

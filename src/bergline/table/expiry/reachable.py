@@ -134,7 +134,9 @@ def still_unneeded(
     fresh: FreshReads | None = None,
 ) -> list[StoredFile]:
     """Files that were unneeded in one state of a table, without those that it has named again since then."""
-    added = tuple(s for s in now.snapshots if s.snapshot_id not in planned.snapshots_by_id)
+    # one that a catalog put on another head has its old id and other files
+    known = {(s.snapshot_id, s.manifest_list) for s in planned.snapshots}
+    added = tuple(s for s in now.snapshots if (s.snapshot_id, s.manifest_list) not in known)
     new = msgspec.structs.replace(now, snapshots=added, refs={})
     rules = PathRules({}, {})
     needed = {rules.exact(f.location) for f in reachable_files(io, new, contents=contents, fresh=fresh)}

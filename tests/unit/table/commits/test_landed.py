@@ -13,6 +13,7 @@ from table_invariants import check_nothing_is_missing
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, Outcome, TableChange
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, StorageError
+from bergline.sql.procedures.tables import rewrite_manifests
 from bergline.table.commits.retry import Timing
 
 pytestmark = pytest.mark.long
@@ -48,7 +49,7 @@ class LateAnswers:
 
     def __init__(self, catalog: Catalog, then: Callable[[], object]) -> None:
         self._catalog = catalog
-        self._then = [then]
+        self.then = [then]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._catalog, name)
@@ -56,8 +57,8 @@ class LateAnswers:
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         outcome = self._catalog.commit(changes)
         assert isinstance(outcome, Committed)
-        if self._then:
-            self._then.pop()()
+        if self.then:
+            self.then.pop()()
         return Committed(tuple(self._catalog.load_table(table.name) for table in outcome.tables))
 
 
@@ -268,3 +269,13 @@ def test_name_that_is_gone_before_anything_was_sent_leaves_nothing(lake: Lake, o
     with pytest.raises(NotFoundError):
         table.append(order_rows(1))
     assert not files(orders, "*.parquet")
+
+
+def test_rewrites_are_counted_though_their_snapshot_has_expired_before_the_answer(lake: Lake, orders: Table) -> None:
+    for number in range(3):
+        orders.append(order_rows(number), fast=True)
+    late = LateAnswers(lake.catalog, lambda: expire_all(orders.refresh().append(order_rows(9), fast=True)))
+    table = Lake(late, "lake").load_table("db.orders")  # type: ignore[arg-type]
+    assert rewrite_manifests(table).to_pylist() == [{"rewritten_manifests_count": 3, "added_manifests_count": 1}]
+    late.then = [lambda: expire_all(orders.refresh().append(order_rows(10), fast=True))]
+    assert table.compact(options={"min-input-files": "2"}).rewritten_data_files == 4
