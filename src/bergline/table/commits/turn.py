@@ -40,11 +40,6 @@ class CommitTurn:
         with holding_turn(self._holder or turn_holder()):
             yield
 
-    @property
-    def has_lost(self) -> bool:
-        """Whether an attempt has lost its race."""
-        return self._lost > 0
-
     def worked_out(self) -> None:
         """The attempt's change is ready to be sent."""
         self._took_ms = max(self._clock_ms() - self._begun_ms, 0)
