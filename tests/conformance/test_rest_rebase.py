@@ -14,6 +14,7 @@ from concurrency import LONG_S, run_for_each
 from java_manifests import JAVA, file_json
 from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import CommitFailedException
 from response_proxy import AnsweringProxy, Asked, Fate
 from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
@@ -156,6 +157,19 @@ def test_pyiceberg_appends_on_old_states_of_a_table(
     assert [s.summary["total-records"] for s in table.metadata.snapshots] == [str(n) for n in range(1, 10)]
     check_nothing_is_missing(table)
     pointer_line(table)
+
+
+def test_pyiceberg_overwrites_of_the_same_rows_do_not_both_succeed(lake: Lake, peer: Catalog) -> None:
+    """Where nothing is to be replaced PyIceberg sends a plain append, which nobody can tell from any other."""
+    table = lake.create_table("db.overwrites", COLUMNS, properties={"commit.server-rebase": "appends"})
+    table.append(rows(0))
+    first, second = (peer.load_table("db.overwrites") for _ in range(2))
+    first.overwrite(rows(5), "id = 5")
+    with pytest.raises(CommitFailedException):
+        second.overwrite(rows(5), "id = 5")
+    assert ids(table.refresh().scan().to_arrow()) == [0, 5]
+    second.refresh().overwrite(rows(5), "id = 5")
+    assert ids(table.refresh().scan().to_arrow()) == [0, 5]
 
 
 def test_duckdb_appends_in_a_transaction_that_others_overtake(own_server: BerglineServer, lake: Lake) -> None:
