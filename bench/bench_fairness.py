@@ -10,6 +10,7 @@ time that an append took the writer who got fewest in.
 import argparse
 import contextlib
 import functools
+import logging
 import multiprocessing
 import statistics
 import sys
@@ -97,6 +98,7 @@ def appended(table: bergline.Table) -> bool:
 @contextlib.contextmanager
 def pyiceberg(uri: str) -> Iterator[Append]:
     """PyIceberg on a REST server; after a conflict with the table as it is then."""
+    logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it says of every conflict that it tries again
     catalog = load_catalog("lake", type="rest", uri=uri)
 
     def append() -> bool:
