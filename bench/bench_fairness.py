@@ -200,8 +200,8 @@ def of_processes(place: str, uri: str, warehouse: Path, sizes: Sizes) -> None:
 
 def of_clients(directory: Path, sizes: Sizes) -> None:
     """Three kinds of clients on one server, half of them bergline's."""
-    others = [pyiceberg if number % 2 else duck for number in range(sizes.processes // 2)]
-    kinds = [client] * (sizes.processes - len(others)) + others
+    others = sizes.processes // 2
+    kinds = [client] * (sizes.processes - others) + [pyiceberg] * (others - others // 2) + [duck] * (others // 2)
     sides = []
     for server in (BerglineServer, JavaRestServer):
         place = directory / server.__name__

@@ -1,9 +1,10 @@
 """Turns for clients that cannot ask for one, such as PyIceberg, DuckDB and Java.
 
-Their commits are never moved, and beside appends that are they would lose every race. So when two of them in a row came
-too late, the table is theirs for about as long as they need: they come again, and everybody else waits.
+Their commits are never moved, and beside appends that are they would lose every race. A client of whose commits to a
+table two in a row came too late gets a turn for about as long as it needs: it comes again, and everybody else waits.
 """
 
+import hashlib
 import logging
 import threading
 import time
@@ -22,76 +23,87 @@ from bergline.server.commits.requested_commits import RequestedChange
 from bergline.server.commits.turns import KnownTurns
 from bergline.server.http.request import Request
 
-OTHER_CLIENTS: Final = "clients without turns"
-"""The holder of their turns: no name that a client can take."""
+_OTHER: Final = "other client "
+"""How the holders of their turns begin: no name that a client can take."""
 LOSSES_BEFORE_A_TURN: Final = 2
 _COMING_AGAIN_MS: Final = 1000
 _FORGOTTEN_AFTER_S: Final = 60.0
-_MOST_TABLES: Final = 10_000
+_MOST_COUNTED: Final = 10_000
 _LOG = logging.getLogger("bergline.server")
 
 
 def holder_of(request: Request) -> str | None:
-    """In whose turn a request is made; None for a client that would have asked for one."""
-    named = request.headers.get(TURN_HEADER)
-    return OTHER_CLIENTS if named is None and MAY_MOVE_HEADER not in request.headers else named
+    """In whose turn a request is made, if anybody's.
+
+    That of a client which cannot ask for one is known by who calls and by which program; it may be several processes.
+    """
+    if TURN_HEADER in request.headers or MAY_MOVE_HEADER in request.headers:
+        return request.headers.get(TURN_HEADER)
+    caller = repr((request.principal, request.headers.get("user-agent")))
+    return _OTHER + hashlib.sha256(caller.encode()).hexdigest()[:32]
+
+
+def _other_client(request: Request) -> str | None:
+    """The holder of a request if its client cannot ask for a turn."""
+    holder = holder_of(request)
+    return holder if holder is not None and holder.startswith(_OTHER) else None
 
 
 class OvertakenClients:
-    """Counts the commits that came too late, by table; thread-safe."""
+    """Counts the commits that came too late, by table and client; thread-safe."""
 
     def __init__(self, catalog: PointerCatalog, turns: KnownTurns) -> None:
         self._catalog = catalog
         self._turns = turns
         self._lock = threading.Lock()
-        self._lost: dict[TableName, tuple[int, float]] = {}
+        self._lost: dict[tuple[TableName, str], tuple[int, float]] = {}
         """How many in a row, and when the last of them was."""
 
     def refused(self, request: Request, changes: Sequence[RequestedChange]) -> None:
         """A conflict is the answer to a request: let its client come again in a turn, if it has lost twice."""
-        keeper = self._catalog.turns
-        if holder_of(request) != OTHER_CLIENTS or keeper is None:
+        keeper, holder = self._catalog.turns, _other_client(request)
+        if holder is None or keeper is None:
             return
         for change in changes:
             try:
-                self._lose(keeper, change)
+                self._lose(keeper, holder, change)
             except BerglineError as error:  # no answer depends on it
                 _LOG.info("could not take a turn on %s: %s", change.name, error)
 
     def landed(self, request: Request, tables: Sequence[TableName]) -> None:
         """A request has made its change: the turn is over, if there was one."""
-        if holder_of(request) != OTHER_CLIENTS:
+        keeper, holder = self._catalog.turns, _other_client(request)
+        if holder is None or keeper is None:
             return
         for table in tables:
             with self._lock:
-                self._lost.pop(table, None)
-            keeper = self._catalog.turns
-            if keeper is None or not self._turns.is_held_by(table, OTHER_CLIENTS):
+                self._lost.pop((table, holder), None)
+            if not self._turns.is_held_by(table, holder):
                 continue
             try:
-                keeper.give_back_turn([table], OTHER_CLIENTS)
+                keeper.give_back_turn([table], holder)
             except BerglineError as error:  # it ends by itself
                 _LOG.info("could not give back the turn on %s: %s", table, error)
             self._turns.look(table)
 
-    def _lose(self, keeper: TurnKeeper, change: RequestedChange) -> None:
+    def _lose(self, keeper: TurnKeeper, holder: str, change: RequestedChange) -> None:
         took_ms = _took_ms(self._catalog.load_table(change.name).metadata, change)
-        if took_ms is None or took_ms + _COMING_AGAIN_MS > LONGEST_TURN_MS or not self._is_due(change.name):
+        if took_ms is None or took_ms + _COMING_AGAIN_MS > LONGEST_TURN_MS or not self._is_due(change.name, holder):
             return
-        if keeper.take_turn([change.name], OTHER_CLIENTS, min(2 * took_ms + _COMING_AGAIN_MS, LONGEST_TURN_MS)):
+        if keeper.take_turn([change.name], holder, min(2 * took_ms + _COMING_AGAIN_MS, LONGEST_TURN_MS)):
             with self._lock:
-                self._lost.pop(change.name, None)
+                self._lost.pop((change.name, holder), None)
         self._turns.look(change.name)
 
-    def _is_due(self, table: TableName) -> bool:
-        """Whether this is at least the second loss in a row."""
+    def _is_due(self, table: TableName, holder: str) -> bool:
+        """Whether this is at least the client's second loss in a row."""
         now = time.monotonic()
         with self._lock:
-            number, last_s = self._lost.pop(table, (0, now))
+            number, last_s = self._lost.pop((table, holder), (0, now))
             number = number + 1 if now - last_s < _FORGOTTEN_AFTER_S else 1
-            if len(self._lost) >= _MOST_TABLES:
+            if len(self._lost) >= _MOST_COUNTED:
                 del self._lost[next(iter(self._lost))]
-            self._lost[table] = number, now
+            self._lost[table, holder] = number, now
         return number >= LOSSES_BEFORE_A_TURN
 
 

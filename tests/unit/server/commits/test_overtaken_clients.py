@@ -1,4 +1,4 @@
-"""Clients that cannot ask for turns: two that came too late in a row are let come again before everybody else."""
+"""Clients that cannot ask for turns: one that came too late twice is let come again before everybody else."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from asgi_client import AsgiClient, AsgiResponse, set_branch, set_property, snap
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.turns import LONGEST_TURN_MS
-from bergline.server.commits.overtaken_clients import LOSSES_BEFORE_A_TURN, OTHER_CLIENTS
+from bergline.server.commits.overtaken_clients import LOSSES_BEFORE_A_TURN
 from bergline.server.handlers.context import ServerContext
 
 pytestmark = pytest.mark.long
@@ -35,12 +35,13 @@ def orders(client: AsgiClient) -> AsgiClient:
 def sent_on(request: pytest.FixtureRequest, orders: AsgiClient) -> Any:
     """Sends a change of another client that was worked out on a head; DuckDB sends all of them as transactions."""
 
-    def send(head: int) -> int:
+    def send(head: int, agent: str = "PyIceberg/0.12") -> int:
+        headers = {"User-Agent": agent}
         required = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head}]
         if request.param == "table":
-            return orders.commit(set_property("who", "other"), requirements=required).status
+            return orders.commit(set_property("who", "other"), requirements=required, headers=headers).status
         change = {"identifier": IDENTIFIER, "requirements": required, "updates": [set_property("who", "other")]}
-        return orders("POST", "/v1/transactions/commit", {"table-changes": [change]}).status
+        return orders("POST", "/v1/transactions/commit", {"table-changes": [change]}, headers=headers).status
 
     return send
 
@@ -83,12 +84,24 @@ def test_client_that_lost_twice_comes_again_before_all_others(
 
 
 @pytest.mark.usefixtures("lost")
+def test_turn_is_of_one_program_of_one_caller(sent_on: Any) -> None:
+    started = time.monotonic()
+    assert sent_on(2, agent="another") in {200, 204}
+    assert time.monotonic() - started > 0.5
+
+
+def test_losses_of_different_clients_are_not_added_up(context: ServerContext, sent_on: Any) -> None:
+    for number in range(LOSSES_BEFORE_A_TURN):
+        assert sent_on(1, agent=str(number)) == 409
+    assert context.store.read_with_turn(T)[1] is None
+
+
+@pytest.mark.usefixtures("lost")
 def test_others_wait_no_longer_than_the_turn_for_a_client_that_does_not_come(
     orders: AsgiClient, context: ServerContext
 ) -> None:
     turn = context.store.read_with_turn(T)[1]
     assert turn is not None
-    assert turn.holder == OTHER_CLIENTS
     assert 500 < turn.left_ms < LONGEST_TURN_MS
     assert Appending(orders).is_done(60)
     assert context.store.read_with_turn(T)[1] is None
