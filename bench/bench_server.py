@@ -3,7 +3,7 @@
 Loads of a small table, of one with 2,000 snapshots and of one that did not change; commits to tables of their own, to
 one table's main and to branches of one table, and properties of one table; by 1, 8 and 64 clients; and commits to
 another table beside a hot one. A commit that lost is tried again, and its time is until it succeeded; conflicts that
-were answered are counted. Our tables let the server put appends on their heads; the reference server cannot. The
+were answered are counted. Clients let the server put appends on the head, which the reference server cannot. The
 reference server is the one that make gets for the tests.
 """
 
@@ -27,7 +27,6 @@ from bergline_server import BerglineServer
 from java_rest_server import JavaRestServer
 
 READERS, WRITERS = (1, 8, 32), (1, 8, 64)
-REBASE = {"commit.server-rebase": "appends"}
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
 ROWS = pa.table({"id": pa.array([1], pa.int64())})
 TABLES = "/v1/namespaces/db/tables"
@@ -48,8 +47,8 @@ class Sizes(NamedTuple):
     each: int
 
 
-def lines(uri: str, large: str, sizes: Sizes, properties: dict[str, str]) -> Iterator[tuple[Case, Load]]:
-    """All cases on one server, one after the other; its tables have these properties."""
+def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
+    """All cases on one server, one after the other."""
     set_up(uri, large)
     unchanged = f"If-None-Match: {etag_of(uri, f'{TABLES}/large')}\r\n"
     for clients in READERS:
@@ -71,12 +70,12 @@ def lines(uri: str, large: str, sizes: Sizes, properties: dict[str, str]) -> Ite
             "commit to branches of one table": (lambda _, c=clients: f"{TABLES}/branches{c}", lambda n: f"b{n}"),
         }
         for name, (path_of, branch_of) in kinds.items():
-            create(uri, sorted({path_of(n).rpartition("/")[2] for n in range(clients)}), properties)
+            create(uri, sorted({path_of(n).rpartition("/")[2] for n in range(clients)}))
             yield Case(name, clients), run_clients(uri, clients, commits(path_of, branch_of, each))
-        create(uri, [f"properties{clients}"], properties)
+        create(uri, [f"properties{clients}"])
         changing = property_changes(f"{TABLES}/properties{clients}", each)
         yield Case("set a property of one table", clients), run_clients(uri, clients, changing)
-    create(uri, ["hot", "quiet"], properties)
+    create(uri, ["hot", "quiet"])
     quiet = beside(f"{TABLES}/hot", f"{TABLES}/quiet", sizes.each)
     yield Case("commit to a table beside a hot one", 1), run_clients(uri, 1 + WRITERS[1], quiet)
 
@@ -90,14 +89,14 @@ def set_up(uri: str, large: str) -> None:
         assert answer.status == 200, answer
 
     run_clients(uri, 1, client)
-    create(uri, ["small"], {})
+    create(uri, ["small"])
 
 
-def create(uri: str, names: list[str], properties: dict[str, str]) -> None:
+def create(uri: str, names: list[str]) -> None:
     async def client(connection: Connection, _: int, times: list[float]) -> None:
         times.append(0)
         for name in names:
-            answer = await connection.ask("POST", TABLES, {"name": name, "schema": SCHEMA, "properties": properties})
+            answer = await connection.ask("POST", TABLES, {"name": name, "schema": SCHEMA})
             assert answer.status == 200, answer
 
     run_clients(uri, 1, client)
@@ -140,7 +139,7 @@ def main() -> None:
         theirs = servers.enter_context(JavaRestServer(directory / "theirs"))
         print("| case | clients | bergline | p50 | p99 | 409 | reference | p50 | p99 | 409 | relative speed |")
         print("|---|---|---|---|---|---|---|---|---|---|---|")
-        both = lines(ours.uri, large, sizes, REBASE), lines(theirs.uri, large, sizes, {})
+        both = lines(ours.uri, large, sizes), lines(theirs.uri, large, sizes)
         for (case, our), (_, their) in zip(*both, strict=True):
             print(
                 f"| {case.name} | {case.clients} | {shown(our)} | {shown(their)} | {our.rate / their.rate:.1f} |",

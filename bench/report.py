@@ -36,6 +36,7 @@ BENCHES = {
     "bench_tpcds": "TPC-DS",
     "bench_server": "REST server",
     "bench_scale": "hot tables and large lakes",
+    "bench_fairness": "many writers of one table",
 }
 """All of them, in the order of the report."""
 QUICK = {"bench_tables": [], "bench_refs": ["100"]}

@@ -1,6 +1,6 @@
 """Processes without a server on one SQLite catalog: appends to one table, and slow commits beside writers.
 
-The other side is the same without turns and without the queue, in the same run.
+The other side is the same without turns, in the same run.
 """
 
 import contextlib
@@ -32,14 +32,13 @@ def rows(count: int) -> pa.Table:
 
 @contextlib.contextmanager
 def each_for_itself() -> Iterator[None]:
-    """In the block nobody in this process takes turns, or queues up."""
-    before = commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS, commit.catalog_queue
+    """In the block nobody in this process takes turns."""
+    before = commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS
     commit.LOSSES_BEFORE_A_TURN = commit.LOSSES_OF_APPENDS = NEVER  # type: ignore[misc]
-    commit.catalog_queue = lambda _: None
     try:
         yield
     finally:
-        commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS, commit.catalog_queue = before  # type: ignore[misc]
+        commit.LOSSES_BEFORE_A_TURN, commit.LOSSES_OF_APPENDS = before  # type: ignore[misc]
 
 
 def append_on(uri: str, turns: bool, begin: Barrier, end: Event, times: int) -> None:

@@ -245,12 +245,10 @@ def test_views_of_trino_are_there_for_all(trino: TrinoServer, lake: Lake, db: st
     assert lake.list_views(db) == [f"{db}.own"]
 
 
-@pytest.mark.parametrize("rebase", ["none", "appends"])
 def test_rows_of_writers_at_once_are_there_once(
-    trino: TrinoServer, served: BerglineServer, lake: Lake, db: str, rebase: str
+    trino: TrinoServer, served: BerglineServer, lake: Lake, db: str
 ) -> None:
     trino.sql(f"CREATE TABLE lake.{db}.t (id bigint, who varchar) WITH (max_commit_retry = 50)")
-    lake.load_table(f"{db}.t").set_properties({"commit.server-rebase": rebase})
     failures: list[Exception] = []
 
     def write_trino(writer: int) -> None:

@@ -45,6 +45,7 @@ from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once
 from bergline.server.commits.locks import Release
+from bergline.server.commits.overtaken_clients import holder_of
 from bergline.server.console.served import ServedLake
 from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
 from bergline.server.handlers.commits import committed_tables
@@ -235,7 +236,7 @@ class Application:
 
     async def _wait_for_turn(self, request: Request, table: TableName) -> None:
         try:
-            await self.context.turns.wait(table, request.headers.get(TURN_HEADER), self._look_for_turn)
+            await self.context.turns.wait(table, holder_of(request), self._look_for_turn)
         except BaseException:
             self._bodies.release(request.body)
             raise
@@ -356,8 +357,7 @@ class Application:
             return response_for(request.in_path(error), request.kind)
 
     def _handle(self, request: Request) -> Response:
-        holder = request.headers.get(TURN_HEADER)
-        with self.context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder):
+        with self.context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder_of(request)):
             return HANDLERS[request.endpoint.name](self.context, request)
 
 

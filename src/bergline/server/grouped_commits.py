@@ -9,10 +9,11 @@ import msgspec
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.protection.caller import acting_for
-from bergline.catalog.turns import TurnManners, meeting_turns
-from bergline.errors import BerglineError
+from bergline.catalog.turns import TurnManners, holding_turn, meeting_turns
+from bergline.errors import BerglineError, ConflictError
 from bergline.server.access.privileges import check_request
 from bergline.server.commits.group_files import GroupFiles
+from bergline.server.commits.overtaken_clients import holder_of
 from bergline.server.commits.requested_commits import RequestedChange
 from bergline.server.commits.requested_groups import RequestedMember, commit_together
 from bergline.server.handlers.commits import commit_table, requested_change
@@ -121,13 +122,18 @@ class GroupedCommits:
         catalog = self._context.catalog
         files = GroupFiles(catalog.io, self._threads) if len(checked) > 1 else None
         members = [RequestedMember(catalog, one.change, one.recorded, files) for one in checked]
-        with meeting_turns(TurnManners.RAISE):
+        holders = {holder_of(one.waiting.request) for one in checked}
+        with meeting_turns(TurnManners.RAISE), holding_turn(holders.pop() if len(holders) == 1 else None):
             results = commit_together(catalog, checked[0].change.name, members, files)
         for one, result in zip(checked, results, strict=True):
-            one.waiting.respond(partial(self._answer, one.recorded, result))
+            one.waiting.respond(partial(self._answer, one, result))
 
-    def _answer(self, recorded: RecordedChange, result: LoadedTable | Exception) -> Response:
+    def _answer(self, one: _CheckedCommit, result: LoadedTable | Exception) -> Response:
+        recorded, overtaken = one.recorded, self._context.overtaken
         with acting_for(recorded.caller):
+            if isinstance(result, ConflictError):
+                overtaken.refused(recorded.request, [one.change])
             if isinstance(result, Exception):
                 return recorded.refuse(self._context.concealed(recorded.request, result))
+            overtaken.landed(recorded.request, [result.name])
             return recorded.answer(lambda: table_response(self._context, result))

@@ -38,7 +38,6 @@ PROPERTIES = {
 }
 WARM_UP_S = 20.0
 PAUSED_S = 1.5
-REBASED = ("1", "3", "5", "7", "9")
 """Epochs in which the server puts late appends of every client on the head."""
 STEADY_S = (1.0, 3.0)
 LONGEST_RECOVERY_S = 60.0
@@ -172,8 +171,7 @@ def make_tables(plan: SoakPlan) -> None:
     with bergline.connect(plan.balancer) as lake:
         lake.create_namespace("soak")
         for name in plan.tables():
-            rebase = {"commit.server-rebase": "appends"} if name.endswith(REBASED) else {}
-            lake.create_table(name, ROWS, properties=PROPERTIES | rebase)
+            lake.create_table(name, ROWS, properties=PROPERTIES)
 
 
 @contextmanager

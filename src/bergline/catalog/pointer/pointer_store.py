@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
-from bergline.catalog.commit_queue import CommitQueue
 from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.guard import RefGuard
@@ -205,16 +204,6 @@ class PointersWithTurns(TurnKeeper, Protocol):
 
     def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
         """As `read`, and the turn that somebody has on the table now."""
-        ...
-
-
-@runtime_checkable
-class QueueingPointers(Protocol):
-    """For stores in which processes queue up changes to commit them together."""
-
-    @property
-    def commit_queue(self) -> CommitQueue | None:
-        """The queue; None if the database has none."""
         ...
 
 

@@ -35,32 +35,3 @@ TURNS = sa.Table(
     sa.Column("until_ms", sa.BigInteger, nullable=False),
 )
 """The latest turn on each table, by the database's clock."""
-
-# queued commits
-QUEUED_COMMITS = sa.Table(
-    "bergline_queued_commits",
-    CONTENTION,
-    sa.Column("queue_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
-    sa.Column("catalog_name", sa.String(255), nullable=False),
-    sa.Column("table_namespace", sa.String(255), nullable=False),
-    sa.Column("table_name", sa.String(255), nullable=False),
-    sa.Column("token", sa.String(32), nullable=False, unique=True),
-    sa.Column("principal", sa.String(255), nullable=False),
-    sa.Column("queued_ms", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("metadata_location", sa.Text),
-    sa.Column("change", sa.Text, nullable=False),
-    sa.Index("bergline_queued_commits_by_table", "catalog_name", "table_namespace", "table_name", "state", "queue_id"),
-)
-"""Changes that wait to be committed by whoever leads; what became of each is written with the swap."""
-
-QUEUE_LEADERS = sa.Table(
-    "bergline_queue_leaders",
-    CONTENTION,
-    sa.Column("catalog_name", sa.String(255), primary_key=True),
-    sa.Column("table_namespace", sa.String(255), primary_key=True),
-    sa.Column("table_name", sa.String(255), primary_key=True),
-    sa.Column("token", sa.String(32), nullable=False),
-    sa.Column("until_ms", sa.BigInteger, nullable=False),
-)
-"""Who commits what waits for a table, by the database's clock."""

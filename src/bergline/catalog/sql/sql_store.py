@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul
 from bergline.catalog.catalog import DroppedTable, DroppedView
-from bergline.catalog.commit_queue import CommitQueue
 from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from bergline.catalog.sql import bin as table_bin
     from bergline.catalog.sql import footprints as sql_footprints
     from bergline.catalog.sql import records_layout
-    from bergline.catalog.sql.contention import commit_queue as sql_commit_queue
     from bergline.catalog.sql.contention import turns as sql_turns
     from bergline.catalog.sql.governance import dropped_views, ref_guard
 else:  # connecting needs none of them
@@ -47,7 +45,6 @@ else:  # connecting needs none of them
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
     dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
-    sql_commit_queue = LazyModule("bergline.catalog.sql.contention.commit_queue")
     sql_turns = LazyModule("bergline.catalog.sql.contention.turns")
 
 _EXISTS = {EXISTS_KEY: "true"}
@@ -117,15 +114,6 @@ class SqlPointerStore(SqlPointers):
     @cached_property
     def _turns(self) -> "sql_turns.SqlTurns":
         return sql_turns.SqlTurns(self.database, self.catalog_name, self._kind)
-
-    @cached_property
-    def _queue(self) -> "sql_commit_queue.SqlCommitQueue":
-        return sql_commit_queue.SqlCommitQueue(self.database, self.catalog_name)
-
-    @property
-    def commit_queue(self) -> CommitQueue | None:
-        """The queue; None in a database of others that was never changed by us."""
-        return self._queue if self.database.has_turns else None
 
     def read_with_turn(self, table: TableName) -> tuple[str | None, Turn | None]:
         """Both by one query; where the table of turns is missing, or not readable, nobody has a turn."""

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -27,13 +26,6 @@ else:
     _IS_INSTALLED = True
 
 _OIDC = "OpenID Connect"
-
-
-class RebasedChanges(StrEnum):
-    """Which late changes the server puts on the head of their branch, whoever sent them."""
-
-    APPENDS = "appends"
-    NONE = "none"
 
 
 app = typer.Typer()
@@ -88,13 +80,6 @@ def serve(
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
-    rebase: Annotated[
-        RebasedChanges | None,
-        typer.Option(
-            help="The property `commit.server-rebase` of tables that do not have it: late changes that are put on the "
-            "head of their branch. \\[default: appends of clients that let it]"
-        ),
-    ] = None,
     planning_processes: Annotated[
         int | None,
         typer.Option(
@@ -181,7 +166,6 @@ def serve(
             max_connections=max_connections,
             max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
-            rebase=rebase,
             planning_processes=default_processes() if planning_processes is None else planning_processes,
             planning_wait_s=planning_wait,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,

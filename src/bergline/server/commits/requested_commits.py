@@ -49,7 +49,7 @@ from bergline.format.metadata.updates import (
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import SnapshotFiles
-from bergline.table.commits.rebase import PlacedChange, Proposal, may_append_move, put_on
+from bergline.table.commits.rebase import PlacedChange, Proposal, put_on
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
@@ -66,15 +66,13 @@ class RequestedChange(msgspec.Struct, frozen=True):
     name: TableName
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
-    may_move: bool | None = None
-    """What the client says of an append: whether it means the same on every head. None if it says nothing."""
-    rebase: str | None = None
-    """What the server does for tables without the property: `appends` or `none`. None leaves it to the client."""
+    may_move: bool = False
+    """Whether the client says that it is an append which means the same on every head."""
 
-    def proposal(self, base: LoadedTable) -> Proposal:
+    @property
+    def proposal(self) -> Proposal:
         """The change as it is put on a base."""
-        may_move = may_append_move(base.metadata.properties, self.rebase, client_says=self.may_move)
-        return Proposal(self.requirements, self.updates, may_move, same_schema=bool(self.may_move))
+        return Proposal(self.requirements, self.updates, self.may_move, same_schema=self.may_move)
 
     @property
     def creates(self) -> bool:
@@ -163,7 +161,7 @@ def place_requested(
 ) -> PlacedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
+        return put_on(catalog.io, base, change.proposal, time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
         raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error

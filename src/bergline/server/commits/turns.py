@@ -46,6 +46,12 @@ class KnownTurns:
             if turn is not None:
                 self._turns[table] = _HeardOf(turn.holder, now + turn.left_ms / 1000, now + _LOOK_AGAIN_S)
 
+    def is_held_by(self, table: TableName, holder: str) -> bool:
+        """Whether this is whose turn it is, as far as is known."""
+        with self._lock:
+            turn = self._turns.get(table)
+            return turn is not None and turn.holder == holder
+
     def look(self, table: TableName) -> None:
         """See who has a turn on a table; where that cannot be seen, what is known stays."""
         try:

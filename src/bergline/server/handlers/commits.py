@@ -8,7 +8,7 @@ from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER, parse_may_move
 from bergline.catalog.table_locations import directories_of
-from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
 from bergline.format.metadata.updates import SetLocation, SetProperties, Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
@@ -34,7 +34,7 @@ def requested_change(context: ServerContext, request: Request) -> RequestedChang
     name = request.table
     if body.identifier is not None and body.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
-    return _change(context, name, body, parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
+    return _change(context, name, body, may_move=parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
 
 
 def commit_transaction(context: ServerContext, request: Request) -> Response:
@@ -44,14 +44,17 @@ def commit_transaction(context: ServerContext, request: Request) -> Response:
         raise InvalidInputError(
             f"expected changes to up to {_MAX_TABLES} tables in a transaction, found {len(body.table_changes)}"
         )
-    is_alone = len(body.table_changes) == 1  # DuckDB commits every change as a transaction
-    may_move = parse_may_move(request.headers.get(MAY_MOVE_HEADER)) if is_alone else False
     changes = []
     for place, change in enumerate(body.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(context, parse_table_name(change.identifier), change, may_move))
-    commit_requested(context.catalog, changes)
+        changes.append(_change(context, parse_table_name(change.identifier), change, may_move=False))
+    try:
+        commit_requested(context.catalog, changes)
+    except ConflictError:
+        context.overtaken.refused(request, changes)
+        raise
+    context.overtaken.landed(request, [change.name for change in changes])
     return NO_CONTENT
 
 
@@ -73,7 +76,7 @@ class _NamedTables(msgspec.Struct, rename="kebab"):
 
 
 def _change(
-    context: ServerContext, name: TableName, body: CommitTableRequest[WireUpdate], may_move: bool | None
+    context: ServerContext, name: TableName, body: CommitTableRequest[WireUpdate], *, may_move: bool
 ) -> RequestedChange:
     updates = plain_updates(body.updates)
     check_update_count(updates)
@@ -83,7 +86,7 @@ def _change(
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
     _check_apart(context, name, updates)
-    change = RequestedChange(name, body.requirements, updates, may_move, context.settings.rebase)
+    change = RequestedChange(name, body.requirements, updates, may_move)
     if change.creates:
         new_name(name.namespace, name.name)
     return change

@@ -26,6 +26,7 @@ from bergline.server.access.granted_changes import GrantedChanges
 from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
+from bergline.server.commits.overtaken_clients import OvertakenClients
 from bergline.server.commits.replayed_files import replays_same_files
 from bergline.server.commits.turns import KnownTurns
 from bergline.server.credentials.file_access import FileAccess
@@ -71,6 +72,7 @@ class ServerContext:
         self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.turns = KnownTurns(lambda table: self.store.read_with_turn(table)[1], settings.max_waiting_commits)
+        self.overtaken = OvertakenClients(catalog, self.turns)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)

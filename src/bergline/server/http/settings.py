@@ -55,8 +55,6 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long dropped tables stay in the bin; 0 for none."""
     issuers: tuple[OidcIssuer, ...] = ()
     event_retention_s: int = 30 * 24 * 3600
-    rebase: str | None = None
-    """As the table property `commit.server-rebase`, for tables without it."""
     audit_retention_s: int = 0
     """How long the audit log is kept; 0 for ever."""
     webhook_allow: tuple[str, ...] = ()

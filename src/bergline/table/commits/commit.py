@@ -35,7 +35,6 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.operation import CommitStamp, Landed, Operation, cleaning_up
-from bergline.table.commits.queued_commit import QueuedCommit, catalog_queue
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, LOSSES_OF_APPENDS, CommitTurn
 
@@ -251,7 +250,7 @@ class _Attempts:
 
     def _send(self, number: int, changes: tuple[TableChange, ...]) -> Outcome:
         try:
-            outcome = self._from_queue(changes) or self._catalog.commit(changes)
+            outcome = self._catalog.commit(changes)
         except UnavailableError:  # nothing was begun
             raise
         except BerglineError:
@@ -259,13 +258,6 @@ class _Attempts:
             raise
         self._note(number, changes)
         return outcome
-
-    def _from_queue(self, changes: tuple[TableChange, ...]) -> Outcome | None:
-        """What became of an append that has lost a race, among others that wait; None if it goes by itself."""
-        if not self._turn.has_lost or self._turn.is_held or len(changes) != 1 or not changes[0].may_move:
-            return None
-        queue = catalog_queue(self._catalog)
-        return None if queue is None else QueuedCommit(queue, changes[0], self._timing.sleep).run()
 
     def _note(self, number: int, changes: tuple[TableChange, ...]) -> None:
         for change in changes:

@@ -6,9 +6,8 @@ What the manifests hold is read before that; whatever does not fit is a conflict
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import Final
 
 import msgspec
 
@@ -66,9 +65,6 @@ from bergline.table.commits.proposed_manifests import (
     write_added,
 )
 
-SERVER_REBASE: Final = "commit.server-rebase"
-"""The property that says which stale changes of any writer are put on the head: `appends` or `none`."""
-_APPENDS, _NONE = "appends", "none"
 _RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties, AddSchema, SetCurrentSchema)
 _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
@@ -83,7 +79,7 @@ class Proposal(msgspec.Struct, frozen=True):
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
     may_move: bool = False
-    """Whether it is an append that means the same on whatever head its branch has."""
+    """Whether it is an append that means the same on whatever head its branch has: only its writer knows."""
     same_schema: bool = False
     """Whether its writer looks again if the table's columns have changed, even where all requirements hold."""
 
@@ -96,21 +92,6 @@ class PlacedChange(msgspec.Struct, frozen=True):
     """The files that were written for it, to discard if the commit certainly did not land."""
 
 
-def may_append_move(properties: Mapping[str, str], default: str | None, *, client_says: bool | None) -> bool:
-    """Whether an append may be put on the head, by what its client says, if anything, and the table's property.
-
-    `default` stands for a property that is not set. One of another writer with an unknown value allows nothing more.
-    """
-    setting = properties.get(SERVER_REBASE, default or "").lower()
-    return setting == _APPENDS if client_says is None else client_says and setting != _NONE
-
-
-def check_server_rebase(key: str, value: str) -> None:
-    """InvalidInputError for a value of the property that means nothing; the case does not matter."""
-    if value.lower() not in {_APPENDS, _NONE}:
-        raise InvalidInputError(f"expected {_APPENDS} or {_NONE} for property `{key}`, found `{value}`")
-
-
 def put_on(
     io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int, files: SnapshotFiles | None = None
 ) -> PlacedChange:
@@ -120,7 +101,7 @@ def put_on(
     on its branch's head where it may move.
     """
     failed = _failed(base, proposal.requirements)
-    if failed and not _may_move(base.metadata, proposal):
+    if failed and not proposal.may_move:
         raise failed[0][1]
     if not failed and (other := _other_schema(base.metadata, proposal)) is not None:
         raise other
@@ -149,10 +130,6 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
         except ConflictError as error:
             found.append((requirement, error))
     return found
-
-
-def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
-    return may_append_move(metadata.properties, None, client_says=proposal.may_move)
 
 
 def _other_schema(metadata: TableMetadata, proposal: Proposal) -> ConflictError | None:

@@ -25,7 +25,9 @@ class CommitTurn:
         self._catalog = catalog
         self._tables = tuple(tables)
         self._clock_ms = clock_ms
-        self._holder: str | None = None
+        self._holder = uuid4().hex
+        self._may_hold = False
+        """Whether the latest request for a turn was granted, or its answer was lost."""
         self._lost = 0
         self._begun_ms = 0
         self._took_ms = 0
@@ -37,13 +39,8 @@ class CommitTurn:
         """One attempt, in a turn of its own if it has lost this often before and a turn is to be had."""
         self.is_held = self._lost >= losses and self._taken()
         self._begun_ms = self._clock_ms()
-        with holding_turn(self._holder or turn_holder()):
+        with holding_turn(self._holder if self._may_hold else turn_holder()):
             yield
-
-    @property
-    def has_lost(self) -> bool:
-        """Whether an attempt has lost its race."""
-        return self._lost > 0
 
     def worked_out(self) -> None:
         """The attempt's change is ready to be sent."""
@@ -55,7 +52,7 @@ class CommitTurn:
 
     def end(self) -> None:
         """Give the turn back; if that fails it ends by itself."""
-        if self._holder is None or (keeper := self._keeper()) is None:
+        if not self._may_hold or (keeper := self._keeper()) is None:
             return
         try:
             keeper.give_back_turn(self._tables, self._holder)
@@ -67,12 +64,13 @@ class CommitTurn:
         keeper = self._keeper()
         if keeper is None or self._took_ms + _SENDING_MS > LONGEST_TURN_MS:  # it would hold up the others in vain
             return False
-        self._holder = self._holder or uuid4().hex
         try:
-            return keeper.take_turn(self._tables, self._holder, lease_ms)
+            self._may_hold = keeper.take_turn(self._tables, self._holder, lease_ms)
         except BerglineError as error:  # a commit needs no turn
+            self._may_hold = True
             _LOG.info("could not take a turn on %s: %s", ", ".join(map(str, self._tables)), error)
             return False
+        return self._may_hold
 
     def _keeper(self) -> TurnKeeper | None:
         return self._catalog.turns if isinstance(self._catalog, KeepsTurns) else None

@@ -19,7 +19,6 @@ from bergline.parquet.write.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_I
 from bergline.parquet.write.write_spec import check_codec, compression_level
 from bergline.table.changes.delete import check_row_level_mode
 from bergline.table.commits.isolation import ROW_LEVEL_COMMANDS, property_isolation
-from bergline.table.commits.rebase import SERVER_REBASE, check_server_rebase
 from bergline.table.engine.plans import GRANULARITY, check_granularity
 from bergline.table.evolution.maintenance_policy import (
     MAINTENANCE_PROPERTIES,
@@ -135,7 +134,6 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "commit.retry.min-wait-ms": _COUNT,
     "commit.retry.max-wait-ms": _COUNT,
     "commit.retry.total-timeout-ms": _COUNT,
-    SERVER_REBASE: check_server_rebase,
     "commit.status-check.num-retries": _COUNT,
     "commit.status-check.min-wait-ms": _COUNT,
     "commit.status-check.max-wait-ms": _COUNT,

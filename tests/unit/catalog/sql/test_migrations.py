@@ -123,6 +123,15 @@ def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     assert database.versions() == NOW
 
 
+def test_tables_of_the_commit_queue_that_an_early_build_left_stay_and_do_no_harm(database: Database) -> None:
+    database.use()
+    left = {"bergline_queued_commits", "bergline_queue_leaders"}
+    database.run(*(f"CREATE TABLE {name} (token VARCHAR(32) PRIMARY KEY)" for name in sorted(left)))
+    database.use()
+    assert database.versions() == NOW
+    assert left <= database.tables()
+
+
 def test_new_catalog_is_made_whole_or_not_at_all(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         set_migrations(patched, lambda c: c.exec_driver_sql("nonsense") and None)

@@ -1,8 +1,7 @@
-"""Appends that come late to a server: put on the head where their client, the table or the server lets them be."""
+"""Appends that come late to a server: put on the head where their client says that they may be."""
 
 from collections.abc import Callable, Iterator
 
-import msgspec
 import pytest
 from asgi_client import AsgiClient
 from concurrency import run_for_each
@@ -16,17 +15,12 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
-from bergline.format.metadata.updates import SetProperties
 from bergline.server.handlers.context import ServerContext
 from bergline.table.changes.append import Append
-from bergline.table.commits.operation import Change, MetadataOperation
-from bergline.table.commits.rebase import SERVER_REBASE
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files
 
 pytestmark = pytest.mark.long
-
-APPENDS = {SERVER_REBASE: "appends"}
 
 
 @pytest.fixture
@@ -100,45 +94,21 @@ def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, co
     pointer_line(table)
 
 
-@pytest.mark.parametrize(
-    ("of_table", "of_server", "silent", "moves"),
-    [
-        ({}, None, False, True),
-        ({}, None, True, False),
-        (APPENDS, None, True, True),
-        ({}, "appends", True, True),
-        ({}, "none", True, False),
-        ({}, "none", False, False),
-        (APPENDS, "none", True, True),
-        (APPENDS, "none", False, True),
-        ({SERVER_REBASE: "none"}, "appends", True, False),
-        ({SERVER_REBASE: "none"}, "appends", False, False),
-        ({SERVER_REBASE: "None"}, "appends", False, False),
-        ({SERVER_REBASE: "everything"}, "appends", True, False),
-        ({SERVER_REBASE: "everything"}, None, False, True),
-    ],
-)
-def test_client_table_and_server_decide_whether_an_append_moves(
-    uri: str,
-    served: Lake,
-    context: ServerContext,
-    of_table: dict[str, str],
-    of_server: str | None,
-    *,
-    silent: bool,
-    moves: bool,
+@pytest.mark.parametrize("moves", [True, False])
+def test_client_alone_decides_whether_its_append_moves(
+    uri: str, served: Lake, context: ServerContext, *, moves: bool
 ) -> None:
-    context.settings = msgspec.structs.replace(context.settings, rebase=of_server)
-    table = served.create_table("db.t", ORDERS).append(order_rows(1))
-    table.commit(MetadataOperation(lambda _: Change((SetProperties(of_table),))))  # another client sets anything
-    after = append_late(uri, lambda: table.append(order_rows(2)), silent=silent)
+    """Not the table: the append of a client that says nothing may have been an overwrite of what it did not find."""
+    table = served.create_table("db.t", ORDERS, properties={"commit.server-rebase": "appends" if not moves else "none"})
+    table.append(order_rows(1))
+    after = append_late(uri, lambda: table.append(order_rows(2)), silent=not moves)
     assert ids(after.scan().to_arrow()) == [1, 2, 9]
     assert len(conflicts(context)) == (not moves)
     one_list_each(after)
 
 
 def test_transaction_of_several_tables_is_not_moved(uri: str, served: Lake, context: ServerContext) -> None:
-    table, other = (served.create_table(name, ORDERS, properties=APPENDS) for name in ("db.t", "db.u"))
+    table, other = (served.create_table(name, ORDERS) for name in ("db.t", "db.u"))
     with bergline.connect(uri) as lake:
         late = Lake(Late(lake.catalog, lambda: table.append(order_rows(2))), "lake")  # type: ignore[arg-type]
         with late.transaction() as tx:
@@ -150,8 +120,8 @@ def test_transaction_of_several_tables_is_not_moved(uri: str, served: Lake, cont
 
 
 def test_stream_batch_that_is_there_already_is_not_moved_behind_itself(uri: str, served: Lake) -> None:
-    """Not even where the table says that appends move: its client says that this one must not."""
-    table = served.create_table("db.t", ORDERS, properties=APPENDS).append(order_rows(1))
+    """Its client says that this one must not move."""
+    table = served.create_table("db.t", ORDERS).append(order_rows(1))
     batch = StreamBatch("query", 3)
 
     def write(to: Table, rows: int) -> None:

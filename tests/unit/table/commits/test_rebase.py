@@ -16,7 +16,7 @@ from bergline.format.manifest.manifest import EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.updates import AddSchema, SetSnapshotRef
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.commits.rebase import SERVER_REBASE, Proposal, put_on
+from bergline.table.commits.rebase import Proposal, put_on
 
 FAR = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 VERSIONS = pytest.mark.parametrize("version", ["2", "3"])
@@ -306,10 +306,6 @@ def keep_longer(table: Table) -> None:
     table.append(order_rows(2)).refs.set_retention("main", min_snapshots_to_keep=3)
 
 
-def switch_off(table: Table) -> None:
-    table.set_properties({SERVER_REBASE: "none"}).append(order_rows(2))
-
-
 @pytest.mark.parametrize(
     ("rival", "why"),
     [
@@ -317,7 +313,6 @@ def switch_off(table: Table) -> None:
         (change_columns, "expected rows of schema 1, found 0"),
         (change_columns_and_take_the_number, "expected rows of schema 1, found 0"),
         (keep_longer, "has another retention"),
-        (switch_off, "expected ref `main`"),
     ],
 )
 def test_append_is_left_to_its_writer_where_more_than_the_head_changed(

@@ -14,7 +14,7 @@ from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import PointersWithTurns
-from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
+from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper, turn_holder
 from bergline.errors import UnavailableError
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, CommitTurn
 
@@ -84,6 +84,21 @@ def test_no_turn_is_asked_for_that_could_not_last_long_enough(lake: Lake) -> Non
         assert store_of(lake).read_with_turn(T)[1] is None
 
 
+def test_commit_that_is_refused_a_turn_names_no_holder(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server commits those of a holder alone, and those of all others together."""
+    assert store_of(lake).take_turn([T], "other", 5000)
+    given_back: list[object] = []
+    monkeypatch.setattr(store_of(lake), "give_back_turn", lambda *which: given_back.append(which))
+    turn = commit_turn(lake)
+    for _ in range(LOSSES_BEFORE_A_TURN):
+        lose(turn)
+    with turn.attempt():
+        assert not turn.is_held
+        assert turn_holder() is None
+    turn.end()
+    assert given_back == []
+
+
 def test_commit_goes_on_without_a_turn_that_cannot_be_had(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> bool:
         raise UnavailableError("locked")
@@ -95,6 +110,7 @@ def test_commit_goes_on_without_a_turn_that_cannot_be_had(lake: Lake, monkeypatc
         lose(turn)
     with turn.attempt():
         assert not turn.is_held
+        assert turn_holder() is not None  # it may have been granted
     turn.end()
 
 

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.long
 WRONG = [
     ("commit.manifest.target-size-bytes", "0"),
     ("commit.retry.num-retries", "-1"),
-    ("commit.server-rebase", "append"),
     ("commit.retry.max-wait-ms", "soon"),
     ("commit.retry.total-timeout-ms", "9999999999"),
     ("commit.status-check.num-retries", " 1"),
@@ -73,7 +72,6 @@ def test_wrong_value_is_refused_where_it_is_set(lake: Lake, orders: Table, name:
 def test_right_values_are_taken(orders: Table) -> None:
     right = {
         "commit.retry.num-retries": "0",
-        "commit.server-rebase": "Appends",
         "gc.enabled": "FALSE",
         "history.expire.max-ref-age-ms": str(2**63 - 1),
         "schema.name-mapping.default": '[{"field-id": 1, "names": ["id"]}]',

@@ -173,13 +173,14 @@ class RestCommit(RestTables):
         self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...], key: RequestKey | None
     ) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, requests[0], self._move_header(changes[0]), key)
+            table = self._post(changes[0].base.name, requests[0], self._move_header(changes), key)
             if not _is_response_to(changes[0], table):
                 raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
             return (table,)
         about = about_table(changes[0].base.name)
         body = CommitTransactionRequest(requests)
-        self._session.calls.change(COMMIT_TRANSACTION, about, headers=_turn_headers(), body=body, key=key)
+        headers = self._move_header(changes) | _turn_headers()
+        self._session.calls.change(COMMIT_TRANSACTION, about, headers=headers, body=body, key=key)
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
             raise ChangeInDoubtError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
@@ -202,11 +203,14 @@ class RestCommit(RestTables):
         changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request, key=key)
         return self._after_change(name, changed)
 
-    def _move_header(self, change: TableChange) -> dict[str, str]:
-        """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo."""
-        if not self._session.moves_appends or not added_snapshots(change):
+    def _move_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
+        """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo.
+
+        Also with changes that it could not move, which tells the server that this client asks for turns itself.
+        """
+        if not self._session.moves_appends:
             return {}
-        return {MAY_MOVE_HEADER: "true" if change.may_move else "false"}
+        return {MAY_MOVE_HEADER: "true" if len(changes) == 1 and changes[0].may_move else "false"}
 
     def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
         """Load the current tables, each by itself: one that cannot be loaded does not hide the others."""

@@ -10,10 +10,10 @@ MAY_MOVE_HEADER: Final = "bergline-may-move"
 """With a commit to one table: `true` for an append that means the same on every head, `false` for anything else."""
 
 
-def parse_may_move(text: str | None) -> bool | None:
-    """What the header says; None without one: the table's setting, or the server's, decides."""
+def parse_may_move(text: str | None) -> bool:
+    """What the header says; without one it may not: another client's append may have been checked against its base."""
     if text is None:
-        return None
+        return False
     if text.lower() not in {"true", "false"}:
         raise InvalidInputError(f"expected true or false in the header `{MAY_MOVE_HEADER}`, found `{text[:40]}`")
     return text.lower() == "true"

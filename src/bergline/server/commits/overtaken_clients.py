@@ -1,0 +1,122 @@
+"""Turns for clients that cannot ask for one, such as PyIceberg, DuckDB and Java.
+
+Their commits are never moved, and beside appends that are they would lose every race. A client of whose commits to a
+table two in a row came too late gets a turn for about as long as it needs: it comes again, and everybody else waits.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
+from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
+from bergline.errors import BerglineError
+from bergline.format.metadata.requirements import AssertRefSnapshotId
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.server.commits.requested_commits import RequestedChange
+from bergline.server.commits.turns import KnownTurns
+from bergline.server.http.request import Request
+
+_OTHER: Final = "other client "
+"""How the holders of their turns begin: no name that a client can take."""
+LOSSES_BEFORE_A_TURN: Final = 2
+_COMING_AGAIN_MS: Final = 1000
+_FORGOTTEN_AFTER_S: Final = 60.0
+_MOST_COUNTED: Final = 10_000
+_LOG = logging.getLogger("bergline.server")
+
+
+def holder_of(request: Request) -> str | None:
+    """In whose turn a request is made, if anybody's.
+
+    That of a client which cannot ask for one is known by who calls and by which program; it may be several processes.
+    """
+    if TURN_HEADER in request.headers or MAY_MOVE_HEADER in request.headers:
+        return request.headers.get(TURN_HEADER)
+    caller = repr((request.principal, request.headers.get("user-agent")))
+    return _OTHER + hashlib.sha256(caller.encode()).hexdigest()[:32]
+
+
+def _other_client(request: Request) -> str | None:
+    """The holder of a request if its client cannot ask for a turn."""
+    holder = holder_of(request)
+    return holder if holder is not None and holder.startswith(_OTHER) else None
+
+
+class OvertakenClients:
+    """Counts the commits that came too late, by table and client; thread-safe."""
+
+    def __init__(self, catalog: PointerCatalog, turns: KnownTurns) -> None:
+        self._catalog = catalog
+        self._turns = turns
+        self._lock = threading.Lock()
+        self._lost: dict[tuple[TableName, str], tuple[int, float]] = {}
+        """How many in a row, and when the last of them was."""
+
+    def refused(self, request: Request, changes: Sequence[RequestedChange]) -> None:
+        """A conflict is the answer to a request: let its client come again in a turn, if it has lost twice."""
+        keeper, holder = self._catalog.turns, _other_client(request)
+        if holder is None or keeper is None:
+            return
+        for change in changes:
+            try:
+                self._lose(keeper, holder, change)
+            except BerglineError as error:  # no answer depends on it
+                _LOG.info("could not take a turn on %s: %s", change.name, error)
+
+    def landed(self, request: Request, tables: Sequence[TableName]) -> None:
+        """A request has made its change: the turn is over, if there was one."""
+        keeper, holder = self._catalog.turns, _other_client(request)
+        if holder is None or keeper is None:
+            return
+        for table in tables:
+            with self._lock:
+                self._lost.pop((table, holder), None)
+            if not self._turns.is_held_by(table, holder):
+                continue
+            try:
+                keeper.give_back_turn([table], holder)
+            except BerglineError as error:  # it ends by itself
+                _LOG.info("could not give back the turn on %s: %s", table, error)
+            self._turns.look(table)
+
+    def _lose(self, keeper: TurnKeeper, holder: str, change: RequestedChange) -> None:
+        took_ms = _took_ms(self._catalog.load_table(change.name).metadata, change)
+        if took_ms is None or took_ms + _COMING_AGAIN_MS > LONGEST_TURN_MS or not self._is_due(change.name, holder):
+            return
+        if keeper.take_turn([change.name], holder, min(2 * took_ms + _COMING_AGAIN_MS, LONGEST_TURN_MS)):
+            with self._lock:
+                self._lost.pop((change.name, holder), None)
+        self._turns.look(change.name)
+
+    def _is_due(self, table: TableName, holder: str) -> bool:
+        """Whether this is at least the client's second loss in a row."""
+        now = time.monotonic()
+        with self._lock:
+            number, last_s = self._lost.pop((table, holder), (0, now))
+            number = number + 1 if now - last_s < _FORGOTTEN_AFTER_S else 1
+            if len(self._lost) >= _MOST_COUNTED:
+                del self._lost[next(iter(self._lost))]
+            self._lost[table, holder] = number, now
+        return number >= LOSSES_BEFORE_A_TURN
+
+
+def _took_ms(metadata: TableMetadata, change: RequestedChange) -> int | None:
+    """How long ago the head that a change was worked out on came to be; None if no branch has moved on since.
+
+    On a table that never rests that is how long its client took, from the load to the commit.
+    """
+    for required in change.requirements:
+        if not isinstance(required, AssertRefSnapshotId) or required.snapshot_id is None:
+            continue
+        ref = metadata.refs.get(required.ref)
+        base = metadata.snapshots_by_id.get(required.snapshot_id)
+        if ref is not None and base is not None and ref.snapshot_id != required.snapshot_id:
+            return max(time.time_ns() // 1_000_000 - base.timestamp_ms, 0)
+    return None
