@@ -194,6 +194,7 @@ class Application:
                 max_values=settings.max_json_values,
             )
             can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
+            can_be_cached = can_be_cached and not self.context.overtaken.has_turn_to_begin(request)
             can_be_cached = can_be_cached and is_allowed_at_once(self.context.access, request)
             if can_be_cached and (found := load_from_cache(self.context, request)):
                 return name, found

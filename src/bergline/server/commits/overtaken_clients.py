@@ -1,21 +1,22 @@
 """Turns for clients that cannot ask for one, such as PyIceberg, DuckDB and Java.
 
 Their commits are never moved, and beside appends that are they would lose every race. A client of whose commits to a
-table two in a row came too late gets a turn for about as long as it needs: it comes again, and everybody else waits.
+table two in a row came too late gets a turn when it loads the table to try again: until it commits, others wait.
 """
 
+import contextlib
 import hashlib
 import logging
 import threading
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
 from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
-from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
+from bergline.catalog.turns import LONGEST_TURN_MS
 from bergline.errors import BerglineError
 from bergline.format.metadata.requirements import AssertRefSnapshotId
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -26,7 +27,7 @@ from bergline.server.http.request import Request
 _OTHER: Final = "other client "
 """How the holders of their turns begin: no name that a client can take."""
 LOSSES_BEFORE_A_TURN: Final = 2
-_COMING_AGAIN_MS: Final = 1000
+_SENDING_MS: Final = 1000
 _FORGOTTEN_AFTER_S: Final = 60.0
 _MOST_COUNTED: Final = 10_000
 _LOG = logging.getLogger("bergline.server")
@@ -49,6 +50,19 @@ def _other_client(request: Request) -> str | None:
     return holder if holder is not None and holder.startswith(_OTHER) else None
 
 
+class _Losses(NamedTuple):
+    """Commits of one client to one table that came too late, one after the other."""
+
+    number: int
+    last_s: float
+    took_ms: int
+    """How long the client took for the last of them."""
+
+    @property
+    def bring_turn(self) -> bool:
+        return self.number >= LOSSES_BEFORE_A_TURN and time.monotonic() - self.last_s < _FORGOTTEN_AFTER_S
+
+
 class OvertakenClients:
     """Counts the commits that came too late, by table and client; thread-safe."""
 
@@ -56,19 +70,35 @@ class OvertakenClients:
         self._catalog = catalog
         self._turns = turns
         self._lock = threading.Lock()
-        self._lost: dict[tuple[TableName, str], tuple[int, float]] = {}
-        """How many in a row, and when the last of them was."""
+        self._lost: dict[tuple[TableName, str], _Losses] = {}
 
     def refused(self, request: Request, changes: Sequence[RequestedChange]) -> None:
-        """A conflict is the answer to a request: let its client come again in a turn, if it has lost twice."""
-        keeper, holder = self._catalog.turns, _other_client(request)
-        if holder is None or keeper is None:
+        """A conflict is the answer to a request: count it, where its branch has moved on meanwhile."""
+        holder = _other_client(request)
+        if holder is None:
             return
         for change in changes:
-            try:
-                self._lose(keeper, holder, change)
-            except BerglineError as error:  # no answer depends on it
-                _LOG.info("could not take a turn on %s: %s", change.name, error)
+            with contextlib.suppress(BerglineError):  # no answer depends on it
+                took_ms = _took_ms(self._catalog.load_table(change.name).metadata, change)
+                if took_ms is not None and took_ms + _SENDING_MS <= LONGEST_TURN_MS:
+                    self._count(change.name, holder, took_ms)
+
+    def has_turn_to_begin(self, request: Request) -> bool:
+        """Whether the load of a table is the begin of a turn."""
+        return bool(self._lost) and self._losses(request) is not None
+
+    def begin_turn(self, request: Request) -> None:
+        """A client loads a table, to come again: from now on it has its turn, if one is to be had."""
+        keeper, losses = self._catalog.turns, self._losses(request) if self._lost else None
+        if losses is None or keeper is None:
+            return
+        table, holder = request.table, holder_of(request) or ""
+        try:
+            if keeper.take_turn([table], holder, min(2 * losses.took_ms + _SENDING_MS, LONGEST_TURN_MS)):
+                self._forget(table, holder)
+        except BerglineError as error:  # no answer depends on it
+            _LOG.info("could not take a turn on %s: %s", table, error)
+        self._turns.look(table)
 
     def landed(self, request: Request, tables: Sequence[TableName]) -> None:
         """A request has made its change: the turn is over, if there was one."""
@@ -76,8 +106,7 @@ class OvertakenClients:
         if holder is None or keeper is None:
             return
         for table in tables:
-            with self._lock:
-                self._lost.pop((table, holder), None)
+            self._forget(table, holder)
             if not self._turns.is_held_by(table, holder):
                 continue
             try:
@@ -86,25 +115,27 @@ class OvertakenClients:
                 _LOG.info("could not give back the turn on %s: %s", table, error)
             self._turns.look(table)
 
-    def _lose(self, keeper: TurnKeeper, holder: str, change: RequestedChange) -> None:
-        took_ms = _took_ms(self._catalog.load_table(change.name).metadata, change)
-        if took_ms is None or took_ms + _COMING_AGAIN_MS > LONGEST_TURN_MS or not self._is_due(change.name, holder):
-            return
-        if keeper.take_turn([change.name], holder, min(2 * took_ms + _COMING_AGAIN_MS, LONGEST_TURN_MS)):
-            with self._lock:
-                self._lost.pop((change.name, holder), None)
-        self._turns.look(change.name)
+    def _losses(self, request: Request) -> _Losses | None:
+        """The losses for which a client gets a turn on the table that it loads."""
+        holder = _other_client(request)
+        if holder is None:
+            return None
+        with self._lock:
+            found = self._lost.get((request.table, holder))
+        return found if found is not None and found.bring_turn else None
 
-    def _is_due(self, table: TableName, holder: str) -> bool:
-        """Whether this is at least the client's second loss in a row."""
+    def _count(self, table: TableName, holder: str, took_ms: int) -> None:
         now = time.monotonic()
         with self._lock:
-            number, last_s = self._lost.pop((table, holder), (0, now))
-            number = number + 1 if now - last_s < _FORGOTTEN_AFTER_S else 1
+            before = self._lost.pop((table, holder), None)
+            is_next = before is not None and now - before.last_s < _FORGOTTEN_AFTER_S
             if len(self._lost) >= _MOST_COUNTED:
                 del self._lost[next(iter(self._lost))]
-            self._lost[table, holder] = number, now
-        return number >= LOSSES_BEFORE_A_TURN
+            self._lost[table, holder] = _Losses(before.number + 1 if before and is_next else 1, now, took_ms)
+
+    def _forget(self, table: TableName, holder: str) -> None:
+        with self._lock:
+            self._lost.pop((table, holder), None)
 
 
 def _took_ms(metadata: TableMetadata, change: RequestedChange) -> int | None:

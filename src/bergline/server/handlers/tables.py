@@ -61,6 +61,7 @@ def create_table(context: ServerContext, request: Request) -> Response:
 def load_table(context: ServerContext, request: Request) -> Response:
     """A table, or 304 if the client has it already."""
     name, mode = request.table, check_mode(request.query.get("snapshots"))
+    context.overtaken.begin_turn(request)
     while True:
         pointer = context.catalog.pointer(name)
         if is_gone(pointer):

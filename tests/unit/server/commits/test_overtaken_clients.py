@@ -15,6 +15,8 @@ from bergline.server.handlers.context import ServerContext
 pytestmark = pytest.mark.long
 
 T = TableName(("db",), "orders")
+TABLE = "/v1/namespaces/db/tables/orders"
+PYICEBERG = "PyIceberg/0.12"
 OURS = {"Bergline-May-Move": "true"}
 IDENTIFIER = {"namespace": ["db"], "name": "orders"}
 
@@ -35,7 +37,7 @@ def orders(client: AsgiClient) -> AsgiClient:
 def sent_on(request: pytest.FixtureRequest, orders: AsgiClient) -> Any:
     """Sends a change of another client that was worked out on a head; DuckDB sends all of them as transactions."""
 
-    def send(head: int, agent: str = "PyIceberg/0.12") -> int:
+    def send(head: int, agent: str = PYICEBERG) -> int:
         headers = {"User-Agent": agent}
         required = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head}]
         if request.param == "table":
@@ -62,12 +64,17 @@ class Appending:
         return not self._thread.is_alive()
 
 
+def load(client: AsgiClient, agent: str = PYICEBERG) -> None:
+    assert client("GET", TABLE, headers={"User-Agent": agent}).status == 200
+
+
 @pytest.fixture
 def lost(orders: AsgiClient, sent_on: Any) -> None:
-    """Another client came too late, so often that it is given a turn."""
-    del orders
+    """Another client came too late, so often that it is given a turn, and comes again."""
     for _ in range(LOSSES_BEFORE_A_TURN):
+        load(orders)
         assert sent_on(1) == 409
+    load(orders)
 
 
 @pytest.mark.usefixtures("lost")
@@ -90,20 +97,30 @@ def test_turn_is_of_one_program_of_one_caller(sent_on: Any) -> None:
     assert time.monotonic() - started > 0.5
 
 
-def test_losses_of_different_clients_are_not_added_up(context: ServerContext, sent_on: Any) -> None:
+def test_losses_of_different_clients_are_not_added_up(orders: AsgiClient, context: ServerContext, sent_on: Any) -> None:
     for number in range(LOSSES_BEFORE_A_TURN):
         assert sent_on(1, agent=str(number)) == 409
+        load(orders, agent=str(number))
     assert context.store.read_with_turn(T)[1] is None
 
 
 @pytest.mark.usefixtures("lost")
-def test_others_wait_no_longer_than_the_turn_for_a_client_that_does_not_come(
+def test_others_wait_no_longer_than_the_turn_for_a_client_that_does_not_commit(
     orders: AsgiClient, context: ServerContext
 ) -> None:
     turn = context.store.read_with_turn(T)[1]
     assert turn is not None
     assert 500 < turn.left_ms < LONGEST_TURN_MS
     assert Appending(orders).is_done(60)
+    assert context.store.read_with_turn(T)[1] is None
+
+
+def test_client_that_does_not_come_again_holds_up_nobody(
+    orders: AsgiClient, context: ServerContext, sent_on: Any
+) -> None:
+    for _ in range(LOSSES_BEFORE_A_TURN):
+        assert sent_on(1) == 409
+    load(orders, agent="somebody else")
     assert context.store.read_with_turn(T)[1] is None
 
 
@@ -114,6 +131,7 @@ def test_nobody_gets_a_second_turn_at_once(orders: AsgiClient, context: ServerCo
     assert sent_on(2) in {200, 204}
     for _ in range(LOSSES_BEFORE_A_TURN):
         assert sent_on(1) == 409
+    load(orders)
     assert context.store.read_with_turn(T)[1] is None
     assert Appending(orders).is_done(60)
 
@@ -135,4 +153,5 @@ def test_losses_that_no_turn_can_help_bring_none(orders: AsgiClient, context: Se
         for _ in range(LOSSES_BEFORE_A_TURN):
             response = orders.commit(set_property("a", "b"), requirements=[requirement], headers=headers)
             assert response.status == 409
+        assert orders("GET", TABLE, headers=headers).status == 200
         assert context.store.read_with_turn(T)[1] is None
