@@ -74,7 +74,7 @@ class RequestedChange(msgspec.Struct, frozen=True):
     def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
         may_move = may_append_move(base.metadata.properties, self.rebase, client_says=self.may_move)
-        return Proposal(self.requirements, self.updates, may_move, same_schema=bool(self.may_move))
+        return Proposal(self.requirements, self.updates, may_move)
 
     @property
     def creates(self) -> bool:

@@ -94,14 +94,19 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
-def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
-    """The manifests of a new snapshot as its writer listed them; UnfitError if that cannot be looked at."""
+def read_manifest_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifest list of a new snapshot as it is; UnfitError if that cannot be looked at."""
     location = snapshot.manifest_list
     if location is None or snapshot.key_id is not None:
         raise UnfitError("it has no manifest list that can be read")
     if is_outside(metadata, [location]):
         raise UnfitError(f"{location} is outside of the table's directories")
-    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location, _MOST_MANIFESTS)
+    return parse_manifest_list(files.read(location, _MOST_BYTES), location, _MOST_MANIFESTS)
+
+
+def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a new snapshot, whose numbers agree with it; UnfitError if it cannot be put on another base."""
+    listed = read_manifest_list(files, metadata, snapshot)
     if len({m.manifest_path for m in listed}) != len(listed):
         raise UnfitError("a manifest is in its list twice")
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]

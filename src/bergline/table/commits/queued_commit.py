@@ -214,7 +214,7 @@ class _QueuedMember:
         self.discard()
         check_not_encrypted(base.metadata)
         wire = decode_json(self._row.change.encode(), _WireChange[WireUpdate], "the queue")
-        proposal = Proposal(wire.requirements, plain_updates(wire.updates), may_move=True, same_schema=True)
+        proposal = Proposal(wire.requirements, plain_updates(wire.updates), may_move=True)
         self._placed = put_on(self._io, base, proposal, time.time_ns() // 1_000_000)
         return self._placed.change
 

@@ -44,6 +44,7 @@ from bergline.format.metadata.snapshot import (
 )
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.metadata.updates import (
+    AddPartitionSpec,
     AddSchema,
     AddSnapshot,
     RemoveProperties,
@@ -53,6 +54,7 @@ from bergline.format.metadata.updates import (
     Update,
     set_ref,
 )
+from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.write.write_spec import check_not_encrypted
@@ -61,6 +63,7 @@ from bergline.table.commits.proposed_manifests import (
     ProposedManifest,
     SnapshotFiles,
     UnfitError,
+    read_manifest_list,
     read_proposed,
     read_proposed_list,
     write_added,
@@ -84,8 +87,6 @@ class Proposal(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
-    same_schema: bool = False
-    """Whether its writer looks again if the table's columns have changed, even where all requirements hold."""
 
 
 class PlacedChange(msgspec.Struct, frozen=True):
@@ -122,10 +123,9 @@ def put_on(
     failed = _failed(base, proposal.requirements)
     if failed and not _may_move(base.metadata, proposal):
         raise failed[0][1]
-    if not failed and (other := _other_schema(base.metadata, proposal)) is not None:
-        raise other
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if reason is None:
+        _check_layout(files or io, base.metadata, proposal.updates)
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
     rebase = _Rebase(io, base, proposal, now_ms, files or io)
     try:
@@ -155,18 +155,37 @@ def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
     return may_append_move(metadata.properties, None, client_says=proposal.may_move)
 
 
-def _other_schema(metadata: TableMetadata, proposal: Proposal) -> ConflictError | None:
-    """The conflict of an append that was written for another schema: its writer knows whether it still fits."""
-    if not proposal.same_schema or not all(isinstance(u, _MOVED_WITH) for u in proposal.updates):
-        return None
-    for snapshot in (u.snapshot for u in proposal.updates if isinstance(u, AddSnapshot)):
-        is_append = snapshot.operation == SnapshotOperation.APPEND
-        if is_append and snapshot.schema_id not in (None, metadata.current_schema_id):
-            return ConflictError(
-                f"expected rows of schema {metadata.current_schema_id}, found {snapshot.schema_id}: "
-                "the table's columns changed meanwhile"
-            )
-    return None
+def _check_layout(files: SnapshotFiles, metadata: TableMetadata, updates: Sequence[Update]) -> None:
+    """ConflictError for a snapshot of a schema or partition spec that the table no longer has: nobody could read it.
+
+    Other writers require only of refs that they are as they were. A list that cannot be read here is theirs to know.
+    """
+    added = [u.snapshot for u in updates if isinstance(u, AddSnapshot)]
+    kinds = {type(update) for update in updates}
+    if AddSchema not in kinds:
+        schemas = {s.schema_id for s in metadata.schemas}
+        for snapshot in added:
+            if snapshot.schema_id is not None and snapshot.schema_id not in schemas:
+                raise _gone("schema", snapshot.schema_id, schemas)
+    was_never_partitioned = metadata.last_partition_id < FIRST_PARTITION_FIELD_ID and len(metadata.specs_by_id) == 1
+    if AddPartitionSpec in kinds or was_never_partitioned:
+        return
+    for snapshot in added:
+        try:
+            listed = read_manifest_list(files, metadata, snapshot)
+        except (UnfitError, *_UNREADABLE):
+            continue
+        for manifest in listed:
+            if manifest.partition_spec_id not in metadata.specs_by_id:
+                raise _gone("partition spec", manifest.partition_spec_id, metadata.specs_by_id)
+
+
+def _gone(what: str, found: int, known: Iterable[int | None]) -> ConflictError:
+    return ConflictError(
+        f"expected a snapshot of {what} {sorted(k for k in known if k is not None)}, found one of {what} {found}, "
+        "which was removed meanwhile",
+        hints=["load the table again, and write the rows again"],
+    )
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from rebasing_lake import rebasing, with_snapshot
+from rebasing_lake import of_another_writer, rebasing, with_snapshot
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -174,7 +174,9 @@ def refusal(lake: Lake, change: Callable[[Table], Callable[[Listed], Listed]]) -
     """Why an append with another manifest list is refused; the writer's next one lands."""
     table = lake.create_table("db.t", ORDERS, properties={"format-version": "3"}).append(order_rows(1))
     late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), may_move=True)
-    edits: list[Callable[[Proposal], Proposal]] = [lambda proposal: relisted(table, proposal, change(table))]
+    edits: list[Callable[[Proposal], Proposal]] = [
+        lambda proposal: relisted(table, of_another_writer(proposal), change(table))
+    ]
     catalog.edit = lambda proposal: edits.pop()(proposal) if edits else proposal
     late.load_table("db.t").append(order_rows(3))
     assert ids(table.refresh().scan().to_arrow()) == [1, 2, 3]
