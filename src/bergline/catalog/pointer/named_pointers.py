@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
-from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.catalog import DroppedTable, DroppedView, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer.pointer_store import (
@@ -110,8 +110,8 @@ class NamedPointers:
         """Drop a name and return its pointer; ConflictError if it is not the expected one.
 
         `check` raises for a pointer that must stay; only one that passed is dropped.
-        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is a
-        CommitUnknownError if `proven`.
+        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is an
+        UnprovenDropError if `proven`.
         """
         for _ in range(_TRIES):
             pointer = self.find(name)
@@ -162,11 +162,15 @@ class NamedPointers:
                 try:
                     if self.pointers.read(name) == pointer and self.pointers.drop(name, pointer):
                         return True
-                    if self.pointers.read(name) is None and not proven:
-                        return True
-                    break
+                    is_gone = self.pointers.read(name) is None
                 except (BerglineError, OSError):
                     wait()
+                    continue
+                if is_gone and proven:
+                    raise UnprovenDropError(name, pointer) from error
+                if is_gone:
+                    return True
+                break
             raise self._unknown(name, pointer, "dropped") from error
 
     def _not_found(self, name: TableName) -> NotFoundError:
