@@ -230,18 +230,19 @@ class _Round:
             discard_on_failure=True,
         )
         try:
-            committed = self._table.commit(operation).snapshot(operation.snapshot_id)
+            committed = self._table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
         except BerglineError as error:
             if isinstance(operation, _KeptOnFailure) and operation.has_failed:
                 return error
             raise
         if self._request.options.remove_dangling_deletes:
             self._done += rewritten.removed
+        # others may have expired the snapshot before its response came
         return CompactionResult(
             rewritten_data_files=len(rewritten.removed),
             added_data_files=len(rewritten.added),
             rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
-            removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
+            removed_delete_files=0 if committed is None else int(committed.summary.get("removed-delete-files", "0")),
         )
 
     def unchanged(self, groups: Sequence[RewrittenGroup]) -> list[RewrittenGroup]:
