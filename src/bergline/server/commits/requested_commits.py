@@ -153,7 +153,7 @@ def _place(
         for change, base in zip(changes, bases, strict=True):
             placed.append(place_requested(catalog, change, base))
     except BaseException:
-        discard(catalog, placed)
+        discard(catalog.io, placed)
         raise
     return tuple(placed)
 
@@ -178,21 +178,21 @@ def _commit_placed(
     except CommitUnknownError:
         raise
     except (BerglineError, TurnTaken) as error:
-        discard(catalog, placed)
+        discard(catalog.io, placed)
         if isinstance(error, AlreadyExistsError) and error.kind == "table":
             raise _not_new(error) from error
         raise
     if isinstance(outcome, Conflicted):
-        discard(catalog, placed)
+        discard(catalog.io, placed)
     return outcome
 
 
-def discard(catalog: PointerCatalog, placed: Iterable[PlacedChange]) -> None:
+def discard(files: SnapshotFiles, placed: Iterable[PlacedChange]) -> None:
     """Remove the files that were written for changes which certainly did not get in."""
     for one in placed:
         if one.written:
             with cleaning_up(one.change.base.name):
-                catalog.io.delete(one.written)
+                files.delete(one.written)
 
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:

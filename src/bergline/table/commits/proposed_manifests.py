@@ -34,6 +34,10 @@ class SnapshotFiles(ManifestFiles, Protocol):
         """As of a storage; the file may come later, if somebody waits for it."""
         ...
 
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """As of a storage; files that are still being written go when they are there."""
+        ...
+
 
 class ManifestFacts(msgspec.Struct, frozen=True):
     """What the entries of a manifest come to, and how many of them stand in the way of a rebase."""

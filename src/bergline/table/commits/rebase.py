@@ -59,6 +59,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import (
     ProposedManifest,
     SnapshotFiles,
@@ -235,7 +236,8 @@ class _Rebase:
     def discard(self) -> None:
         """Remove what was written: the change goes nowhere."""
         if self._written:
-            self._io.delete(self._written)
+            with cleaning_up(self._base.name):
+                self._files.delete(self._written)
 
     def renumbered(self) -> PlacedChange:
         """The snapshot on the parent that it has, with the next number and the next row ids."""
