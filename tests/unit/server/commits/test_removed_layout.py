@@ -9,6 +9,7 @@ from catalog_files import new_catalog_uri
 from data_files import written_files
 from late_commits import Late
 from rebasing_lake import of_another_writer
+from response_proxy import AnsweringProxy, Fate
 from rows import ORDERS, ids, order_rows
 from server_on_socket import on_socket
 from table_invariants import check_nothing_is_missing, pointer_line
@@ -168,3 +169,22 @@ def test_snapshot_of_a_schema_that_is_removed_meanwhile_is_refused(uri: str, tab
     assert ids(table.refresh().scan().to_arrow()) == [1]
     late(uri, table, add_column, WRITES["append"])
     assert table.refresh().metadata.snapshots[-1].schema_id == table.metadata.current_schema_id
+
+
+def test_request_that_its_client_has_given_up_does_not_land_when_the_columns_are_as_they_were(
+    uri: str, table: Table
+) -> None:
+    """Its files are deleted, for the columns have changed; then they change back, and it arrives after all."""
+    table.set_properties({"commit.retry.num-retries": "0"})
+    lost = Fate("later", "nothing")
+    with AnsweringProxy(uri) as proxy, bergline.connect(proxy.uri) as lake:
+        slow = lake.load_table(table.name)
+        proxy.meet([lost, lost, lost, lost, Fate(told="server")], then=lambda: add_column(table))
+        with pytest.raises(ConflictError, match="current schema"):
+            slow.append(order_rows(9))
+        with table.update_schema() as schema:
+            schema.drop_column("note")
+        assert table.metadata.current_schema_id == 0
+        assert proxy.release() == 4
+    assert ids(table.refresh().scan().to_arrow()) == [1]
+    check_nothing_is_missing(table)
