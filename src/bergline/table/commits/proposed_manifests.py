@@ -6,6 +6,14 @@ from typing import Final, Protocol
 import msgspec
 
 from bergline.catalog.table_locations import is_outside
+from bergline.errors import (
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnsupportedError,
+)
 from bergline.format.encoding.wire import decode_json
 from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest
 from bergline.format.manifest.entry_numbers import EntryNumbers, read_entry_numbers
@@ -21,6 +29,8 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 100_000
 _MOST_MANIFESTS: Final = 100_000
 """What a list may inflate to: a file of kilobytes can hold millions."""
+UNREADABLE: Final = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
+"""What it means that a file of a proposed snapshot cannot be read; a storage that does not respond is none of it."""
 
 
 class UnfitError(Exception):

@@ -13,15 +13,7 @@ from typing import Final
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
-from bergline.errors import (
-    ConflictError,
-    FormatError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-    UnsupportedError,
-)
+from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.manifest.avro import render_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
 from bergline.format.manifest.manifest import ManifestFile
@@ -44,7 +36,6 @@ from bergline.format.metadata.snapshot import (
 )
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.metadata.updates import (
-    AddPartitionSpec,
     AddSchema,
     AddSnapshot,
     RemoveProperties,
@@ -54,17 +45,17 @@ from bergline.format.metadata.updates import (
     Update,
     set_ref,
 )
-from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.commits.layout_check import check_layout
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import (
+    UNREADABLE,
     ProposedManifest,
     SnapshotFiles,
     UnfitError,
-    read_manifest_list,
     read_proposed,
     read_proposed_list,
     write_added,
@@ -78,7 +69,6 @@ _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
 """Summary entries of snapshots that replay others, which nobody may replay twice."""
 _MANIFEST_COUNTS = ("manifests-created", "manifests-kept", "manifests-replaced")
-_UNREADABLE = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -126,7 +116,7 @@ def put_on(
         raise failed[0][1]
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if reason is None:
-        _check_layout(files or io, base.metadata, proposal.updates)
+        check_layout(files or io, base.metadata, proposal.requirements, proposal.updates)
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
     rebase = _Rebase(io, base, proposal, now_ms, files or io)
     try:
@@ -134,7 +124,7 @@ def put_on(
     except UnfitError as error:
         rebase.discard()
         raise ConflictError(f"{reason}; the snapshot cannot be put on the table as it is now: {error}") from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         rebase.discard()
         raise ConflictError(f"{reason}; its manifests cannot be read: {error}") from error
     except BaseException:
@@ -154,39 +144,6 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
 
 def _may_move(metadata: TableMetadata, proposal: Proposal) -> bool:
     return may_append_move(metadata.properties, None, client_says=proposal.may_move)
-
-
-def _check_layout(files: SnapshotFiles, metadata: TableMetadata, updates: Sequence[Update]) -> None:
-    """ConflictError for a snapshot of a schema or partition spec that the table no longer has: nobody could read it.
-
-    Other writers require only of refs that they are as they were. A list that cannot be read here is theirs to know.
-    """
-    added = [u.snapshot for u in updates if isinstance(u, AddSnapshot)]
-    kinds = {type(update) for update in updates}
-    if AddSchema not in kinds:
-        schemas = {s.schema_id for s in metadata.schemas}
-        for snapshot in added:
-            if snapshot.schema_id is not None and snapshot.schema_id not in schemas:
-                raise _gone("schema", snapshot.schema_id, schemas)
-    was_never_partitioned = metadata.last_partition_id < FIRST_PARTITION_FIELD_ID and len(metadata.specs_by_id) == 1
-    if AddPartitionSpec in kinds or was_never_partitioned:
-        return
-    for snapshot in added:
-        try:
-            listed = read_manifest_list(files, metadata, snapshot)
-        except (UnfitError, *_UNREADABLE):
-            continue
-        for manifest in listed:
-            if manifest.partition_spec_id not in metadata.specs_by_id:
-                raise _gone("partition spec", manifest.partition_spec_id, metadata.specs_by_id)
-
-
-def _gone(what: str, found: int, known: Iterable[int | None]) -> ConflictError:
-    return ConflictError(
-        f"expected a snapshot of {what} {sorted(k for k in known if k is not None)}, found one of {what} {found}, "
-        "which was removed meanwhile",
-        hints=["load the table again, and write the rows again"],
-    )
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:

@@ -16,9 +16,11 @@ from table_invariants import check_nothing_is_missing, pointer_line
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.catalog import Catalog, Conflicted, Outcome, TableChange
+from bergline.catalog.catalog import Catalog, Committed, Conflicted, Outcome, TableChange
 from bergline.errors import ConflictError
 from bergline.server.opening import open_server
+from bergline.table.changes.append import Append
+from bergline.table.commits.operation import CommitStamp
 
 pytestmark = pytest.mark.long
 
@@ -188,3 +190,35 @@ def test_request_that_its_client_has_given_up_does_not_land_when_the_columns_are
         assert proxy.release() == 4
     assert ids(table.refresh().scan().to_arrow()) == [1]
     check_nothing_is_missing(table)
+
+
+@pytest.mark.parametrize("where", [{"branch": "dev"}, {"wap_id": "w"}], ids=["new branch", "staged"])
+def test_spec_that_is_used_again_while_an_expiry_is_under_way_is_not_removed(
+    uri: str, table: Table, where: dict[str, str]
+) -> None:
+    """By a snapshot on no ref that the expiry knew of."""
+    files = written_files(table, order_rows(9))
+    with table.update_spec() as spec:
+        spec.add_field("id")
+    late(uri, table, lambda t: t.append_files(files, **where), lambda t: t.expire(clean_metadata=True))
+    newest = table.refresh().metadata.snapshots[-1]
+    assert ids(table.scan(snapshot_id=newest.snapshot_id).to_arrow()) == [1, 9]
+    assert table.expire(clean_metadata=True).removed_specs == ()
+
+
+def test_schema_that_is_used_again_while_an_expiry_is_under_way_is_not_removed(
+    uri: str, lake: Lake, table: Table
+) -> None:
+    """By another client, whose snapshot was made for it, on a branch that the expiry does not know of."""
+    add_column(table)
+    old = lake.catalog.load_table(table.name)
+    with table.update_schema() as schema:
+        schema.add_column("second", "int")
+
+    def land(to: Table) -> None:
+        append = Append(to.io, (), branch="dev")
+        made = append.attempt(old.metadata, CommitStamp(1, old.metadata.last_updated_ms))
+        assert isinstance(lake.catalog.commit((TableChange(old, (), made.updates),)), Committed)
+
+    late(uri, table, land, lambda t: t.expire(clean_metadata=True))
+    assert ids(table.refresh().scan(snapshot_id=table.metadata.refs["dev"].snapshot_id).to_arrow()) == [1]
