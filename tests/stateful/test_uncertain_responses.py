@@ -101,6 +101,8 @@ class Case(NamedTuple):
     prepare: Callable[[Lake, str, int], object]
     act: Callable[[Lake, str, int], object]
     times: Callable[[Lake, str, int], int]
+    is_seen: bool = False
+    """Whether it is done as soon as it shows: then it is not unknown, unless a refusal says otherwise."""
 
 
 def has_row(lake: Lake, table: str, number: int) -> int:
@@ -184,10 +186,10 @@ OPERATIONS = {
     "create": Case(nothing, created, lambda lake, t, n: is_there(lake, f"{t}_{n}") and has_row(lake, f"{t}_{n}", n)),
     "rename": Case(made, lambda lake, t, n: lake.rename_table(f"{t}_{n}", f"{t}_{n}_moved"), renamed),
     "drop": Case(
-        made, lambda lake, t, n: lake.drop_table(f"{t}_{n}"), lambda lake, t, n: not is_there(lake, f"{t}_{n}")
+        made, lambda lake, t, n: lake.drop_table(f"{t}_{n}"), lambda lake, t, n: not is_there(lake, f"{t}_{n}"), True
     ),
     "purge": Case(
-        made, lambda lake, t, n: lake.purge_table(f"{t}_{n}"), lambda lake, t, n: not is_there(lake, f"{t}_{n}")
+        made, lambda lake, t, n: lake.purge_table(f"{t}_{n}"), lambda lake, t, n: not is_there(lake, f"{t}_{n}"), True
     ),
     "create a branch": Case(
         nothing,
@@ -246,7 +248,10 @@ class Stage:
             changes = self.proxy.changes
             self.proxy.meet(())
         self.ends[end.split()[0]] += 1
+        is_refused = any(fate.body == error_body(fate.status) for fate in fates)
         try:
+            if case.is_seen and end == "unknown" and not is_refused:
+                assert not case.times(self.lake, table, number), "it shows, and is called unknown"
             self._check(case, table, end)
             if self.proxy.release():
                 self._check(case, table, end)

@@ -6,13 +6,24 @@ from typing import Protocol
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
+from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.metadata.requirements import Requirement
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot, Update
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
+
+
+class UnprovenDropError(CommitUnknownError):
+    """A table is gone, and the response to the drop was lost: it was dropped, or somebody else renamed it meanwhile."""
+
+    def __init__(self, name: TableName, metadata_location: str) -> None:
+        super().__init__(
+            f"cannot find out whether table `{name}` was dropped or renamed: it is gone, and the response was lost",
+            table=str(name),
+            metadata_location=metadata_location,
+        )
 
 
 class LoadedTable(msgspec.Struct, frozen=True):
@@ -163,7 +174,8 @@ class Catalog(Protocol):
         """Drop a table; its files stay.
 
         ConflictError if the pointer is not the expected one; after that, and after every other error but
-        CommitUnknownError, the table is unchanged.
+        CommitUnknownError, the table is unchanged. With an expected pointer, a response that is lost is an
+        UnprovenDropError if the table is gone.
         """
         ...
 

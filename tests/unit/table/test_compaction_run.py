@@ -1,6 +1,7 @@
 """Runs of compaction beside other writers: what is finished stays, what was changed is planned again or left."""
 
 import contextlib
+import datetime as dt
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from competing_writers import files, overtaken
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.catalog import Committed, Outcome, TableChange
 from bergline.errors import ConflictError, NotFoundError
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.delete_writer import write_equality_deletes
@@ -107,6 +109,32 @@ def test_a_race_that_is_lost_for_the_commit_alone_rewrites_nothing_again(lake: L
     assert engine.groups == [[2, 2, 2]]
     assert (result.rewritten_data_files, result.added_data_files) == (6, 3)
     assert found(table) == [1, 2, 5, 11, 12, 15, 21, 22, 25, 100, 101, 102]
+
+
+class SeenLater:
+    """A catalog that answers with the table as it is after others have appended and expired everything before that."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lake.catalog, name)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        outcome = self._lake.catalog.commit(changes)
+        assert isinstance(outcome, Committed)
+        rival = self._lake.load_table("db.t").append(order_rows(99))
+        rival.expire(older_than=dt.datetime(2099, 1, 1, tzinfo=dt.UTC), retain_last=1)
+        return Committed((self._lake.catalog.load_table(rival.name),))
+
+
+def test_compaction_that_was_expired_before_it_is_seen_is_done(lake: Lake) -> None:
+    """As after a lost response of a server, when others have been at work since."""
+    new_table(lake)
+    table = Lake(SeenLater(lake), "lake").load_table("db.t")  # type: ignore[arg-type]
+    result = table.compact()
+    assert (result.rewritten_data_files, result.added_data_files) == (6, 3)
+    assert found(table) == [1, 2, 5, 11, 12, 15, 21, 22, 25, 99]
 
 
 def test_files_of_dropped_groups_are_deleted(lake: Lake) -> None:

@@ -137,11 +137,24 @@ class PointerCommit(PointerTables):
         match verdict:
             case Verdict.LANDED:
                 return Committed(new)
+            case Verdict.PRESENT:
+                return self._present(new, cause)
             case Verdict.LOST:
                 self._discard(new)
                 return Conflicted(self._winner(changes, new))
             case Verdict.UNKNOWN:
                 return Unknown(new[0].name, new[0].metadata_location, cause)
+
+    def _present(self, new: tuple[LoadedTable, ...], cause: str) -> Outcome:
+        """The tables as they are now: the files that were written for this attempt may never have been theirs."""
+        try:
+            pointers = {table.name: self._store.read(table.name) for table in new}
+            found = tuple(LoadedTable(n, self._table_files.load(p), p) for n, p in pointers.items() if p is not None)
+        except (BerglineError, OSError) as error:
+            return Unknown(new[0].name, new[0].metadata_location, f"{cause}; {error}")
+        if len(found) < len(new):
+            return Unknown(new[0].name, new[0].metadata_location, f"{cause}; a table was dropped since")
+        return Committed(found)
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap], history: SwapHistory) -> Verdict:
         waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})

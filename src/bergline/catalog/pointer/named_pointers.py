@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
-from bergline.catalog.catalog import DroppedTable, DroppedView
+from bergline.catalog.catalog import DroppedTable, DroppedView, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer.pointer_store import (
@@ -53,11 +53,12 @@ class NamedPointers:
             if pointers is not None and pointers.read(name) is not None:
                 raise _taken(kind, name)
 
-    def check_created(self, name: TableName, *, created: bool) -> None:
-        """Raise for a name that could not be created."""
-        if not created:
+    def check_created(self, name: TableName, pointer: str | None) -> str:
+        """The pointer of a name that was created; raises if there is none."""
+        if pointer is None:
             self.check_free(name)
             raise _taken(self._kind, name)  # it is free again
+        return pointer
 
     def create(
         self,
@@ -66,13 +67,16 @@ class NamedPointers:
         *,
         is_ours: Callable[[str], bool],
         is_written: Callable[[str], bool],
-    ) -> bool:
-        """Create a name; `is_ours` decides whether a pointer that exists now came from this one.
+    ) -> str | None:
+        """The pointer of a name that was created, None if another has it.
 
+        It is another than the location where `is_ours` says of the one that exists now that it came from this one.
         If the metadata file is gone, what was created has been purged since: it is not created again.
         """
         try:
-            return self.pointers.create(name, location) or self._was_created(name, location, is_ours)
+            if self.pointers.create(name, location):
+                return location
+            return self._created_twice(name, location, is_ours)
         except (*NOTHING_CHANGED, CommitUnknownError):
             raise
         except Exception as error:
@@ -82,9 +86,9 @@ class NamedPointers:
                         if not is_written(location):
                             break
                         if self.pointers.create(name, location):
-                            return True
+                            return location
                     pointer = self.pointers.read(name)
-                    return pointer == location or (pointer is not None and is_ours(pointer))
+                    return pointer if pointer is not None and (pointer == location or is_ours(pointer)) else None
                 except (BerglineError, OSError):
                     wait()
             raise self._unknown(name, location, "created") from error
@@ -110,8 +114,8 @@ class NamedPointers:
         """Drop a name and return its pointer; ConflictError if it is not the expected one.
 
         `check` raises for a pointer that must stay; only one that passed is dropped.
-        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is a
-        CommitUnknownError if `proven`.
+        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is an
+        UnprovenDropError if `proven`.
         """
         for _ in range(_TRIES):
             pointer = self.find(name)
@@ -122,12 +126,12 @@ class NamedPointers:
                 return pointer
         raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
 
-    def _was_created(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> bool:
-        """Whether a refused name is ours after all: a request that is delivered twice refuses itself."""
+    def _created_twice(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> str | None:
+        """The pointer of a refused name that is ours after all: a request that is delivered twice refuses itself."""
         for wait in self._waits():
             try:
                 pointer = self.pointers.read(name)
-                return pointer is not None and is_ours(pointer)
+                return pointer if pointer is not None and is_ours(pointer) else None
             except (BerglineError, OSError):  # a pointer to a missing file may have moved on from ours
                 wait()
         raise self._unknown(name, location, "created")
@@ -162,11 +166,15 @@ class NamedPointers:
                 try:
                     if self.pointers.read(name) == pointer and self.pointers.drop(name, pointer):
                         return True
-                    if self.pointers.read(name) is None and not proven:
-                        return True
-                    break
+                    is_gone = self.pointers.read(name) is None
                 except (BerglineError, OSError):
                     wait()
+                    continue
+                if is_gone and proven:
+                    raise UnprovenDropError(name, pointer) from error
+                if is_gone:
+                    return True
+                break
             raise self._unknown(name, pointer, "dropped") from error
 
     def _not_found(self, name: TableName) -> NotFoundError:
@@ -194,16 +202,19 @@ def create_with_file(
     location: str,
     is_ours: Callable[[str], bool],
     files: MetadataFiles[Any],
-) -> None:
-    """Create a name for a file just written; the file is deleted if certainly nothing points to it."""
+) -> str:
+    """Create a name for a file just written, and return its pointer, as `NamedPointers.create` does.
+
+    The file is deleted if certainly nothing points to it.
+    """
     try:
         created = names.create(name, location, is_ours=is_ours, is_written=files.is_written)
     except NOTHING_CHANGED:
         files.discard(location)
         raise
-    if not created:
+    if created is None:
         files.discard(location)
-    names.check_created(name, created=created)
+    return names.check_created(name, created)
 
 
 def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:

@@ -18,6 +18,8 @@ class Verdict(Enum):
     """The outcome of a swap."""
 
     LANDED = "landed"
+    PRESENT = "present"
+    """Its snapshots are in the table, perhaps by another metadata file: a server's twin may have been sent the same."""
     LOST = "lost"
     UNKNOWN = "unknown"
 
@@ -47,6 +49,8 @@ def settle_swaps(
                 now = [pointers.read(s.table) for s in swaps]  # one moved between reading and swapping
             verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
             verdicts -= {Verdict.UNKNOWN}
+            if verdicts == {Verdict.LANDED, Verdict.PRESENT}:
+                return Verdict.LANDED
             return verdicts.pop() if len(verdicts) == 1 else Verdict.UNKNOWN
         except (BerglineError, OSError):
             wait()
@@ -72,7 +76,8 @@ def check_refused(
         except (BerglineError, OSError):  # a pointer to a missing file may have moved on from ours
             wait()
         else:
-            return next((v for v in (Verdict.LANDED, Verdict.LOST) if v in verdicts), Verdict.UNKNOWN)
+            known = (Verdict.LANDED, Verdict.PRESENT, Verdict.LOST)
+            return next((v for v in known if v in verdicts), Verdict.UNKNOWN)
     return Verdict.UNKNOWN
 
 
@@ -91,8 +96,10 @@ def table_history(
 ) -> Verdict:
     """The outcome of a swap by the metadata log and snapshots of the current table."""
     log = {e.metadata_file for e in now.metadata_log}
-    if swap.new in log or not added_snapshots.isdisjoint(now.snapshots_by_id):
+    if swap.new in log:
         return Verdict.LANDED
+    if not added_snapshots.isdisjoint(now.snapshots_by_id):
+        return Verdict.PRESENT
     if swap.expected in log or (added_snapshots and base is not None and shows_all_since(base, now)):
         return Verdict.LOST
     return Verdict.UNKNOWN
@@ -114,7 +121,7 @@ def group_history(
     missing = frozenset().union(*added_by_member) - now.snapshots_by_id.keys()
     if missing:
         return Verdict.LOST if shows_all_since(base, now) else Verdict.UNKNOWN
-    return Verdict.LANDED if all(added_by_member) else Verdict.UNKNOWN
+    return Verdict.PRESENT if all(added_by_member) else Verdict.UNKNOWN
 
 
 def _read_history(pointer: str | None, swap: PointerSwap, history: SwapHistory) -> Verdict:

@@ -57,8 +57,8 @@ class PointerTables(PointerNamespaces):
         self.guard.check_new(name, metadata)
         see_change(name, None, metadata)
         location = self._table_files.write(metadata, None)
-        create_with_file(names, name, location, self._is_same(metadata), self._table_files)
-        return LoadedTable(name, metadata, location)
+        found = create_with_file(names, name, location, self._is_same(metadata), self._table_files)
+        return LoadedTable(name, metadata if found == location else self._table_files.load(found), found)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         """Read the metadata file, then create the pointer to it."""
@@ -70,7 +70,7 @@ class PointerTables(PointerNamespaces):
         created = names.create(
             name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._table_files.is_written
         )
-        names.check_created(name, created=created)
+        names.check_created(name, created)
         return LoadedTable(name, metadata, metadata_location)
 
     def register_over(self, name: TableName, metadata_location: str) -> LoadedTable:
@@ -130,7 +130,7 @@ class PointerTables(PointerNamespaces):
                 table=str(new),
                 metadata_location=dropped.metadata_location,
             ) from error
-        names.check_created(new, created=restored)
+        names.check_created(new, dropped.metadata_location if restored else None)
         return LoadedTable(new, metadata, dropped.metadata_location)
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
@@ -167,7 +167,7 @@ class PointerTables(PointerNamespaces):
         except Exception as error:
             waits = self._status_check_waits(metadata.properties)
             match settle_swaps(self._store, (swap,), history=lambda *_: Verdict.UNKNOWN, waits=waits):
-                case Verdict.LANDED:
+                case Verdict.LANDED | Verdict.PRESENT:
                     return True
                 case Verdict.LOST:
                     return False

@@ -45,14 +45,14 @@ class PointerViews(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         names.check_free(name)
         location = self._view_files.write(metadata, None)
-        create_with_file(
+        found = create_with_file(
             names,
             name,
             location,
             lambda pointer: self._view_files.load(pointer).view_uuid == metadata.view_uuid,
             self._view_files,
         )
-        return LoadedView(name, metadata, location)
+        return LoadedView(name, metadata if found == location else self._view_files.load(found), found)
 
     def register_view(self, name: TableName, metadata_location: str) -> LoadedView:
         """Read the metadata file, then create the pointer to it."""
@@ -63,7 +63,7 @@ class PointerViews(PointerNamespaces):
         created = names.create(
             name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._view_files.is_written
         )
-        names.check_created(name, created=created)
+        names.check_created(name, created)
         return LoadedView(name, metadata, metadata_location)
 
     def commit_view(self, change: ViewChange) -> LoadedView:
@@ -75,7 +75,7 @@ class PointerViews(PointerNamespaces):
         metadata = apply.apply_view_updates(base.metadata, change.updates, now_ms=self._clock_ms())
         location = self._view_files.write(metadata, base.metadata_location)
         match self._swap_view(names, PointerSwap(base.name, base.metadata_location, location), metadata):
-            case Verdict.LANDED:
+            case Verdict.LANDED | Verdict.PRESENT:
                 return LoadedView(base.name, metadata, location)
             case Verdict.LOST:
                 self._view_files.discard(location)
@@ -117,7 +117,7 @@ class PointerViews(PointerNamespaces):
                 table=str(new),
                 metadata_location=dropped.metadata_location,
             ) from error
-        names.check_created(new, created=restored)
+        names.check_created(new, dropped.metadata_location if restored else None)
         return LoadedView(new, metadata, dropped.metadata_location)
 
     def list_views(self, namespace: Namespace) -> list[TableName]:

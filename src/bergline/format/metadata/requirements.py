@@ -105,6 +105,15 @@ def same_table(base: TableMetadata) -> tuple[Requirement, ...]:
     return () if base.table_uuid is None else (AssertTableUuid(base.table_uuid),)
 
 
+def same_layout(base: TableMetadata) -> tuple[AssertCurrentSchemaId, AssertDefaultSpecId]:
+    """The requirements that the columns and the partitioning are those that files were written for.
+
+    A server that is asked for nothing but refs would take files of a spec that was removed meanwhile, and nobody could
+    read the table any more.
+    """
+    return AssertCurrentSchemaId(base.current_schema_id), AssertDefaultSpecId(base.default_spec_id)
+
+
 def same_retention(base: TableMetadata, updates: Iterable[Update]) -> tuple[AssertRefRetention, ...]:
     """The requirements that refs still have the retention by which the updates were worked out.
 

@@ -61,9 +61,11 @@ class GroupFiles:
         for location in locations:
             self._writing[location].result()
 
-    def settle(self, locations: Iterable[str]) -> None:
-        """Wait until objects are written or are not, so that they can be deleted."""
-        wait([self._writing[location] for location in locations if location in self._writing])
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete objects once they are written, or are not."""
+        known = list(locations)
+        wait([self._writing[location] for location in known if location in self._writing])
+        return self._io.delete(known)
 
     def _read_one(self, metadata: TableMetadata, snapshot: Snapshot) -> None:
         with contextlib.suppress(BerglineError, UnfitError):  # it is said when the change is put on the table

@@ -35,15 +35,18 @@ from bergline.errors import (
     NotFoundError,
 )
 from bergline.format.metadata.apply import create_from_updates
-from bergline.format.metadata.requirements import AssertCreate, Requirement, check_requirements
+from bergline.format.metadata.requirements import AssertCreate, AssertRefRetention, Requirement, check_requirements
 from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSnapshot,
     AddSortOrder,
     AssignUuid,
+    RemoveSnapshotRef,
     RemoveSnapshots,
+    SetSnapshotRef,
     Update,
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
@@ -54,6 +57,7 @@ from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timin
 
 _MAX_UPDATES = 20_000
 _MAX_LAYOUTS = 500
+_RETENTION = ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
 LIMITS = RetryLimits(
     retries=1000, when_unavailable=0, when_unmoved=1000, total_ms=30_000, min_wait_ms=2, max_wait_ms=250
 )
@@ -69,15 +73,41 @@ class RequestedChange(msgspec.Struct, frozen=True):
     may_move: bool = False
     """Whether the client says that it is an append which means the same on every head."""
 
-    @property
-    def proposal(self) -> Proposal:
+    def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
-        return Proposal(self.requirements, self.updates, self.may_move, same_schema=self.may_move)
+        return Proposal(self.requirements, _keeping_retention(base.metadata, self), self.may_move)
 
     @property
     def creates(self) -> bool:
         """Whether the table is created by this change, after it was staged."""
         return any(isinstance(r, AssertCreate) for r in self.requirements)
+
+
+def _keeping_retention(metadata: TableMetadata, change: RequestedChange) -> tuple[Update, ...]:
+    """The updates; a branch that moves to a new snapshot keeps the retention that it has.
+
+    The one that comes with the snapshot is what the client knew, or, of PyIceberg, none; only another one after it is
+    what the client wants. Clients that require a retention know it.
+    """
+    added = {u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot)}
+    kept = {name: ref for name, ref in metadata.refs.items() if ref.is_branch}
+    for requirement in change.requirements:
+        if isinstance(requirement, AssertRefRetention):
+            kept.pop(requirement.ref, None)
+    known: dict[str, SetSnapshotRef] = {}
+    updates: list[Update] = []
+    for update in change.updates:
+        match update:
+            case RemoveSnapshotRef(ref_name=name):
+                kept.pop(name, None)
+            case SetSnapshotRef(ref_name=name) if name in kept and update.snapshot_id in added:
+                first = known.setdefault(name, update)
+                if update == msgspec.structs.replace(first, snapshot_id=update.snapshot_id):
+                    of_ref = dict(zip(_RETENTION, kept[name].retention, strict=True))
+                    updates.append(msgspec.structs.replace(update, **of_ref))
+                    continue
+        updates.append(update)
+    return tuple(updates)
 
 
 def check_update_count(updates: Sequence[Update]) -> None:
@@ -151,7 +181,7 @@ def _place(
         for change, base in zip(changes, bases, strict=True):
             placed.append(place_requested(catalog, change, base))
     except BaseException:
-        discard(catalog, placed)
+        discard(catalog.io, placed)
         raise
     return tuple(placed)
 
@@ -161,7 +191,7 @@ def place_requested(
 ) -> PlacedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal, time.time_ns() // 1_000_000, files)
+        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
         raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error
@@ -176,21 +206,21 @@ def _commit_placed(
     except CommitUnknownError:
         raise
     except (BerglineError, TurnTaken) as error:
-        discard(catalog, placed)
+        discard(catalog.io, placed)
         if isinstance(error, AlreadyExistsError) and error.kind == "table":
             raise _not_new(error) from error
         raise
     if isinstance(outcome, Conflicted):
-        discard(catalog, placed)
+        discard(catalog.io, placed)
     return outcome
 
 
-def discard(catalog: PointerCatalog, placed: Iterable[PlacedChange]) -> None:
+def discard(files: SnapshotFiles, placed: Iterable[PlacedChange]) -> None:
     """Remove the files that were written for changes which certainly did not get in."""
     for one in placed:
         if one.written:
             with cleaning_up(one.change.base.name):
-                catalog.io.delete(one.written)
+                files.delete(one.written)
 
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:

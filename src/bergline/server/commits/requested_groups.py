@@ -98,9 +98,7 @@ class RequestedMember:
         """Remove the files that were written for an attempt which certainly did not get in."""
         placed, self._placed = self._placed, None
         if placed is not None:
-            if self._files is not None:
-                self._files.settle(placed.written)
-            discard(self._catalog, (placed,))
+            discard(self._files or self._catalog.io, (placed,))
 
 
 def commit_together(

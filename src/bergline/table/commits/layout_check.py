@@ -1,10 +1,24 @@
 """Whether files fit a table whose schema or partition specs are others by the time that the files are committed."""
 
+from collections.abc import Iterable, Sequence
+
 from bergline.errors import ConflictError
+from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.metadata.updates import AddPartitionSpec, AddSchema, AddSnapshot
+from bergline.format.metadata.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    RemoveSnapshots,
+    Update,
+)
+from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID
 from bergline.format.schema.schema import Schema
 from bergline.table.commits.operation import Change
+from bergline.table.commits.proposed_manifests import UNREADABLE, SnapshotFiles, UnfitError, read_manifest_list
 
 
 def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadata, changes: list[Change]) -> str | None:
@@ -38,3 +52,65 @@ def check_written_columns(written: Schema, now: Schema) -> None:
                 f"id {field.id}",
                 hints=["load the table again and write the rows again"],
             )
+
+
+def check_layout(
+    files: SnapshotFiles, metadata: TableMetadata, requirements: Sequence[Requirement], updates: Sequence[Update]
+) -> None:
+    """ConflictError for a snapshot of a schema or partition spec that the table no longer has: nobody could read it.
+
+    Other writers require only of refs that they are as they were.
+    """
+    added = [u.snapshot for u in updates if isinstance(u, AddSnapshot)]
+    kinds = {type(update) for update in updates}
+    if AddSchema not in kinds:
+        schemas = {s.schema_id for s in metadata.schemas}
+        for snapshot in added:
+            if snapshot.schema_id is not None and snapshot.schema_id not in schemas:
+                raise _gone("schema", snapshot.schema_id, schemas)
+    was_never_partitioned = metadata.last_partition_id < FIRST_PARTITION_FIELD_ID and len(metadata.specs_by_id) == 1
+    if AddPartitionSpec not in kinds and not was_never_partitioned:
+        for snapshot in added:
+            for spec_id in _specs(files, metadata, snapshot) - metadata.specs_by_id.keys():
+                raise _gone("partition spec", spec_id, metadata.specs_by_id)
+    _check_removals(files, metadata, requirements, updates)
+
+
+def _check_removals(
+    files: SnapshotFiles, metadata: TableMetadata, requirements: Sequence[Requirement], updates: Sequence[Update]
+) -> None:
+    """ConflictError for schemas and specs to be removed that are needed by a snapshot of which their remover knows not.
+
+    It knows the history of the refs that it requires. Others may have come on new branches, or on none.
+    """
+    schemas = {i for u in updates if isinstance(u, RemoveSchemas) for i in u.schema_ids}
+    specs = {i for u in updates if isinstance(u, RemovePartitionSpecs) for i in u.spec_ids}
+    if not schemas and not specs:
+        return
+    heads = {r.snapshot_id for r in requirements if isinstance(r, AssertRefSnapshotId)}
+    known = {s.snapshot_id for head in heads if head is not None for s in metadata.ancestors(head)}
+    known |= {i for u in updates if isinstance(u, RemoveSnapshots) for i in u.snapshot_ids}
+    for snapshot in metadata.snapshots:
+        if snapshot.snapshot_id in known:
+            continue
+        if snapshot.schema_id in schemas or (specs and specs & _specs(files, metadata, snapshot)):
+            raise ConflictError(
+                f"cannot remove schemas {sorted(schemas)} and partition specs {sorted(specs)}: "
+                f"snapshot {snapshot.snapshot_id}, which came meanwhile, needs one of them"
+            )
+
+
+def _specs(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> set[int]:
+    """The partition specs of a snapshot's manifests; none if its list cannot be read here."""
+    try:
+        return {m.partition_spec_id for m in read_manifest_list(files, metadata, snapshot)}
+    except (UnfitError, *UNREADABLE):
+        return set()
+
+
+def _gone(what: str, found: int, known: Iterable[int | None]) -> ConflictError:
+    return ConflictError(
+        f"expected a snapshot of {what} {sorted(k for k in known if k is not None)}, found one of {what} {found}, "
+        "which was removed meanwhile",
+        hints=["load the table again, and write the rows again"],
+    )

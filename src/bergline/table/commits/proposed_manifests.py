@@ -6,6 +6,14 @@ from typing import Final, Protocol
 import msgspec
 
 from bergline.catalog.table_locations import is_outside
+from bergline.errors import (
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnsupportedError,
+)
 from bergline.format.encoding.wire import decode_json
 from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest
 from bergline.format.manifest.entry_numbers import EntryNumbers, read_entry_numbers
@@ -21,6 +29,8 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 100_000
 _MOST_MANIFESTS: Final = 100_000
 """What a list may inflate to: a file of kilobytes can hold millions."""
+UNREADABLE: Final = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
+"""What it means that a file of a proposed snapshot cannot be read; a storage that does not respond is none of it."""
 
 
 class UnfitError(Exception):
@@ -32,6 +42,10 @@ class SnapshotFiles(ManifestFiles, Protocol):
 
     def create(self, location: str, data: bytes) -> None:
         """As of a storage; the file may come later, if somebody waits for it."""
+        ...
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """As of a storage; files that are still being written go when they are there."""
         ...
 
 
@@ -94,14 +108,19 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"new files have a sequence number of their own in {path}")
 
 
-def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
-    """The manifests of a new snapshot as its writer listed them; UnfitError if that cannot be looked at."""
+def read_manifest_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifest list of a new snapshot as it is; UnfitError if that cannot be looked at."""
     location = snapshot.manifest_list
     if location is None or snapshot.key_id is not None:
         raise UnfitError("it has no manifest list that can be read")
     if is_outside(metadata, [location]):
         raise UnfitError(f"{location} is outside of the table's directories")
-    listed = parse_manifest_list(files.read(location, _MOST_BYTES), location, _MOST_MANIFESTS)
+    return parse_manifest_list(files.read(location, _MOST_BYTES), location, _MOST_MANIFESTS)
+
+
+def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a new snapshot, whose numbers agree with it; UnfitError if it cannot be put on another base."""
+    listed = read_manifest_list(files, metadata, snapshot)
     if len({m.manifest_path for m in listed}) != len(listed):
         raise UnfitError("a manifest is in its list twice")
     own = [m for m in listed if m.added_snapshot_id == snapshot.snapshot_id]

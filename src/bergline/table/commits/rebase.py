@@ -12,15 +12,7 @@ from itertools import takewhile
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
-from bergline.errors import (
-    ConflictError,
-    FormatError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-    UnsupportedError,
-)
+from bergline.errors import ConflictError
 from bergline.format.manifest.avro import render_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
 from bergline.format.manifest.manifest import ManifestFile
@@ -56,7 +48,10 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.commits.layout_check import check_layout
+from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import (
+    UNREADABLE,
     ProposedManifest,
     SnapshotFiles,
     UnfitError,
@@ -70,7 +65,6 @@ _MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
 """Summary entries of snapshots that replay others, which nobody may replay twice."""
 _MANIFEST_COUNTS = ("manifests-created", "manifests-kept", "manifests-replaced")
-_UNREADABLE = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -80,8 +74,6 @@ class Proposal(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     may_move: bool = False
     """Whether it is an append that means the same on whatever head its branch has: only its writer knows."""
-    same_schema: bool = False
-    """Whether its writer looks again if the table's columns have changed, even where all requirements hold."""
 
 
 class PlacedChange(msgspec.Struct, frozen=True):
@@ -103,10 +95,9 @@ def put_on(
     failed = _failed(base, proposal.requirements)
     if failed and not proposal.may_move:
         raise failed[0][1]
-    if not failed and (other := _other_schema(base.metadata, proposal)) is not None:
-        raise other
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if reason is None:
+        check_layout(files or io, base.metadata, proposal.requirements, proposal.updates)
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
     rebase = _Rebase(io, base, proposal, now_ms, files or io)
     try:
@@ -114,7 +105,7 @@ def put_on(
     except UnfitError as error:
         rebase.discard()
         raise ConflictError(f"{reason}; the snapshot cannot be put on the table as it is now: {error}") from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         rebase.discard()
         raise ConflictError(f"{reason}; its manifests cannot be read: {error}") from error
     except BaseException:
@@ -130,20 +121,6 @@ def _failed(base: LoadedTable, requirements: Iterable[Requirement]) -> list[tupl
         except ConflictError as error:
             found.append((requirement, error))
     return found
-
-
-def _other_schema(metadata: TableMetadata, proposal: Proposal) -> ConflictError | None:
-    """The conflict of an append that was written for another schema: its writer knows whether it still fits."""
-    if not proposal.same_schema or not all(isinstance(u, _MOVED_WITH) for u in proposal.updates):
-        return None
-    for snapshot in (u.snapshot for u in proposal.updates if isinstance(u, AddSnapshot)):
-        is_append = snapshot.operation == SnapshotOperation.APPEND
-        if is_append and snapshot.schema_id not in (None, metadata.current_schema_id):
-            return ConflictError(
-                f"expected rows of schema {metadata.current_schema_id}, found {snapshot.schema_id}: "
-                "the table's columns changed meanwhile"
-            )
-    return None
 
 
 def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError | None:
@@ -193,7 +170,8 @@ class _Rebase:
     def discard(self) -> None:
         """Remove what was written: the change goes nowhere."""
         if self._written:
-            self._io.delete(self._written)
+            with cleaning_up(self._base.name):
+                self._files.delete(self._written)
 
     def renumbered(self) -> PlacedChange:
         """The snapshot on the parent that it has, with the next number and the next row ids."""

@@ -19,7 +19,7 @@ from bergline.format.manifest.manifest import (
 )
 from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
-from bergline.format.metadata.requirements import AssertRefSnapshotId, same_table
+from bergline.format.metadata.requirements import AssertRefSnapshotId, same_layout, same_table
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation, summarize
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata, positive_property
 from bergline.format.metadata.updates import AddSnapshot, SetProperties, set_ref
@@ -129,7 +129,7 @@ class SnapshotProducer:
         mark = (SetProperties({FILES_ELSEWHERE: "true"}),) if outside else ()
         return Change(
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved), *mark),
-            requirements=(*same_table(base), *_held(base, self._branch, parent)),
+            requirements=(*same_table(base), *same_layout(base), *_held(base, self._branch, parent)),
             rewritten=frozenset([f.file_path for f in draft.rewritten]),
             may_move=self.may_move,
         )

@@ -6,12 +6,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
-from bergline.format.metadata.requirements import (
-    AssertCurrentSchemaId,
-    AssertDefaultSpecId,
-    AssertRefSnapshotId,
-    Requirement,
-)
+from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement, same_layout
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemovePartitionSpecs, RemoveSchemas, Update
 from bergline.io.fileio import FileIO
@@ -44,7 +39,7 @@ def remove_unused_layout(io: FileIO, metadata: TableMetadata, fresh: FreshReads)
 def layout_requirements(base: TableMetadata) -> tuple[Requirement, ...]:
     """What must hold for layout to be removed: nobody has begun to use it."""
     heads = tuple(AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in sorted(base.refs.items()))
-    return (AssertCurrentSchemaId(base.current_schema_id), AssertDefaultSpecId(base.default_spec_id), *heads)
+    return (*same_layout(base), *heads)
 
 
 def _manifests(io: FileIO, metadata: TableMetadata, fresh: FreshReads) -> list[ManifestFile]:

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.catalog import Catalog, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
 from bergline.catalog.table_locations import table_directories
@@ -65,6 +65,9 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
         except ConflictError as error:  # a commit came first: its files are to go as well
             refused = table.metadata_location, error
             continue
+        except UnprovenDropError:  # below it is looked for under other names
+            if table.metadata_location in {dropped.metadata_location for dropped in catalog.dropped_tables()}:
+                raise  # somebody else dropped it, into the bin
         _check_gone(catalog, table)
         _check_again(catalog, table, files, read_all=read_all)
         if catalog.metadata_files_stay:
@@ -148,7 +151,7 @@ def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read
         _check_not_shared(catalog, table, files, read_all=read_all)
     except BerglineError as error:
         raise RefusedError(
-            f"table `{table.name}` was dropped, and its files stay: {error}",
+            f"table `{table.name}` is gone, and its files stay: {error}",
             hints=[f"its files are in {table.metadata.location}; its metadata file is {table.metadata_location}"],
         ) from error
 

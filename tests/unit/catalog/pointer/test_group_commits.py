@@ -321,6 +321,14 @@ def test_lone_member_that_another_server_committed_is_looked_for_in_the_table(tm
     assert kinds(outcome) == [Committed]
 
 
+def test_group_that_another_server_committed_is_answered_with_a_file_that_was_the_tables(tmp_path: Path) -> None:
+    again = [[appending(1), appending(2)], [setting("x")], [setting("y")]]
+    outcome = lost_answer(tmp_path, [appending(1), appending(2)], *again, lands=False)
+    for result in outcome.results:
+        assert isinstance(result, Committed)
+        assert result.tables[0].metadata.properties.keys() >= {"x", "y"}
+
+
 def test_expired_snapshots_leave_the_outcome_unknown(tmp_path: Path) -> None:
     expired = [[appending(3)], [Member(RemoveSnapshots((2,)))], [setting("x")]]
     outcome = lost_answer(tmp_path, [appending(1), appending(2, "dev")], *expired[:1], lands=True)

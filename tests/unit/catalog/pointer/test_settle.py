@@ -13,6 +13,7 @@ from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
+from bergline.testing.catalog_suite import append
 from bergline.testing.faults import Fault, FaultyStore
 
 
@@ -134,6 +135,49 @@ def test_lost_answer_is_committed_though_others_moved_on_since(tmp_path: Path) -
     catalog._sleep = others_move_on
     assert isinstance(catalog.commit(change(base)), Committed)
     assert set(catalog.load_table(base.name).metadata.properties) >= {"k", "rival"}
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_snapshot_that_a_twin_committed_is_answered_with_the_twins_file(tmp_path: Path, *, raises: bool) -> None:
+    """Two servers were sent the same request: the file of the one that lost was never the table's."""
+    catalog, base, store = faulty_catalog(tmp_path)
+    twin = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+    sent = (append(base),)
+    landed: list[LoadedTable] = []
+
+    def swap_of_the_twin(*_: str) -> bool:
+        outcome = twin.commit(sent)
+        assert isinstance(outcome, Committed)
+        landed.extend(outcome.tables)
+        if raises:
+            raise OSError("no answer")
+        return False
+
+    store.swap = swap_of_the_twin  # type: ignore[method-assign, assignment]
+    outcome = catalog.commit(sent)
+    assert isinstance(outcome, Committed)
+    assert outcome.tables == (*landed,)
+
+
+def test_snapshot_that_a_twin_committed_is_unknown_if_the_table_cannot_be_read(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    twin = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+    sent, read, reads = (append(base),), store.read, []
+
+    def swap_of_the_twin(*_: str) -> bool:
+        assert isinstance(twin.commit(sent), Committed)
+        reads.append(0)
+        raise OSError("no answer")
+
+    def read_once(table: TableName) -> str | None:
+        if reads:
+            reads[0] += 1
+            if reads[0] > 1:
+                raise OSError("gone")
+        return read(table)
+
+    store.swap, store.read = swap_of_the_twin, read_once  # type: ignore[method-assign, assignment]
+    assert isinstance(catalog.commit(sent), Unknown)
 
 
 def test_table_dropped_before_the_answer_is_unknown(tmp_path: Path) -> None:

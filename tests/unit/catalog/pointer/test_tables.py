@@ -8,11 +8,13 @@ from rows import ORDERS
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import LoadedTable, TableChange
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
+from bergline.testing.catalog_suite import table_metadata
 from bergline.testing.faults import Fault, FaultyStore
 
 
@@ -68,3 +70,21 @@ def test_drop_of_an_expected_pointer_that_moved_on_is_a_conflict(tmp_path: Path)
     with pytest.raises(ConflictError, match=r"table `db\.orders` moved on"):
         catalog.drop_table(base.name, base.metadata_location)
     assert catalog.list_tables(("db",)) == [base.name]
+
+
+def test_table_that_a_twin_created_is_answered_with_the_twins_file(tmp_path: Path) -> None:
+    """Two servers were sent the same request, to create a table with content."""
+    store = MemoryPointerStore()
+    twin = PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}")
+    twin.create_namespace(("db",), {})
+    losing = FaultyStore(store)
+    name = TableName(("db",), "orders")
+    metadata = table_metadata(f"file://{tmp_path}/orders")
+
+    def refused_for_the_twin(*_: str) -> bool:
+        twin.create_table(name, metadata)
+        return False
+
+    losing.create = refused_for_the_twin  # type: ignore[method-assign, assignment]
+    created = PointerCatalog(losing, twin.io, f"file://{tmp_path}").create_table(name, metadata)
+    assert created == twin.load_table(name)

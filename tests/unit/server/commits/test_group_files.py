@@ -1,6 +1,7 @@
 """Files of commits that are made together: read ahead, written side by side, waited for by those who need them."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,8 +69,24 @@ def test_file_that_cannot_be_written_is_an_error_for_who_waits_for_it(threads: T
     files.finish(["memory://w/free.avro"])
     with pytest.raises(AlreadyExistsError):
         files.finish(["memory://w/taken.avro"])
-    files.settle(["memory://w/taken.avro", "memory://w/never.avro"])
     assert io.read("memory://w/taken.avro") == b"other"
+
+
+class SlowFiles(MemoryFileIO):
+    """A storage that takes its time to write."""
+
+    def create(self, location: str, data: bytes) -> None:
+        time.sleep(0.1)
+        super().create(location, data)
+
+
+def test_files_are_deleted_once_they_are_written(threads: ThreadPoolExecutor) -> None:
+    io = SlowFiles()
+    files = GroupFiles(io, threads)
+    files.create("memory://w/mine.avro", b"mine")
+    assert files.delete(["memory://w/mine.avro", "memory://w/never.avro"]) == []
+    threads.shutdown()
+    assert io.list("memory://w") == []
 
 
 def test_own_manifests_of_a_snapshot_are_read_ahead(table: Table, threads: ThreadPoolExecutor) -> None:

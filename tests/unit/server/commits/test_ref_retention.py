@@ -140,18 +140,49 @@ def test_group_refuses_only_the_commit_that_requires_another_one(client: AsgiCli
     assert load(client)["refs"]["main"]["max-ref-age-ms"] == 8
 
 
-def test_request_of_a_client_that_requires_none_is_what_the_protocol_says(client: AsgiClient) -> None:
-    """The retention that it names is the ref's, whatever was set before."""
+SEVEN = {"max-ref-age-ms": 7}
+
+
+@pytest.fixture
+def kept(client: AsgiClient) -> AsgiClient:
+    """A client of a table whose `main` has a retention."""
     client.namespace("db")
     client.table()
-    assert client.commit(snapshot(1, 1), set_branch("main", 1) | {"max-ref-age-ms": 7}).status == 200
+    assert client.commit(snapshot(1, 1), set_branch("main", 1) | SEVEN).status == 200
+    return client
+
+
+@pytest.mark.parametrize("named", [{}, {"max-ref-age-ms": 5, "min-snapshots-to-keep": 2}])
+def test_branch_that_moves_to_a_new_snapshot_keeps_it_whatever_the_client_knew(
+    kept: AsgiClient, named: dict[str, int]
+) -> None:
+    """PyIceberg names none with every append, and Java what the branch had when it was read."""
     at = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 1}
-    assert client.commit(snapshot(2, 2, 1), set_branch("main", 2), requirements=[at]).status == 200
-    assert load(client)["refs"]["main"] == {"snapshot-id": 2, "type": "branch"}
+    assert kept.commit(snapshot(2, 2, 1), set_branch("main", 2) | named, requirements=[at]).status == 200
+    assert load(kept)["refs"]["main"] == {"snapshot-id": 2, "type": "branch", **SEVEN}
 
 
-def test_snapshot_is_not_renumbered_with_another_retention_than_its_ref_has(uri: str, table: Table) -> None:
-    """Of a client that requires none: it is told of the conflict, and reads the new one."""
+@pytest.mark.parametrize(
+    "updates",
+    [
+        [set_branch("main", 1) | {"max-ref-age-ms": 9}],
+        [snapshot(2, 2, 1), set_branch("main", 2), set_branch("main", 2) | {"max-ref-age-ms": 9}],
+        [
+            snapshot(2, 2, 1),
+            {"action": "remove-snapshot-ref", "ref-name": "main"},
+            set_branch("main", 2) | {"max-ref-age-ms": 9},
+        ],
+        [snapshot(2, 2, 1), set_branch("dev", 2) | {"max-ref-age-ms": 9}],
+    ],
+    ids=["without a snapshot", "after the move", "replaced", "new branch"],
+)
+def test_retention_that_a_client_sets_is_what_it_says(kept: AsgiClient, updates: list[dict[str, Any]]) -> None:
+    assert kept.commit(*updates).status == 200
+    assert load(kept)["refs"][updates[-1]["ref-name"]]["max-ref-age-ms"] == 9
+
+
+def test_snapshot_that_is_renumbered_leaves_its_ref_the_retention_that_it_has(uri: str, table: Table) -> None:
+    """Of a client that requires none."""
 
     def rival() -> None:
         append_elsewhere(table)

@@ -1,23 +1,26 @@
 """Manifests of late snapshots that do not hold what an append holds, or what their list says."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 import pytest
-from rebasing_lake import rebasing, with_snapshot
+from rebasing_lake import of_another_writer, rebasing, with_snapshot
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.errors import ConflictError, StorageError
 from bergline.format.manifest.avro import render_manifest, render_manifest_list
+from bergline.format.manifest.inheritance import existing_entry
 from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.updates import AddSnapshot
+from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits import proposed_manifests
-from bergline.table.commits.rebase import Proposal
+from bergline.table.commits.rebase import Proposal, put_on
 
 Listed = list[ManifestFile]
 replace = msgspec.structs.replace
@@ -174,7 +177,9 @@ def refusal(lake: Lake, change: Callable[[Table], Callable[[Listed], Listed]]) -
     """Why an append with another manifest list is refused; the writer's next one lands."""
     table = lake.create_table("db.t", ORDERS, properties={"format-version": "3"}).append(order_rows(1))
     late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), may_move=True)
-    edits: list[Callable[[Proposal], Proposal]] = [lambda proposal: relisted(table, proposal, change(table))]
+    edits: list[Callable[[Proposal], Proposal]] = [
+        lambda proposal: relisted(table, of_another_writer(proposal), change(table))
+    ]
     catalog.edit = lambda proposal: edits.pop()(proposal) if edits else proposal
     late.load_table("db.t").append(order_rows(3))
     assert ids(table.refresh().scan().to_arrow()) == [1, 2, 3]
@@ -206,6 +211,52 @@ def test_partition_spec_that_became_another_is_a_conflict(lake: Lake) -> None:
         return under_another
 
     assert "partition spec 0" in refusal(lake, change)
+
+
+class NoRoomForLists:
+    """Stands before a storage, notes what is created and deleted, and refuses manifest lists."""
+
+    def __init__(self, io: FileIO) -> None:
+        self._io = io
+        self.created: list[str] = []
+        self.deleted: list[str] = []
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        return self._io.read(location, most)
+
+    def create(self, location: str, data: bytes) -> None:
+        if "/snap-" in location:
+            raise StorageError("no space left")
+        self.created.append(location)
+        self._io.create(location, data)
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        self.deleted += locations
+        return self._io.delete(locations)
+
+
+def test_files_of_a_change_that_goes_nowhere_are_deleted_by_who_writes_them(lake: Lake) -> None:
+    """In a group they may still be being written. A merged manifest, as Java's are, stays behind what it replaced."""
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1))
+    late, catalog = rebasing(lake, lambda: table.delete("id = 1"), may_move=True)
+    files = NoRoomForLists(table.io)
+
+    def merged(listed: Listed) -> Listed:
+        own, old = listed
+        entries = [*map(existing_entry, load_entries(table.io, old, table.metadata)), *as_stored(table, own)]
+        return [rewritten(table, own, entries)]
+
+    def try_first(proposal: Proposal) -> Proposal:
+        base = lake.catalog.load_table(table.name)
+        with pytest.raises(ConflictError, match="no space left"):
+            put_on(table.io, base, relisted(table, proposal, merged), 1, files)
+        return proposal
+
+    catalog.edit = try_first
+    late.load_table("db.t").append(order_rows(3))
+    assert len(files.created) == 1
+    assert files.deleted == [*files.created, *(d for d in files.deleted if "/snap-" in d)]
+    assert ids(table.refresh().scan().to_arrow()) == [3]
 
 
 def test_number_of_entries_is_bounded_whatever_the_list_says(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

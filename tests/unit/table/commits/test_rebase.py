@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from rebasing_lake import CLOCK_MS, RebasingCatalog, rebasing, with_snapshot
+from rebasing_lake import CLOCK_MS, RebasingCatalog, of_another_writer, rebasing, with_snapshot
 from rows import ORDERS, ids, order_rows
 from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
@@ -14,7 +14,7 @@ from bergline.catalog.identifiers import parse_table_name
 from bergline.errors import ConflictError
 from bergline.format.manifest.manifest import EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
-from bergline.format.metadata.updates import AddSchema, SetSnapshotRef
+from bergline.format.metadata.updates import AddSchema, AddSnapshot, SetSnapshotRef
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits.rebase import Proposal, put_on
 
@@ -309,9 +309,9 @@ def keep_longer(table: Table) -> None:
 @pytest.mark.parametrize(
     ("rival", "why"),
     [
-        (add_column, "the current schema is 1"),
-        (change_columns, "expected rows of schema 1, found 0"),
-        (change_columns_and_take_the_number, "expected rows of schema 1, found 0"),
+        (add_column, "expected the current schema of `db.t` to be 0, found 1"),
+        (change_columns, "expected the current schema of `db.t` to be 0, found 1"),
+        (change_columns_and_take_the_number, "expected the current schema of `db.t` to be 0, found 1"),
         (keep_longer, "has another retention"),
     ],
 )
@@ -326,12 +326,38 @@ def test_append_that_asks_for_no_schema_lands_as_it_is_where_its_requirements_ho
     """Other writers require only what the protocol has."""
     table = new_table(lake).append(order_rows(1))
     late, catalog = rebasing(lake, lambda: change_columns(table), may_move=True)
-    catalog.edit = lambda proposal: msgspec.structs.replace(proposal, same_schema=False)
+    catalog.edit = of_another_writer
     late.load_table("db.t").append(order_rows(2))
     assert catalog.refusals == []
     (sent,), (placed,) = catalog.sent, catalog.placed
     assert placed.change.updates == sent.updates
     assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+
+
+def test_append_of_another_writer_for_a_spec_that_is_gone_is_refused(lake: Lake) -> None:
+    def remove_spec(table: Table) -> None:
+        for field in ("id", "bucket(4, id)"):
+            with table.update_spec() as update:
+                update.add_field(field)
+        assert table.expire(older_than=FAR, clean_metadata=True).removed_specs == (0, 1)
+
+    table = new_table(lake)
+    late, catalog = rebasing(lake, lambda: remove_spec(table), may_move=False)
+    catalog.edit = of_another_writer
+    with pytest.raises(ConflictError, match="expected partition spec 0, for which files were written"):
+        late.load_table("db.t").append(order_rows(1))
+    assert catalog.refusals == [
+        "expected a snapshot of partition spec [2], found one of partition spec 0, which was removed meanwhile"
+    ]
+    table.refresh().append(order_rows(2))
+
+
+def test_list_that_cannot_be_read_here_is_its_writers_to_know(lake: Lake) -> None:
+    base = lake.catalog.load_table(new_table(lake).name)
+    for location in ("file:///elsewhere/snap.avro", f"{base.metadata.location}/metadata/none.avro", None):
+        snapshot = Snapshot(sequence_number=1, snapshot_id=1, timestamp_ms=CLOCK_MS, manifest_list=location)
+        placed = put_on(lake.catalog.io, base, Proposal((), (AddSnapshot(snapshot),)), CLOCK_MS)
+        assert placed.change.updates == (AddSnapshot(snapshot),)
 
 
 def test_append_to_a_branch_that_is_gone_is_left_to_its_writer(lake: Lake) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.table_locations import FILES_ELSEWHERE
@@ -313,10 +314,41 @@ def _store(lake: Lake) -> FaultyStore:
     return FaultyStore(lake.catalog.store)
 
 
-def test_nothing_is_deleted_while_it_is_unknown_whether_the_table_is_gone(lake: Lake, busy: Table) -> None:
+def test_purge_whose_answer_is_lost_is_done_when_the_table_is_gone(lake: Lake, busy: Table) -> None:
+    assert through(lake, Fault.LANDS_BUT_ANSWER_IS_LOST).purge_table("db.orders").failed == ()
+    assert files(busy) == set()
+
+
+@pytest.mark.parametrize("fault", [Fault.STORE_GOES_AWAY, Fault.STORE_WENT_AWAY])
+def test_nothing_is_deleted_while_it_is_unknown_whether_the_table_is_gone(
+    lake: Lake, busy: Table, fault: Fault
+) -> None:
     before = files(busy)
     with pytest.raises(CommitUnknownError, match=r"cannot find out whether table `db\.orders` was dropped"):
-        through(lake, Fault.LANDS_BUT_ANSWER_IS_LOST).purge_table("db.orders")
+        through(lake, fault).purge_table("db.orders")
+    assert files(busy) == before
+
+
+@pytest.mark.parametrize("rival", ["renames", "drops into the bin"])
+def test_table_that_another_took_away_while_the_answer_was_lost_keeps_its_files(
+    lake: Lake, busy: Table, monkeypatch: pytest.MonkeyPatch, rival: str
+) -> None:
+    before = files(busy)
+    purging = through(lake)
+    pointer = busy.metadata_location
+
+    def taken_away(*_: object) -> bool:
+        if rival == "renames":
+            lake.rename_table("db.orders", "db.kept")
+        else:
+            lake.drop_table("db.orders")
+            dropped = DroppedTable(busy.name, pointer, 1, 2, "ann", purges_files=False)
+            monkeypatch.setattr(purging.catalog, "dropped_tables", lambda: [dropped])
+        raise OSError("no answer")
+
+    monkeypatch.setattr(purging.catalog.store, "drop", taken_away)  # type: ignore[attr-defined]
+    with pytest.raises((RefusedError, CommitUnknownError), match=r"its files stay|dropped or renamed: it is gone"):
+        purging.purge_table("db.orders")
     assert files(busy) == before
 
 
@@ -442,6 +474,6 @@ def test_table_registered_under_another_name_while_it_is_dropped_keeps_its_files
             super().drop_table(name, expected)
 
     racing = Lake(Renaming(catalog.store, catalog.io, "file:///unused"), "lake")
-    with pytest.raises(RefusedError, match=r"was dropped, and its files stay: .*`db\.kept` uses the same files"):
+    with pytest.raises(RefusedError, match=r"is gone, and its files stay: .*`db\.kept` uses the same files"):
         racing.purge_table("db.orders")
     assert lake.load_table("db.kept").scan().to_arrow().num_rows

@@ -69,7 +69,7 @@ def settle(
             if live is not None and looks_like_others:
                 found = _answer_to_key(send, live)
             if found is None:
-                found = look() if live is None else _found(look)
+                found = look() if live is None else _found_or_answered(look, send, live)
             if found is None and live is not None and not looks_like_others:
                 found = _answer_to_key(send, live)
             if found is None and live is None and may_resend:
@@ -168,12 +168,23 @@ def _is_final(key: RequestKey | None) -> bool:
     return key is not None and key.is_refused
 
 
-def _found(look: Callable[[], _Result | None]) -> _Result | None:
-    """What was found; None also if that tells nothing, while the key still may."""
+def _found_or_answered(
+    look: Callable[[], _Result | None], send: Callable[[], _Result], key: RequestKey
+) -> _Result | None:
+    """What was found; None also if that tells nothing, while the key still may.
+
+    A change that can no longer be made is sent all the same: once its key is refused, no request that is still on its
+    way is accepted later, when what stands against it has been undone.
+    """
     try:
         return look()
     except UnsettledError:
         return None
+    except _CAME_SECOND:
+        answer = _answer_to_key(send, key)
+        if answer is None:
+            raise
+        return answer
 
 
 def _answer_to_key(send: Callable[[], _Result], key: RequestKey) -> _Result | None:

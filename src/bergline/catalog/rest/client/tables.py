@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bergline.catalog.catalog import DroppedTable, LoadedTable
+from bergline.catalog.catalog import DroppedTable, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
@@ -173,8 +173,8 @@ class RestTables(RestNamespaces):
         """Forget the table; its files stay.
 
         The protocol drops unconditionally, so an expected pointer is compared right before, and a later commit goes
-        unnoticed. A caller that expects a pointer deletes files next: then the server must confirm the drop, and the
-        table must be gone. One that is gone after a lost response may have been renamed.
+        unnoticed. A caller that expects a pointer deletes files next: then the table must be gone, and an
+        UnprovenDropError tells that the server did not confirm the drop.
         """
         self._drop(name, expected, purge=False)
 
@@ -202,8 +202,7 @@ class RestTables(RestNamespaces):
                 if expected is None:
                     raise
                 return False
-            gone = now is None or (before is not None and not _is_same(now, before))
-            return gone and (expected is None or not is_lost)
+            return now is None or (before is not None and not _is_same(now, before))
 
         happened(
             send,
@@ -215,6 +214,8 @@ class RestTables(RestNamespaces):
             doubt_refusals=before is not None,
         )
         self._loads.forget(name)
+        if expected is not None and is_lost:
+            raise UnprovenDropError(name, expected)
 
     def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
         """What does not depend on the caller's name: the server decides on the rest."""

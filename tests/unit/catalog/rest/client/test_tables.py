@@ -3,7 +3,7 @@
 import pytest
 from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
-from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.catalog import LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import (
@@ -123,7 +123,7 @@ def test_drop_whose_answer_is_lost_is_done_when_the_table_is_gone(
         with pytest.raises(CommitUnknownError, match="was dropped"):
             catalog.drop_table(ORDERS)
     server.on(LOAD, shown(base), refused(404, "NoSuchTableException"))
-    with pytest.raises(CommitUnknownError, match="was dropped"):  # it may have been renamed: files must not go
+    with pytest.raises(UnprovenDropError, match="was dropped or renamed"):  # who deletes files next looks for it
         catalog.drop_table(ORDERS, base.metadata_location)
 
 
@@ -174,12 +174,12 @@ def test_refused_drop_of_a_table_that_is_gone_since_is_unknown(
 @pytest.mark.parametrize(
     ("answer", "look"),
     [
-        (Reply(200, b"<html>"), GONE),
         (Reply(204), Reply(404, b"<html>")),
         (Reply(204), NO_ANSWER),
         (Reply(204), None),
         (Reply(200), None),
-        (Reply(404, b"<html>"), GONE),
+        (Reply(200, b"<html>"), None),
+        (refused(404, "NoSuchTableException"), GONE),  # another dropped it, and may want its files
     ],
 )
 def test_files_of_a_purged_table_stay_until_the_server_has_it_no_more(
@@ -187,8 +187,9 @@ def test_files_of_a_purged_table_stay_until_the_server_has_it_no_more(
 ) -> None:
     server.on(DROP, answer)
     server.on(LOAD, shown(base), look or shown(base))
-    with pytest.raises(CommitUnknownError, match="was dropped"):
+    with pytest.raises(CommitUnknownError, match="was dropped") as caught:
         catalog.drop_table(ORDERS, base.metadata_location)
+    assert not isinstance(caught.value, UnprovenDropError)
     server.on(DROP, Reply(204))
     server.on(LOAD, shown(base), GONE)
     catalog.drop_table(ORDERS, base.metadata_location)
