@@ -231,7 +231,7 @@ def test_attempts_that_lose_a_race_add_nothing(driver: ClusterDriver, place: dic
     driver.run("cluster_jobs:append_with_a_hanging_task", place, rows=20_000)
     assert ids_of(table) == list(range(20_000))
     assert len(attempts_of(files_of(table))) == 4
-    assert set(files_of(table)) <= set(written(table))
+    assert set(files_of(table)) == set(written(table))
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,7 @@ def test_kill_in_a_row_change_loses_and_doubles_nothing(
             driver.answer()
             lost = begun - live_files(table)
             assert len(lost) == 1
+            assert unneeded_files(table) == set()
         check_rows(table, before, changed(before))
         assert lost.isdisjoint(live_files(table))
         assert [s.parent_snapshot_id for s in table.metadata.snapshots[4:]] == [snapshot.snapshot_id]
@@ -291,4 +292,4 @@ def test_worker_that_dies_in_a_write_loses_and_doubles_nothing(
     assert ids_of(table) == list(range(40_000))
     assert len(attempts_of(files_of(table))) == 4
     assert len(begun - attempts_of(files_of(table))) == 1
-    assert set(files_of(table)) <= set(written(table))
+    assert set(files_of(table)) == set(written(table))

@@ -29,7 +29,7 @@ from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_files, removed_on_failure
+from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_other_attempts, removed_on_failure
 from bergline.spark.writes.distribution import arrange_rows
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.target import WriteTarget
@@ -138,8 +138,8 @@ def write_changes(
             collected = running.collect()
         results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)
         changed = _joined(results, twice)
-    if any(result.was_repeated for result in results):
-        remove_files(io, spec.data_location, job, keep=[file.file_path for file in changed.added])
+        attempts, kept = [result.attempt for result in results], [file.file_path for file in changed.added]
+        remove_other_attempts(backend_of(changes), io, spec.data_location, job, attempts, keep=kept)
     _log(what, changed, time.monotonic() - started)
     return changed
 
