@@ -86,7 +86,7 @@ class RowLevelCommit:
         summary: Callable[[Mapping[int, int]], Mapping[str, str]] = lambda _: {},
         copied_rows: str | None = None,
     ) -> Mapping[int, int]:
-        """Carry out the changes of a frame and commit them; the counts by action come back.
+        """Carry out the changes of a frame and commit them, if there are any; the counts by action come back.
 
         A row of the table that comes twice is an error, which says `twice`, and leaves nothing behind. The summary gets
         the entries that `summary` makes of the counts, and the number of rows that were copied, if that has a name.
@@ -105,6 +105,8 @@ class RowLevelCommit:
         planned, engine = plan_read(self._scan, backend), SparkRowEngine(spark)
         changed = write_changes(changes, table.io, metadata, self._command, twice=twice)
         row_changes = RowChanges(changed.deleted, changed.added, summary(changed.counts))
+        if row_changes.is_empty and not target.commits_empty:
+            return changed.counts
         try:
             read = plan_of_files(planned, list(changed.deleted), backend, table.io)
         except BaseException:
