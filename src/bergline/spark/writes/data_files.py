@@ -129,14 +129,12 @@ def remove_other_attempts(
     directory is listed unless it is certain that none did; where nobody can tell, as far as that is quick. No result of
     another attempt will be taken any more, so nothing can need its files; what it writes after this is an orphan.
     """
-    ran, most = list(attempts), None
-    stages = {attempt.stage_id for attempt in ran}
-    if all(attempt.is_first for attempt in ran):
-        ran_once = [backend.ran_once(stage) for stage in stages if stage is not None]
-        if all(ran_once):
-            return
-        most = _LISTED_IN_DOUBT if None in ran_once else None
-    _remove_files(io, location, job, keep=keep, most=most)
+    known = list(attempts)
+    ran_once = {backend.ran_once(stage) for stage in {attempt.stage_id for attempt in known} if stage is not None}
+    all_first = all(attempt.is_first for attempt in known)
+    if not all_first or not all(ran_once):
+        in_doubt = all_first and None in ran_once
+        _remove_files(io, location, job, keep=keep, most=_LISTED_IN_DOUBT if in_doubt else None)
 
 
 def _remove_files(io: FileIO, location: str, job: str, *, keep: Iterable[str], most: int | None = None) -> None:
