@@ -221,14 +221,12 @@ def test_executors_without_a_package_are_one_clear_error(
     assert written(table) == []
 
 
-def test_executors_without_a_python_are_one_clear_error_within_seconds(
+def test_executors_without_a_python_are_one_clear_error(
     driver: ClusterDriver, place: dict[str, Any], lake: Lake
 ) -> None:
     lake.create_table("db.other", ORDERS)
-    started = time.monotonic()
     found = driver.run("cluster_jobs:append_with_another_python", place, python="/no/python")
     assert found.startswith("expected a Python that runs tasks on Spark's executors, found none: Cannot run program")
-    assert time.monotonic() - started < LONG_S
 
 
 def test_settings_of_the_storage_travel_with_tasks(driver: ClusterDriver, objects: dict[str, Any]) -> None:
