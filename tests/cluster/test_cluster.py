@@ -221,6 +221,14 @@ def test_executors_without_a_package_are_one_clear_error(
     assert written(table) == []
 
 
+def test_executors_without_a_python_are_one_clear_error(
+    driver: ClusterDriver, place: dict[str, Any], lake: Lake
+) -> None:
+    lake.create_table("db.other", ORDERS)
+    found = driver.run("cluster_jobs:append_with_another_python", place, python="/no/python")
+    assert found.startswith("expected a Python that runs tasks on Spark's executors, found none: Cannot run program")
+
+
 def test_settings_of_the_storage_travel_with_tasks(driver: ClusterDriver, objects: dict[str, Any]) -> None:
     found = driver.run("cluster_jobs:append_many", objects, rows=1000)
     assert found == [[f"r{n}", 250, sum(range(n, 1000, 4))] for n in range(4)]
@@ -231,7 +239,7 @@ def test_attempts_that_lose_a_race_add_nothing(driver: ClusterDriver, place: dic
     driver.run("cluster_jobs:append_with_a_hanging_task", place, rows=20_000)
     assert ids_of(table) == list(range(20_000))
     assert len(attempts_of(files_of(table))) == 4
-    assert set(files_of(table)) <= set(written(table))
+    assert set(files_of(table)) == set(written(table))
 
 
 @pytest.mark.parametrize(
@@ -273,6 +281,7 @@ def test_kill_in_a_row_change_loses_and_doubles_nothing(
             driver.answer()
             lost = begun - live_files(table)
             assert len(lost) == 1
+            assert unneeded_files(table) == set()
         check_rows(table, before, changed(before))
         assert lost.isdisjoint(live_files(table))
         assert [s.parent_snapshot_id for s in table.metadata.snapshots[4:]] == [snapshot.snapshot_id]
@@ -291,4 +300,4 @@ def test_worker_that_dies_in_a_write_loses_and_doubles_nothing(
     assert ids_of(table) == list(range(40_000))
     assert len(attempts_of(files_of(table))) == 4
     assert len(begun - attempts_of(files_of(table))) == 1
-    assert set(files_of(table)) <= set(written(table))
+    assert set(files_of(table)) == set(written(table))

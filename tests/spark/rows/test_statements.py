@@ -142,6 +142,26 @@ def test_branches_wap_and_staged_snapshots(spark: SparkSession, lake: Lake, mode
     assert ids(table.refresh().scan().to_arrow()) == []
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_statements_that_change_no_row_commit_nothing(spark: SparkSession, lake: Lake, mode: str) -> None:
+    properties = {f"write.{command}.mode": mode for command in ("delete", "update", "merge")}
+    table = lake.create_table("db.t", ORDERS, properties=properties).append(order_rows(1, 3))
+    before, files = table.metadata_location, on_disk(table)
+    for text in (
+        "DELETE FROM db.t WHERE id = 9",
+        "DELETE FROM db.t WHERE id = 2",
+        "DELETE FROM db.t WHERE id % 7 = 6",
+        "UPDATE db.t SET amount = 1 WHERE id = 2",
+        "MERGE INTO db.t USING (SELECT 2L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    ):
+        spark.sql(text)
+        assert table.refresh().metadata_location == before, text
+    assert on_disk(table) == files
+    spark.conf.set("spark.wap.branch", "audit")  # who publishes it looks for it
+    spark.sql("UPDATE db.t SET amount = 1 WHERE id = 2")
+    assert "audit" in table.refresh().refs
+
+
 BAD: dict[str, tuple[type[Exception], str]] = {
     "DELETE FROM db.t WHERE id = ": (ParseException, "PARSE_SYNTAX_ERROR"),
     "DELETE FROM db.t WHERE nope = 1": (AnalysisException, "nope"),

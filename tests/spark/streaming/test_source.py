@@ -1,6 +1,7 @@
 """Lake tables as sources of streaming queries."""
 
 import functools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,17 @@ def test_other_sources_are_sparks(spark: SparkSession, table: Table, tmp_path: P
     assert spark.readStream.format("rate").load().isStreaming
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.readStream.table("nowhere.orders")
+
+
+@pytest.mark.thorough
+def test_process_that_plans_and_does_not_start_in_time_is_explained(
+    spark: SparkSession, table: Table, query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "python"
+    plans = "*python_streaming_source_runner*"
+    slow.write_text(f'#!/bin/sh\ncase "$*" in {plans}) exec sleep 15;; esac\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(slow))
+    with pytest.raises(StreamingQueryException, match="failed to connect back") as failed:
+        query.run(spark.readStream.table("db.orders"))
+    assert any("too busy" in note for note in failed.value.__notes__)

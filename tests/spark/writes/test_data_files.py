@@ -1,7 +1,9 @@
 """How rows become files: by tasks that may fail, or in the driver, which writes few rows as tasks would."""
 
+import contextlib
 import logging
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -64,6 +66,46 @@ def test_tasks_that_fail_at_first_lose_and_double_nothing(spark: SparkSession, l
     assert sorted(row.id for row in spark.table("db.t").select("id").collect()) == list(range(40_000))
     named = {f.file_path for f in files_of(table)}
     assert set(table.io.list(f"{table.location}/data")) == named
+
+
+def losing_the_shuffle(directories: list[str], done: Path) -> Any:
+    """Passes rows through; the first task to end loses the shuffle files that its stage reads, and fails."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        with contextlib.suppress(FileExistsError):
+            done.mkdir()
+            files = [file for directory in directories for file in Path(directory).rglob("shuffle_*")]
+            newest = max(int(file.name.split("_")[1]) for file in files)
+            for file in files:
+                if file.name.startswith(f"shuffle_{newest}_"):
+                    file.unlink()
+            raise RuntimeError("this attempt fails")
+
+    return run
+
+
+def test_stage_that_runs_again_leaves_no_file_of_its_first_attempt(
+    spark: SparkSession, lake: Lake, tmp_path: Path
+) -> None:
+    table = lake.create_table("db.t", ORDERS, properties={"write.target-file-size-bytes": "20000"})
+    blocks: Any = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
+    lose = losing_the_shuffle([str(directory) for directory in blocks.localDirs()], tmp_path / "lost")
+    frame = many(spark, 40_000, 1).repartition(2, "id").mapInArrow(lose, "id bigint, amount double, region string")
+    frame.writeTo("db.t").append()
+    assert sorted(row.id for row in spark.table("db.t").select("id").collect()) == list(range(40_000))
+    named = {f.file_path for f in files_of(table)}
+    assert set(table.io.list(f"{table.location}/data")) == named
+
+
+def test_nothing_is_listed_where_every_task_ran_once(
+    spark: SparkSession, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    monkeypatch.setattr(data_files, "_remove_files", lambda _io, location, *_, **__: listed.append(location))
+    many(spark).repartition(2, "id").writeTo("db.orders").append()
+    assert len(files_of(orders)) == 2
+    assert listed == []
 
 
 def test_rows_that_are_refused_leave_no_file_of_attempts_that_failed(spark: SparkSession, orders: Table) -> None:

@@ -11,7 +11,6 @@ from typing import Self
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.format.deletes.position_set import PositionSet, position_set
@@ -19,7 +18,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import WriteSpec
 from bergline.parquet.write.writer import DataFileWriter
-from bergline.spark.writes.task import gathered
+from bergline.spark.writes.task import TaskAttempt, gathered, this_attempt
 
 DELETES, ADDS = 1, 2
 """Bits of an action: the row of the table that is at `_file` and `_pos` goes, a new row is added."""
@@ -29,6 +28,7 @@ _GATHERED_BYTES = 16 * 1024 * 1024
 class ChangeTaskResult(msgspec.Struct, frozen=True):
     """What a task sends back: its files, the positions of rows by data file, counts; or why the rows were refused."""
 
+    attempt: TaskAttempt
     files: list[DataFile] = []
     deleted: dict[str, PositionSet] = {}
     kept: dict[str, PositionSet] = {}
@@ -38,8 +38,6 @@ class ChangeTaskResult(msgspec.Struct, frozen=True):
     twice: tuple[str, int] | None = None
     """The data file and position of a row that came twice."""
     refusal: BerglineError | None = None
-    was_repeated: bool = False
-    """Whether an earlier attempt failed, which may have left files."""
 
 
 class Positions:
@@ -101,20 +99,16 @@ class ChangeTask:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write; the files of an attempt have names that no other attempt uses."""
-        context = TaskContext.get()
-        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
-        result = self._carry_out(batches, f"{partition:05d}-{attempt}-{self._job}")
-        if context and context.attemptNumber() > 0:
-            result = msgspec.structs.replace(result, was_repeated=True)
+        result = self._carry_out(batches, this_attempt())
         yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
-    def _carry_out(self, batches: Iterable[pa.RecordBatch], prefix: str) -> ChangeTaskResult:
+    def _carry_out(self, batches: Iterable[pa.RecordBatch], attempt: TaskAttempt) -> ChangeTaskResult:
         deleted, kept, counts = Positions(), Positions(), Counter[int]()
         files: list[DataFile] = []
         refusal = None
         limit = self._spec.row_group_bytes if self._spec else _GATHERED_BYTES
         try:
-            with _Writer(self._io, self._spec, prefix) as writer:
+            with _Writer(self._io, self._spec, f"{attempt.name}-{self._job}") as writer:
                 for rows in gathered(batches, limit):
                     action = rows.column(0).combine_chunks()
                     counts.update({c["values"]: c["counts"] for c in pc.value_counts(action).to_pylist()})
@@ -129,9 +123,9 @@ class ChangeTask:
         for _ in batches:  # the rest must still be consumed, or Spark sees a broken pipe
             pass
         if refusal is not None:
-            return ChangeTaskResult(refusal=refusal)
+            return ChangeTaskResult(attempt, refusal=refusal)
         by_file = deleted.by_file(), kept.by_file()
-        return ChangeTaskResult(files, *by_file, dict(counts), deleted.twice or kept.twice)
+        return ChangeTaskResult(attempt, files, *by_file, dict(counts), deleted.twice or kept.twice)
 
 
 def _add(positions: Positions, rows: pa.Table) -> None:

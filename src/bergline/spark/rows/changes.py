@@ -29,7 +29,7 @@ from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_files, removed_on_failure
+from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_other_attempts, removed_on_failure
 from bergline.spark.writes.distribution import arrange_rows
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.target import WriteTarget
@@ -86,7 +86,7 @@ class RowLevelCommit:
         summary: Callable[[Mapping[int, int]], Mapping[str, str]] = lambda _: {},
         copied_rows: str | None = None,
     ) -> Mapping[int, int]:
-        """Carry out the changes of a frame and commit them; the counts by action come back.
+        """Carry out the changes of a frame and commit them, if there are any; the counts by action come back.
 
         A row of the table that comes twice is an error, which says `twice`, and leaves nothing behind. The summary gets
         the entries that `summary` makes of the counts, and the number of rows that were copied, if that has a name.
@@ -105,6 +105,8 @@ class RowLevelCommit:
         planned, engine = plan_read(self._scan, backend), SparkRowEngine(spark)
         changed = write_changes(changes, table.io, metadata, self._command, twice=twice)
         row_changes = RowChanges(changed.deleted, changed.added, summary(changed.counts))
+        if row_changes.is_empty and not target.commits_empty:
+            return changed.counts
         try:
             read = plan_of_files(planned, list(changed.deleted), backend, table.io)
         except BaseException:
@@ -138,8 +140,8 @@ def write_changes(
             collected = running.collect()
         results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)
         changed = _joined(results, twice)
-    if any(result.was_repeated for result in results):
-        remove_files(io, spec.data_location, job, keep=[file.file_path for file in changed.added])
+        attempts, kept = [result.attempt for result in results], [file.file_path for file in changed.added]
+        remove_other_attempts(backend_of(changes), io, spec.data_location, job, attempts, keep=kept)
     _log(what, changed, time.monotonic() - started)
     return changed
 

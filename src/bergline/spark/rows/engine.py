@@ -27,7 +27,7 @@ from bergline.spark.rows.sorting import rewrite_sorted_group
 from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
-from bergline.spark.writes.data_files import remove_files, removed_on_failure
+from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
 from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
@@ -184,13 +184,13 @@ class SparkRowEngine:
             )
             with self._backend.described_jobs(what):
                 rows = frame.collect()
-        results = [cast("RowTaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
-        changes = joined_changes(result.changes for result in results)
-        error = next((result.error for result in results if result.error), None)
-        if error is not None:
-            io.delete(changes.paths)
-        if any(result.was_repeated for result in results):
-            remove_files(io, location, job, keep=() if error else changes.paths)
+            results = [cast("RowTaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
+            changes = joined_changes(result.changes for result in results)
+            error = next((result.error for result in results if result.error), None)
+            if error is not None:
+                io.delete(changes.paths)
+            attempts = [result.attempt for result in results]
+            remove_other_attempts(self._backend, io, location, job, attempts, keep=() if error else changes.paths)
         if error is not None:
             raise error
         _log(what, changes, time.monotonic() - started)

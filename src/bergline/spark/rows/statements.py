@@ -84,7 +84,7 @@ def delete_matching_rows(
     if row_filter.predicate == ALWAYS_FALSE:
         return
     engine = SparkRowEngine(session.spark)
-    operation = Delete(table.io, rows, summary=summary, engine=engine, commit_empty=True)
+    operation = Delete(table.io, rows, summary=summary, engine=engine, commit_empty=write_target.commits_empty)
     table.commit(staged(operation, write_target.wap_id))
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from pyspark import TaskContext
 
 from bergline.errors import (
     AuthenticationError,
@@ -19,6 +18,7 @@ from bergline.errors import (
 )
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.spark.writes.task import TaskAttempt, this_attempt
 from bergline.table.engine.row_engine import FileChanges
 from bergline.table.engine.z_order import ZOrder, z_values
 
@@ -43,9 +43,8 @@ class RowTaskResult(msgspec.Struct, frozen=True):
     changes: FileChanges
     number: int
     """Which part it is."""
+    attempt: TaskAttempt
     error: BerglineError | None = None
-    was_repeated: bool = False
-    """Whether an earlier attempt failed, which may have left files."""
 
 
 class RowTask:
@@ -58,18 +57,15 @@ class RowTask:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write; the files of an attempt have names that no other attempt uses."""
-        context = TaskContext.get()
-        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
-        repeated = bool(context and context.attemptNumber() > 0)
-        deletes = DeleteFiles(self._io)
+        attempt, deletes = this_attempt(), DeleteFiles(self._io)
         for batch in batches:
             for blob in batch.column(0).to_pylist():
                 number, part = pickle.loads(blob)  # noqa: S301  (we pickled it)
-                prefix = f"{partition:05d}-{attempt}-{self._job}-{number:05d}"
+                prefix = f"{attempt.name}-{self._job}-{number:05d}"
                 try:
-                    result = RowTaskResult(self._carry_out(part, prefix, deletes), number, None, repeated)
+                    result = RowTaskResult(self._carry_out(part, prefix, deletes), number, attempt)
                 except _CERTAIN as error:
-                    result = RowTaskResult(FileChanges(), number, error, repeated)
+                    result = RowTaskResult(FileChanges(), number, attempt, error)
                 yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
 

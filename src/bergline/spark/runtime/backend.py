@@ -295,6 +295,13 @@ class SparkBackend(Protocol):
         """How many tasks run at a time; None if only the executors can tell."""
         ...
 
+    def ran_once(self, stage_id: int) -> bool | None:
+        """Whether a stage that has succeeded ran once, and each of its tasks; None if nobody can tell.
+
+        It is False too if that does not show soon. If there were other attempts, waits a little for them to end.
+        """
+        ...
+
     def use_this_python(self) -> None:
         """Let local executors run the Python that this process runs, unless the user chose another."""
         ...

@@ -1,7 +1,9 @@
 """Our errors as Spark users catch them: also instances of PySpark's matching class."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 from pyspark.errors import (
     AnalysisException,
@@ -24,6 +26,11 @@ from bergline.errors import (
 from bergline.sql.names.resolve import Lakes, name_parts
 
 _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
+_NO_ANSWER: Final = re.compile("Python worker (failed )?to connect back")
+_BUSY: Final = (
+    "hint: Spark waits 10 s for a new Python process, and no setting changes that: the machine was too busy to start "
+    "it in time. Run it again (a stream goes on from its checkpoint), with fewer processes beside it or more cores"
+)
 _VERSION_KINDS = {"ref", "snapshot"}
 _CONDITIONS: dict[tuple[type[BerglineError], str], str] = {
     (NotFoundError, "table"): "TABLE_OR_VIEW_NOT_FOUND",
@@ -51,6 +58,18 @@ def spark_errors() -> Iterator[None]:
         yield
     except BerglineError as error:
         raise spark_error(error) from error.__cause__
+
+
+def with_busy_machines(convert: Callable[[Any], Exception]) -> Callable[[Any], Exception]:
+    """PySpark's function that makes Python exceptions of Java's, with a hint where a Python process did not answer."""
+
+    def converted(java_exception: Any) -> Exception:
+        error = convert(java_exception)
+        if _NO_ANSWER.search(f"{getattr(error, '_desc', '')}\n{getattr(error, '_stackTrace', '')}"):
+            error.add_note(_BUSY)
+        return error
+
+    return converted
 
 
 @contextlib.contextmanager

@@ -37,6 +37,16 @@ NEEDED_FOR_PLANNING = {"polars": "1.30"}
 _LOOKED_FOR = (*NEEDED_FOR_OBJECTS, *NEEDED_FOR_PLANNING)
 _PARTITION_ROWS = 1 << 33  # Spark's `monotonically_increasing_id` goes on with a multiple of it in each partition
 _LOCK = threading.Lock()
+_NO_PYTHON = re.compile(
+    r"""(Cannot run program "[^"]*"[^\n]*)"""
+    r"""|\[PYTHON_VERSION_MISMATCH\] ([^\n]*)"""
+    r"""|Error from python worker:\s*([^\n]*)"""
+)
+"""What Spark says when a task's Python does not start, or is not the driver's version."""
+_PYTHON_HINT = (
+    "PYSPARK_PYTHON, or the setting `spark.pyspark.python`, is the path of the Python on the executors' machines, "
+    "which must have the driver's minor version"
+)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -116,8 +126,21 @@ def _look(backend: SparkBackend) -> list[Found]:
         return [msgspec.json.decode(looking(0), type=Found)]
     look = F.udf(looking, "string", useArrow=False)
     first_rows = backend.spark.range(1 << 16).where(F.monotonically_increasing_id() % _PARTITION_ROWS == 0)
-    rows = first_rows.select(look("id").alias("found")).collect()
+    try:
+        rows = first_rows.select(look("id").alias("found")).collect()
+    except Exception as error:
+        if (reason := no_python(str(error))) is None:
+            raise
+        raise UnsupportedError(
+            f"expected a Python that runs tasks on Spark's executors, found none: {reason}", hints=[_PYTHON_HINT]
+        ) from error
     return [msgspec.json.decode(row.found, type=Found) for row in rows]
+
+
+def no_python(text: str) -> str | None:
+    """Why executors can run no Python at all, by the text of an exception; None if it is about something else."""
+    found = _NO_PYTHON.search(text)
+    return None if found is None else " ".join(next(filter(None, found.groups())).split())
 
 
 def _looking(packages: list[str]) -> Callable[[int], str]:

@@ -26,7 +26,7 @@ from bergline.spark.backends.classic.query_errors import forget_queries, with_wr
 from bergline.spark.reads.errors import forget_scans, with_missing_files
 from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
-from bergline.spark.runtime.errors import near_names_noted, spark_errors
+from bergline.spark.runtime.errors import near_names_noted, spark_errors, with_busy_machines
 from bergline.spark.session.configured_lakes import (
     PREFIX,
     SESSION_SETTING,
@@ -234,7 +234,7 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        convert = with_missing_files(with_written_text(captured.convert_exception))
+        convert = with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
         captured.convert_exception = convert  # type: ignore[assignment]
 
 

@@ -5,6 +5,7 @@ that failed, were repeated or lost a race have written is never committed. Few r
 before it runs, are written in this process, without a Python worker.
 """
 
+import itertools
 import logging
 import pickle
 import time
@@ -26,13 +27,16 @@ from bergline.io.locations import normalized
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.options import WriteOptions
-from bergline.spark.writes.task import TaskResult, WriteTask
+from bergline.spark.writes.task import TaskAttempt, TaskResult, WriteTask
 from bergline.table.table import Table
 
 _AFTER_A_FAILURE_S = (0.0, 0.2, 0.5, 1.0)
+_LISTED_IN_DOUBT = 10_000
+"""So many files are listed in a second or two on any store."""
 MOST_LOCAL_ROWS = 10_000
 """Longer lists of rows are left to Spark's tasks."""
 
@@ -70,13 +74,13 @@ def write_arranged(
         written = numbered.mapInArrow(task.run, "result binary")
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
-    results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
-    files = [file for result in results for file in result.files]
-    refusal = next((result.refusal for result in results if result.refusal), None)
-    if refusal is not None:
-        io.delete([f.file_path for f in files])
-    if any(result.was_repeated for result in results):
-        remove_files(io, spec.data_location, job, keep=[] if refusal else [f.file_path for f in files])
+        results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
+        files = [file for result in results for file in result.files]
+        refusal = next((result.refusal for result in results if result.refusal), None)
+        if refusal is not None:
+            io.delete([f.file_path for f in files])
+        attempts, kept = [result.attempt for result in results], [] if refusal else [f.file_path for f in files]
+        remove_other_attempts(backend_of(frame), io, spec.data_location, job, attempts, keep=kept)
     if refusal is not None:
         raise refusal
     return files
@@ -106,15 +110,39 @@ def removed_on_failure(io: FileIO, location: str, job: str) -> Iterator[None]:
     except BaseException:
         for wait_s in _AFTER_A_FAILURE_S:  # tasks that run beside the one that failed end a little later
             time.sleep(wait_s)
-            remove_files(io, location, job, keep=())
+            _remove_files(io, location, job, keep=())
         raise
 
 
-def remove_files(io: FileIO, location: str, job: str, *, keep: Iterable[str]) -> None:
+def remove_other_attempts(
+    backend: SparkBackend,
+    io: FileIO,
+    location: str,
+    job: str,
+    attempts: Iterable[TaskAttempt],
+    *,
+    keep: Iterable[str],
+) -> None:
+    """Remove what attempts of tasks wrote beside those that Spark took results of.
+
+    A task or its whole stage may have failed and run again, and two attempts of a task may run side by side. The
+    directory is listed unless it is certain that none did; where nobody can tell, as far as that is quick. No result of
+    another attempt will be taken any more, so nothing can need its files; what it writes after this is an orphan.
+    """
+    known = list(attempts)
+    ran_once = {backend.ran_once(stage) for stage in {attempt.stage_id for attempt in known} if stage is not None}
+    all_first = all(attempt.is_first for attempt in known)
+    if not all_first or not all(ran_once):
+        in_doubt = all_first and None in ran_once
+        _remove_files(io, location, job, keep=keep, most=_LISTED_IN_DOUBT if in_doubt else None)
+
+
+def _remove_files(io: FileIO, location: str, job: str, *, keep: Iterable[str], most: int | None = None) -> None:
     """Remove the job's files that nobody will name, those that can be found; the rest are orphans."""
     kept = {normalized(path) for path in keep}
     try:
-        io.delete([path for path in io.list(location) if job in path and normalized(path) not in kept])
+        there = [file.location for file in itertools.islice(io.list_files(location), most)]
+        io.delete([path for path in there if job in path and normalized(path) not in kept])
     except BerglineError:
         return
 

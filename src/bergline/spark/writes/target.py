@@ -31,6 +31,14 @@ class WriteTarget(msgspec.Struct, frozen=True):
     batch: StreamBatch | None = None
     """The batch of a streaming query that the rows are, to be committed once."""
 
+    @property
+    def commits_empty(self) -> bool:
+        """Whether even a command that changes no row is a snapshot.
+
+        Who publishes looks for what was staged, and for a branch that was to begin; a pipeline for its steps.
+        """
+        return self.wap_id is not None or bool(self.summary) or (self.branch != MAIN and self.starts_branch)
+
 
 def wap_settings(spark: SparkSession) -> dict[str, str | None]:
     """The session's WAP settings as they are now."""

@@ -18,13 +18,31 @@ _GATHERED_ROWS = 50_000
 _GATHERED_BYTES = 16 * 1024 * 1024
 
 
+class TaskAttempt(msgspec.Struct, frozen=True):
+    """Which attempt of a task something was done by."""
+
+    name: str = "00000-0"
+    """The task's partition and a number that no other attempt has: files of the attempt begin with it."""
+    stage_id: int | None = None
+    is_first: bool = True
+    """Whether it is the first one in this attempt of its stage: a stage that runs again counts from the beginning."""
+
+
+def this_attempt() -> TaskAttempt:
+    """The attempt that this process is running."""
+    context = TaskContext.get()
+    if context is None:
+        return TaskAttempt()
+    name = f"{context.partitionId():05d}-{context.taskAttemptId()}"
+    return TaskAttempt(name, context.stageId(), context.attemptNumber() == 0)
+
+
 class TaskResult(msgspec.Struct, frozen=True):
     """What a task returns: its files, or why the rows were refused (then it left no file)."""
 
     files: list[DataFile]
+    attempt: TaskAttempt
     refusal: BerglineError | None = None
-    was_repeated: bool = False
-    """Whether an earlier attempt failed, which may have left files."""
 
 
 class WriteTask:
@@ -44,18 +62,15 @@ class WriteTask:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write; the files of an attempt have names that no other attempt uses."""
-        context = TaskContext.get()
-        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
         named = (batch.rename_columns(self._names) for batch in batches)
-        result = self._write(named, f"{partition:05d}-{attempt}-{self._job}")
-        if context and context.attemptNumber() > 0:
-            result = msgspec.structs.replace(result, was_repeated=True)
+        result = self._write(named, this_attempt())
         yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
-    def _write(self, batches: Iterable[pa.RecordBatch], prefix: str) -> TaskResult:
+    def _write(self, batches: Iterable[pa.RecordBatch], attempt: TaskAttempt) -> TaskResult:
         refusal = None
         files: list[DataFile] = []
         try:
+            prefix = f"{attempt.name}-{self._job}"
             with DataFileWriter(self._io, self._spec, prefix, partition=self._partition) as writer:
                 for rows in gathered(batches, self._spec.row_group_bytes):
                     writer.write(rows)
@@ -64,7 +79,7 @@ class WriteTask:
             refusal = error
         for _ in batches:  # the rest must still be consumed, or Spark sees a broken pipe
             pass
-        return TaskResult(files, refusal)
+        return TaskResult(files, attempt, refusal)
 
 
 def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:

@@ -95,7 +95,7 @@ class Delete:
     ) -> None:
         """Rows are read and rewritten by the engine, by default in this process.
 
-        With `commit_empty` there is a snapshot even where no row matches, as Spark's users know it.
+        With `commit_empty` there is a snapshot even where no row matches.
         """
         self._io = io
         self._engine = engine or ArrowRowEngine()

@@ -6,11 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.manifest.manifest import ManifestContent, ManifestFile
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list, with_counts
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.planner import plan_appends, plan_scan
@@ -113,7 +115,7 @@ class StreamScan:
     def end(self, start: StreamOffset, *, limited: bool = True) -> StreamOffset:
         """Where a batch from `start` ends: at the newest append, or where a limit is reached; `start` if all is read.
 
-        RefusedError for a snapshot on the way that is neither an append nor to be skipped.
+        RefusedError for a snapshot on the way that removed rows and is not to be skipped.
         """
         self._check_table(start)
         begin = self.beginning() if start.is_nowhere else start
@@ -179,12 +181,23 @@ class StreamScan:
                 is_skipped, option = self._rules.skip_overwrites, SKIP_OVERWRITES
             case unknown:
                 raise FormatError(f"expected an operation that Iceberg has, found `{unknown}` in {self._at(snapshot)}")
-        if not is_skipped:
+        if is_skipped:
+            return False
+        if not self._only_adds(snapshot):
             raise RefusedError(
                 f"cannot stream {snapshot.operation} {self._at(snapshot)}: a stream is of rows that were appended",
                 hints=[f"option `{option}` = `true` skips such snapshots"],
             )
-        return False
+        return True
+
+    def _only_adds(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot left all rows that were there, whatever its operation: it may even have changed nothing.
+
+        What a snapshot removes is in manifests that it adds, and these are kept for as long as the snapshot is.
+        """
+        manifests = load_manifest_list(self.io, snapshot)
+        own = [with_counts(self.io, m) for m in manifests if m.added_snapshot_id == snapshot.snapshot_id]
+        return not any(m.deleted_files_count or (_holds_deletes(m) and m.added_files_count) for m in own)
 
     def _at(self, snapshot: Snapshot) -> str:
         return f"snapshot {snapshot.snapshot_id} of {self._metadata.location}"
@@ -226,6 +239,10 @@ class StreamScan:
                 f"found one of a table with uuid {found}",
                 hints=[_NEW_CHECKPOINT],
             )
+
+
+def _holds_deletes(manifest: ManifestFile) -> bool:
+    return manifest.content is ManifestContent.DELETES
 
 
 class _Room:

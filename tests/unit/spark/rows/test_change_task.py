@@ -12,6 +12,7 @@ from bergline.errors import InvalidInputError, StorageError
 from bergline.format.deletes.position_set import position_set
 from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
+from bergline.spark.writes.task import TaskAttempt
 
 NAMES = ["id", "amount", "region"]
 
@@ -48,7 +49,7 @@ def test_new_rows_are_written_and_positions_gathered_by_file(orders: Table) -> N
 def test_rows_that_only_go_need_no_columns(orders: Table) -> None:
     result = run(ChangeTask(orders.io, None, "job-7", []), batch(change(DELETES, "a", 3), width=3))
     assert (result.files, result.deleted) == ([], {"a": position_set([3])})
-    assert run(ChangeTask(orders.io, None, "job-7", [])) == ChangeTaskResult()
+    assert run(ChangeTask(orders.io, None, "job-7", [])) == ChangeTaskResult(TaskAttempt())
 
 
 @pytest.mark.parametrize("apart", [True, False])

@@ -18,7 +18,7 @@ from bergline.errors import (
     SqlSyntaxError,
     UnsupportedError,
 )
-from bergline.spark.runtime.errors import spark_error, spark_errors
+from bergline.spark.runtime.errors import spark_error, spark_errors, with_busy_machines
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,21 @@ def test_error_is_converted_once() -> None:
     twin = spark_error(InvalidInputError("expected one"))
     assert spark_error(twin) is twin
     assert type(spark_error(InvalidInputError("expected two"))) is type(twin)
+
+
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [
+        ("Query [id = 1] terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST", True),
+        ("Timed out while waiting for the Python worker to connect back", True),
+        ("Task failed while writing rows", False),
+    ],
+)
+def test_python_that_does_not_answer_gets_a_hint(text: str, *, hinted: bool) -> None:
+    def convert(java_exception: str) -> Exception:
+        error = PySparkException(java_exception)
+        error.__dict__.update(_desc=java_exception, _stackTrace="")  # as an exception has that comes from Java
+        return error
+
+    notes = getattr(with_busy_machines(convert)(text), "__notes__", [])
+    assert [note.startswith("hint: Spark waits 10 s for a new Python process") for note in notes] == [True] * hinted

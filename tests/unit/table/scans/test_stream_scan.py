@@ -10,7 +10,12 @@ from rows import ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, RefusedError
+from bergline.expressions.bound_filter import bind_filter
 from bergline.parquet.read.reader import read_plan
+from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.overwrite import Overwrite
+from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.scans.scan import to_predicate
 from bergline.table.scans.stream_scan import (
     StreamOffset,
     StreamRules,
@@ -148,6 +153,25 @@ def test_snapshots_that_remove_rows_are_refused_unless_skipped(table: Table, ope
     other = {"skip_deletes": operation != "delete", "skip_overwrites": operation != "overwrite"}
     with pytest.raises(RefusedError, match=message):
         scan(table, **other).end(scan(table).beginning())
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_snapshots_are_judged_by_what_they_did(table: Table, mode: str) -> None:
+    table.set_properties({"write.delete.mode": mode})
+    rows = RowsToDelete(bind_filter(to_predicate("id = 99"), table.schema))
+    table.commit(Delete(table.io, rows, commit_empty=True))  # as other writers do every night
+    assert table.current_snapshot
+    assert table.current_snapshot.operation == "delete"
+    table.commit(Overwrite(table.io, written_files(table, order_rows(6)), [RemovedFiles(())]))
+    assert table.current_snapshot.operation == "overwrite"
+    table.append(order_rows(7))
+    assert batches(table) == [[1, 2, 3, 4, 5, 6, 7]]
+    assert batches(table, max_files=3) == [[1, 2, 3], [4, 5, 6], [7]]
+    assert batches(table, skip_overwrites=True) == [[1, 2, 3, 4, 5, 7]]
+    at = scan(table).end(scan(table).beginning())
+    table.delete("id = 3")
+    with pytest.raises(RefusedError, match="cannot stream"):
+        scan(table).end(at)
 
 
 def test_first_snapshot_may_be_one_that_is_skipped(orders: Table) -> None:

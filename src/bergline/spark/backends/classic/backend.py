@@ -49,6 +49,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.backends.classic.scripts import read_script, run_script
+from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -200,6 +201,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     @property
     def task_slots(self) -> int | None:
         return self.spark.sparkContext.defaultParallelism
+
+    def ran_once(self, stage_id: int) -> bool:
+        return ran_once(self.spark.sparkContext, stage_id)
 
     def use_this_python(self) -> None:
         context = self.spark.sparkContext

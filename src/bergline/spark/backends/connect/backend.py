@@ -162,6 +162,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def task_slots(self) -> int | None:
         return None
 
+    def ran_once(self, stage_id: int) -> bool | None:
+        """Only the server knows."""
+        return None
+
     def use_this_python(self) -> None:
         """The server has chosen already."""
 
