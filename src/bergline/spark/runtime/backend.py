@@ -4,7 +4,7 @@
 so it imports nothing that plans.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -368,6 +368,10 @@ class SparkBackend(Protocol):
 
     def has_random_filter(self, rows: DataFrame) -> bool | None:
         """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
+        ...
+
+    def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
+        """Whether columns of these names are chosen by a CASE with such a condition; None if only Spark can tell."""
         ...
 
     def frame_filter(self, scan: "TableScan", build: Callable[[DataFrame], DataFrame]) -> Predicate:

@@ -63,6 +63,7 @@ class LakeMergeWriter:
         if not self._clauses:
             raise InvalidInputError("expected whenMatched, whenNotMatched or whenNotMatchedBySource, found none")
         session, source = self._session, self._source
+        name = session.full_name(self._name)
         target = session.resolve_write(self._name)
         write_target = resolve_write_target(session, target, None)
         with evolved(target, self._taken(source.schema)) as changing:
@@ -72,8 +73,8 @@ class LakeMergeWriter:
                 source,
                 self._condition,
                 self._clauses,
-                frame_clause_values(self._clauses, metadata.schema, self._name, source.columns, evolves=self._evolves),
-                self._name[-1],
+                frame_clause_values(self._clauses, metadata.schema, name, source.columns, evolves=self._evolves),
+                name,
                 [field.name for field in metadata.schema.fields],
                 metadata.format_version >= ROW_LINEAGE_VERSION,
             )

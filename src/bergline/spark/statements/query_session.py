@@ -146,8 +146,7 @@ class QuerySession(SessionViews):
 
     def table_place(self, use: TableUse, *numbers: int) -> TablePlace:
         """Where a table stands in a parsed statement; its columns may be qualified by its full name."""
-        lake, name = self.lakes.place(use.name) or (self.lakes.default, use.name)
-        return TablePlace(numbers, (self.lakes.name_of(lake), *name))
+        return TablePlace(numbers, self.full_name(use.name))
 
     def lake_tables(
         self, query: Query, args: Any, known: Mapping[Name, Target] | None = None

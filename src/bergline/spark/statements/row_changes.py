@@ -14,6 +14,7 @@ from bergline.spark.rows.statements import (
     place_columns,
     update_found_rows,
 )
+from bergline.spark.runtime.deterministic import check_deterministic
 from bergline.spark.statements.merging import explain_merge, run_merge
 from bergline.spark.statements.queries import no_result
 from bergline.spark.statements.query_session import QuerySession, TargetRows, TargetTable
@@ -37,8 +38,10 @@ def change_rows(session: QuerySession, statement: RowLevel, args: Any, *, explai
     sql = with_current_names(statement.whole.sql, session.lakes)
     edited = statement if sql is statement.whole.sql else session.analyze(sql)
     statement = edited if isinstance(edited, RowLevel) else statement
+    statement = msgspec.structs.replace(statement, table=session.full_name(statement.table))
     table, write_target = target.table, resolve_write_target(session, target, None)
     fields = set_fields(statement, table.schema)
+    check_deterministic(statement.whole.sql, statement.condition, statement.keyword)
     is_delete = statement.keyword == "DELETE" and not explain
     if is_delete and (row_filter := exact_delete(session, statement, table)) is not None:
         delete_matching_rows(session, table, write_target, row_filter)
@@ -66,7 +69,7 @@ def merge_rows(session: QuerySession, merge: MergeInto, args: Any, *, explain: s
         return None
     sql = with_current_names(merge.sql, session.lakes)
     edited = merge if sql is merge.sql else session.analyze(sql)
-    merge = edited if isinstance(edited, MergeInto) else merge
+    merge = _with_full_names(edited if isinstance(edited, MergeInto) else merge, session)
 
     def given(query: Query) -> Any:
         if not isinstance(args, list | tuple):
@@ -86,6 +89,14 @@ def merge_rows(session: QuerySession, merge: MergeInto, args: Any, *, explain: s
         return explain_merge(session, merge, target, read_target, read_rows)
     run_merge(session, merge, target, read_target, read_rows)
     return no_result(session.spark)
+
+
+def _with_full_names(merge: MergeInto, session: QuerySession) -> MergeInto:
+    """The statement with the names that columns of both sides may be qualified by."""
+    source = merge.source
+    if source.name is not None and session.lakes.place(source.name):
+        source = msgspec.structs.replace(source, name=session.full_name(source.name))
+    return msgspec.structs.replace(merge, table=session.full_name(merge.table), source=source)
 
 
 def _composed(session: QuerySession, merge: MergeInto, composed: ComposedText) -> Query:

@@ -72,6 +72,11 @@ class SessionTables:
         full = (self.lakes.name_of(lake), *own.namespace, own.name)
         return late_frame(source, self._spark, full, metadata_columns(target))
 
+    def full_name(self, name: Name) -> Name:
+        """A table's name with its catalog in front; columns may be qualified by it, or by its end."""
+        lake, own = self.lakes.place(name) or (self.lakes.default, name)
+        return (self.lakes.name_of(lake), *own)
+
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""
         parts = name_parts(text)

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
-from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
+from bergline.spark.backends.classic.catalyst import class_of, hidden_field, is_random_case, scala_items
 from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.functions import read_function
@@ -301,6 +301,17 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         while pending:
             node = pending.pop()
             if class_of(node) == "Filter" and not node.condition().deterministic():
+                return True
+            pending += scala_items(node.children())
+        return False
+
+    def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
+        pending = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        while pending:
+            node = pending.pop()
+            listed = scala_items(node.projectList()) if class_of(node) == "Project" else ()
+            chosen = (column.child() for column in listed if class_of(column) == "Alias" and column.name() in columns)
+            if any(is_random_case(value) for value in chosen):
                 return True
             pending += scala_items(node.children())
         return False
