@@ -13,8 +13,9 @@ from bergline.spark.reads.scan import read
 from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
 from bergline.spark.rows.statements import place_columns
 from bergline.spark.runtime.errors import spark_errors
-from bergline.spark.statements.merging import commit_merge, evolved
+from bergline.spark.statements.merging import commit_merge
 from bergline.spark.statements.tables import SessionTables
+from bergline.spark.writes.evolution import evolved
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
 from bergline.sql.text.names import parse_name

@@ -3,22 +3,19 @@
 With schema evolution the columns and the rows are one transaction: both are there, or nothing is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
-from bergline.format.evolution.schema_changes import UnionByName
-from bergline.format.evolution.schema_evolution import apply_schema_change, evolving
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes, merge_summary
 from bergline.spark.runtime.deterministic import check_deterministic, not_deterministic
-from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.writes.evolution import evolved, evolves
 from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
@@ -63,7 +60,7 @@ def explain_merge(
     _check_deterministic(merge)
     resolve_write_target(session, target, None)
     source = _source_columns(merge, read_rows)
-    if _evolves(target.table, _added_columns(merge, source)):
+    if evolves(target.table, _added_columns(merge, source)):
         raise UnsupportedError(
             "cannot explain a MERGE that adds columns to the table, or changes their types",
             hints=["change the columns by ALTER TABLE, or leave out WITH SCHEMA EVOLUTION"],
@@ -121,24 +118,3 @@ def commit_merge(
 
 def _no_entries(_: Mapping[int, int]) -> dict[str, str]:
     return {}
-
-
-@contextmanager
-def evolved(target: Target, source: T.StructType) -> Iterator[Target]:
-    """The target with the columns of the source that it lacks, and types as wide; the block's commits are one."""
-    table: Table = target.table
-    if not _evolves(table, source):
-        yield target
-        return
-    with table.transaction() as changing:
-        with changing.update_schema() as schema:
-            schema.union_by_name(iceberg_schema(source))
-        yield Target(changing, target.selector)
-
-
-def _evolves(table: Table, source: T.StructType) -> bool:
-    """Whether a table needs other columns, or wider types, to have these."""
-    if not source.fields:
-        return False
-    change = UnionByName(iceberg_schema(source))
-    return apply_schema_change(evolving(table.metadata), change).schema != table.schema
