@@ -24,6 +24,7 @@ from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget
 from bergline.sql.queries.query import RowLevel
 from bergline.sql.rewrite.assigned_fields import AssignedField
+from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 from bergline.sql.text.tokens import SqlText
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite
@@ -52,7 +53,7 @@ def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> 
     """The filter that means the same as the condition of a DELETE; None if there is none that is known to."""
     place = statement.condition
     condition = SqlText("true") if place is None else statement.whole.sql.part(place.start, place.end)
-    if condition.has_word("SELECT"):
+    if condition.has_word("SELECT") or FUNCTION_PREFIX in condition.text:
         return None
     alias = statement.alias or statement.table[-1]
     try:

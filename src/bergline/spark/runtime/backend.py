@@ -378,6 +378,11 @@ class SparkBackend(Protocol):
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
         ...
 
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms."""
+        ...
+
     def placeholder(self, scan: "TableScan") -> tuple[int, DataFrame] | None:
         """A frame of a scan's columns in place of its files, with a number; None if it can only be read."""
         ...

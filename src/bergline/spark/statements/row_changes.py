@@ -22,7 +22,6 @@ from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import OtherStatement, Query, RowLevel
-from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.target_rows import set_fields, target_rows
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.text.composed import ComposedText, parameter_order
@@ -35,7 +34,7 @@ def change_rows(session: QuerySession, statement: RowLevel, args: Any, *, explai
     target = session.lakes.resolve(statement.table)
     if target is None:
         return session.run_query(statement.whole, args, explain)
-    sql = with_current_names(statement.whole.sql, session.lakes)
+    sql = session.engine_text(statement.whole.sql)
     edited = statement if sql is statement.whole.sql else session.analyze(sql)
     statement = edited if isinstance(edited, RowLevel) else statement
     statement = msgspec.structs.replace(statement, table=session.full_name(statement.table))
@@ -67,7 +66,7 @@ def merge_rows(session: QuerySession, merge: MergeInto, args: Any, *, explain: s
     if target is None:
         check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), session.lakes)
         return None
-    sql = with_current_names(merge.sql, session.lakes)
+    sql = session.engine_text(merge.sql)
     edited = merge if sql is merge.sql else session.analyze(sql)
     merge = _with_full_names(edited if isinstance(edited, MergeInto) else merge, session)
 

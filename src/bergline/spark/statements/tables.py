@@ -175,6 +175,11 @@ class SparkEngineContext:
         """Whether there is such a temporary view."""
         return self._backend.has_temporary_view(name, self._run_sql)
 
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms."""
+        return self._backend.has_partition_functions
+
     def has_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of this name."""
         return name == SESSION_CATALOG or self._backend.spark.conf.get(f"spark.sql.catalog.{name}", None) is not None

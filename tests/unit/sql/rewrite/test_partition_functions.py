@@ -11,7 +11,7 @@ from bergline.sql.text.tokens import SqlText
 
 @pytest.mark.parametrize("call", ["system.bucket(4, id)", "lake.SYSTEM.days(ts)", "system . iceberg_version()"])
 def test_function_of_a_lake_is_refused_with_what_to_write(lake: Lake, call: str) -> None:
-    with pytest.raises(UnsupportedError, match="in a query yet") as caught:
+    with pytest.raises(UnsupportedError, match=r"cannot call `.*` here") as caught:
         check_no_partition_functions(SqlText(f"SELECT {call} FROM db.t"), Lakes({"lake": lake}, "lake"))
     assert any("date_trunc" in hint for hint in caught.value.hints)
 

@@ -49,6 +49,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.backends.classic.scripts import read_script, run_script
+from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -69,6 +70,7 @@ from bergline.spark.runtime.backend import (
 )
 from bergline.spark.runtime.types import read_schema
 from bergline.sql.queries.query import OtherStatement, Query
+from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
@@ -320,6 +322,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         number, rows = placeholder(self.spark, read_schema(scan.schema))
         return pushed_filters(build(rows), {number: scan.table_schema})[number]
 
+    @property
+    def has_partition_functions(self) -> bool:
+        return True
+
     def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
         return placeholder(self.spark, read_schema(scan.schema))
 
@@ -365,18 +371,25 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             note_part(query.query)
             rows = {name: analyzed(frame) for name, frame in frames.items()}
             plan = substituted(query.parsed, query.places, rows, self.spark)
-            return self._frame(plan, head, query.args)
+            return self._frame(plan, query, head)
         if query.places:
             named = send(query.query, "", frames, query.labels)
             plan = with_frames(
                 named.text, {named.names[n]: (rows, query.places[n].name) for n, rows in frames.items()}, self.spark
             )
-            return self._frame(plan, head, query.args)
+            return self._frame(plan, query, head)
         with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
             return query.run_sql(sent, query.args)
 
-    def _frame(self, plan: Any, head: str, args: Any) -> DataFrame:
-        return frame_of(headed(with_arguments(plan, args, self.spark), head, self.spark), self.spark)
+    def _frame(self, plan: Any, query: TableQuery, head: str) -> DataFrame:
+        plan = with_arguments(plan, query.args, self.spark)
+        if FUNCTION_PREFIX not in query.query.sql.text:
+            return frame_of(headed(plan, head, self.spark), self.spark)
+        plan = with_system_functions(plan, self.spark)
+        if head and query.writes:  # it is only explained
+            return frame_of(headed(plan, head, self.spark), self.spark)
+        rows = with_plain_names(frame_of(plan, self.spark))
+        return frame_of(headed(analyzed(rows), head, self.spark), self.spark) if head else rows
 
     @property
     def _java(self) -> Any:

@@ -232,6 +232,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
+    @property
+    def has_partition_functions(self) -> bool:
+        return False  # what they are goes by types, which only the server knows
+
     def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
         return None
 
