@@ -196,3 +196,32 @@ def test_names_that_say_a_catalog_of_sparks_are_sparks(spark: SparkSession, orde
         spark.sql("DESCRIBE spark_catalog.db.orders")
     with pytest.raises(InvalidInputError, match="expected a namespace, found the lake"):
         spark.sql("DESCRIBE NAMESPACE lake")
+
+
+def test_columns_may_have_dots_in_their_names(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.t (id BIGINT, s STRUCT<a: INT>) USING iceberg")
+    spark.sql("INSERT INTO db.t VALUES (1, named_struct('a', 1))")
+    spark.sql("ALTER TABLE db.t ADD COLUMNS (`x.y` INT AFTER id, s.`u.v` STRING, `p.q` STRUCT<r: INT>)")
+    spark.sql("ALTER TABLE db.t ADD COLUMN `p.q`.`a.b` INT")
+    spark.sql("INSERT INTO db.t (id, `x.y`) VALUES (2, 20)")
+    spark.sql("UPDATE db.t SET t.`x.y` = 10, s.`u.v` = 'w' WHERE id = 1")
+    spark.sql(
+        "MERGE INTO db.t USING (SELECT 30 AS `x.y`) AS c ON t.`x.y` = c.`x.y` "
+        "WHEN NOT MATCHED THEN INSERT (`x.y`) VALUES (c.`x.y`)"
+    )
+    spark.sql("ALTER TABLE db.t ALTER COLUMN `x.y` TYPE BIGINT")
+    spark.sql("ALTER TABLE db.t ALTER COLUMN s.`u.v` COMMENT 'words', `x.y` FIRST")
+    spark.sql("ALTER TABLE db.t RENAME COLUMN `x.y` TO `x.z`")
+    spark.sql("ALTER TABLE db.t ADD PARTITION FIELD bucket(4, `x.z`)")
+    spark.sql("ALTER TABLE db.t WRITE ORDERED BY `x.z`")
+    spark.sql("ALTER TABLE db.t DROP COLUMN `p.q`.`a.b`")
+    spark.sql("DELETE FROM db.t WHERE `x.z` = 20")
+    assert rows(spark, "SELECT `x.z`, s.`u.v`, `p.q` FROM db.t ORDER BY 1") == [(10, "w", None), (30, None, None)]
+    assert str(lake.load_table("db.t").schema.find("p.q").type) == "struct<r: int>"
+    created = rows(spark, "SHOW CREATE TABLE db.t")[0][0]
+    assert "`x.z` BIGINT" in created
+    assert "bucket(4, `x.z`)" in created
+    with pytest.raises(AlreadyExistsError, match=r"column `x\.z` exists already"):
+        spark.sql("ALTER TABLE db.t ADD COLUMN `X.z` INT")
+    with pytest.raises(NotFoundError, match="no column `x`"):
+        spark.sql("ALTER TABLE db.t ADD COLUMN x.a INT")

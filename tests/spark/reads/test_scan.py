@@ -91,3 +91,21 @@ def test_planned_scan_is_a_dataframe(spark: SparkSession, orders: Table) -> None
 def test_rows_of_a_filtered_scan_are_filtered_on_spark_too(spark: SparkSession, orders: Table) -> None:
     orders.append(order_rows(1, 2, 3))
     assert sorted(r.id for r in bergline.spark.read(orders.scan("id >= 2"), spark).collect()) == [2, 3]
+
+
+def test_comments_of_columns_are_in_the_schema(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.t (id INT COMMENT 'the id', data STRING) USING iceberg")
+    for _ in range(2):  # without files, and with some
+        for frame in (
+            spark.table("db.t"),
+            spark.table("db.t").where("id > 0").select("data", "id"),
+            spark.sql("SELECT id, data, id + 1 AS next FROM db.t WHERE id > 0"),
+            spark.sql("WITH q AS (SELECT * FROM db.t) SELECT q.id FROM q"),
+        ):
+            assert frame.schema["id"].metadata == {"comment": "the id"}
+            assert not any(field.metadata for field in frame.schema if field.name != "id")
+        spark.sql("INSERT INTO db.t VALUES (1, 'a')")
+    spark.sql("ALTER TABLE db.t ALTER COLUMN id COMMENT 'other words'")
+    assert spark.sql("SELECT * FROM db.t").schema["id"].metadata == {"comment": "other words"}
+    spark.sql("CREATE TABLE db.u AS SELECT id FROM db.t")
+    assert lake.load_table("db.u").schema.find("id").doc == "other words"

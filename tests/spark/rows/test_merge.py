@@ -301,8 +301,12 @@ def test_conditions_on_the_target_skip_files(spark: SparkSession, lake: Lake) ->
             AnalysisException,
             "`s`.`id`",
         ),
-        ("USING src AS s ON t.id = s.id WHEN MATCHED AND rand() > 0.5 THEN DELETE", UnsupportedError, "deterministic"),
-        ("USING src AS s ON rand() > 0.5 WHEN MATCHED THEN DELETE", UnsupportedError, "deterministic"),
+        (
+            "USING src AS s ON t.id = s.id WHEN MATCHED AND rand() < 0 THEN DELETE",
+            AnalysisException,
+            "[UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC] expected a deterministic condition in MERGE, found `rand`",
+        ),
+        ("USING src AS s ON rand() > 0.5 WHEN MATCHED THEN DELETE", InvalidInputError, "deterministic"),
         ("USING src AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", NotFoundError, "no column `n` in the source"),
         ("USING nowhere AS s ON t.id = s.id WHEN MATCHED THEN DELETE", AnalysisException, "nowhere"),
         ("USING db.nowhere AS s ON t.id = s.id WHEN MATCHED THEN DELETE", NotFoundError, "nowhere"),
@@ -359,12 +363,38 @@ def test_merge_into_by_the_builder(spark: SparkSession, make: Callable[..., Tabl
     numbers = spark.range(20, 22).alias("r")
     numbers.mergeInto("db.t", F.expr("t.id = r.id")).whenNotMatched().insert({"id": F.col("id")}).merge()
     assert [row[0] for row in rows(spark)] == [1, 2, 9, 20, 21, None]
+    for on, matched in ("rand() < 0", "true"), ("t.id = r.id", "rand() < 0"):
+        with pytest.raises(AnalysisException, match="NON_DETERMINISTIC"):
+            numbers.mergeInto("db.t", F.expr(on)).whenMatched(F.expr(matched)).delete().merge()
+    own = F.udf(lambda: 1.0, "double").asNondeterministic()
+    with pytest.raises(AnalysisException, match="NON_DETERMINISTIC"):
+        numbers.mergeInto("db.t", F.expr("t.id = r.id")).whenNotMatchedBySource(own() < 0).delete().merge()
     with pytest.raises(InvalidInputError, match="found none"):
         numbers.mergeInto("db.t", F.expr("t.id = r.id")).merge()
     with pytest.raises(NotFoundError, match="no column `nope`"):
         numbers.mergeInto("db.t", F.expr("t.id = r.id")).whenMatched().update({"nope": F.lit(1)}).merge()
     with pytest.raises(UnsupportedError):
         numbers.mergeInto("db.t", F.expr("t.id = r.id")).whenNotMatchedBySource().updateAll()
+
+
+def test_columns_are_qualified_by_the_whole_name(spark: SparkSession, make: Callable[..., Table]) -> None:
+    make(3)
+    source = spark.createDataFrame([(1, "x"), (9, "z")], "id bigint, name string").alias("s")
+    (
+        source.mergeInto("db.t", F.expr("db.t.id = s.id"))
+        .whenMatched(F.expr("lake.db.t.id = 1"))
+        .update({"lake.db.t.name": F.expr("concat(lake.db.t.name, s.name)"), "db.t.n": F.col("db.t.n") + 1})
+        .whenNotMatchedBySource(F.expr("db.t.id = 2"))
+        .update({"db.t.n": F.expr("lake.db.t.n + 2")})
+        .merge()
+    )
+    assert rows(spark)[:2] == [(1, "ax", 11), (2, "b", 22)]
+    spark.sql(
+        "MERGE INTO db.t USING db.t AS s ON lake.db.t.id = s.id "
+        "WHEN MATCHED AND lake.db.t.id = 1 THEN UPDATE SET lake.db.t.name = concat(lake.db.t.name, 'y')"
+    )
+    spark.sql("UPDATE db.t SET lake.db.t.n = lake.db.t.n + 1 WHERE lake.db.t.id = 2")
+    assert rows(spark)[:2] == [(1, "axy", 11), (2, "b", 23)]
 
 
 @pytest.mark.usefixtures("pruned_reads")

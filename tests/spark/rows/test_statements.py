@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from rows import ORDERS, ids, order_rows
 from support_path import ROOT
 from twin_tables import KINDS, all_rows, every_kind
@@ -182,8 +183,16 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     "UPDATE db.t SET amount = named_struct('a', 1)": (InvalidInputError, "expected `double`, found `struct<a:int>`"),
     "UPDATE db.t SET amount = 'abc'": (InvalidInputError, "expected `double`, found `string` for column `amount`"),
     "UPDATE db.t SET id = NULL": (InvalidInputError, "id"),
-    "DELETE FROM db.t WHERE rand() < 0.5": (InvalidInputError, "expected a deterministic condition in DELETE"),
+    "DELETE FROM db.t WHERE rand() < 0.5": (
+        AnalysisException,
+        r"\[INVALID_NON_DETERMINISTIC_EXPRESSIONS\] expected a deterministic condition in DELETE, found `rand` at",
+    ),
+    # the optimizer knows that it is false
+    "DELETE FROM db.t WHERE rand() < 0": (InvalidInputError, "expected a deterministic condition in DELETE"),
+    "DELETE FROM db.t WHERE own_rand() < 0": (AnalysisException, "expected a deterministic condition in DELETE"),
+    "DELETE FROM db.t WHERE id IN (SELECT id FROM db.t WHERE rand() < 0)": (InvalidInputError, "deterministic"),
     "UPDATE db.t SET amount = 1 WHERE uuid() > id": (InvalidInputError, "expected a deterministic condition in UPDATE"),
+    "INSERT INTO db.t REPLACE WHERE rand() < 0 SELECT * FROM db.t": (AnalysisException, "NON_DETERMINISTIC"),
     "UPDATE db.t SET amount = sum(amount)": (AnalysisException, "(?i)group"),
     "UPDATE db.t SET amount = explode(array(1, 2))": (
         InvalidInputError,
@@ -206,6 +215,7 @@ BAD: dict[str, tuple[type[Exception], str]] = {
 def test_bad_input_is_one_clear_error_and_leaves_nothing(spark: SparkSession, lake: Lake) -> None:
     table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2))
     table.refs.create_tag("v1")
+    spark.udf.register("own_rand", F.udf(lambda: 1.0, "double").asNondeterministic())
     before = table.metadata_location, [path for path in on_disk(table) if "/data/" in path]
     for text, (kind, message) in BAD.items():
         with pytest.raises(kind, match=message):

@@ -4,7 +4,7 @@ Every function takes a schema and returns a new one without a schema id; columns
 which `element` and `value` may be omitted before the fields of structs.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ ColumnPosition = tuple[Literal["first"]] | tuple[Literal["after", "before"], str
 
 def add_column(
     schema: Schema,
-    path: str,
+    parts: Sequence[str],
     type_: IcebergType,
     last_column_id: int,
     *,
@@ -43,16 +43,18 @@ def add_column(
 ) -> tuple[Schema, int]:
     """Add a column at the end of its struct; also returns the highest column id, which no later column may use.
 
+    The last part of its path is its name, and those before it are the struct's: a name may have a dot in it.
     `default` is the plain value for existing rows and for new rows without one. A required column needs it, because
     existing rows would have no value.
     """
+    path = ".".join(parts)
     if required and default is None and not allow_incompatible:
         raise InvalidInputError(
             f"expected a default or a column that may be null, found the required `{path}`: older rows have none"
         )
-    parent, dot, name = path.rpartition(".")
-    if not name or (dot and not parent):
+    if not all(parts):
         raise InvalidInputError(f"expected a name for the new column, found `{path}`")
+    name = parts[-1]
     ids = count(last_column_id + 1)
     field_id, fresh = next(ids), fresh_type(type_, ids)
     wire = {} if isinstance(fresh, StructType) and default == {} else encode_default(fresh, default)
@@ -66,13 +68,13 @@ def add_column(
     last = next(ids) - 1
     if last > MAX_COLUMN_ID:
         raise InvalidInputError(f"expected column ids up to {MAX_COLUMN_ID}, found none left for `{path}`")
-    return _change_fields(schema, _struct_of(schema, parent), add), last
+    return _change_fields(schema, _struct_of(schema, ".".join(parts[:-1])), add), last
 
 
 def drop_column(schema: Schema, path: str) -> Schema:
     """Drop a column; refused for identifier columns and the last column of a struct."""
     field, parent = _find(schema, path)
-    inside = {field.id, *(f.id for n, f in schema.names.items() if n.startswith(f"{schema.names_by_id[field.id]}."))}
+    inside = {f.id for _, f in walk_fields((field,))}
     if inside & set(schema.identifier_field_ids):
         raise InvalidInputError(f"cannot drop column `{path}`: it identifies rows")
     _check_in_struct("drop", field, parent, path)

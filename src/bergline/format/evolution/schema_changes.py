@@ -10,9 +10,12 @@ from bergline.format.types.types import IcebergType
 
 
 class AddColumn(msgspec.Struct, frozen=True):
-    """Add a column at the end of its struct, or where `place` says; `default` is a plain value."""
+    """Add a column at the end of its struct, or where `place` says; `default` is a plain value.
 
-    path: str
+    The path has its parts apart: the last one is the name, which may have a dot in it.
+    """
+
+    path: tuple[str, ...]
     type: IcebergType
     doc: str | None = None
     required: bool = False

@@ -126,7 +126,7 @@ def _add(schema: Schema, change: AddColumn, last: int) -> tuple[Schema, int]:
         default=change.default,
         allow_incompatible=change.allow_incompatible,
     )
-    return (schema if change.place is None else _move(schema, change.path, change.place)), last
+    return (schema if change.place is None else _move(schema, ".".join(change.path), change.place)), last
 
 
 def _move(schema: Schema, path: str, place: ColumnPosition) -> Schema:
@@ -144,19 +144,21 @@ def _move(schema: Schema, path: str, place: ColumnPosition) -> Schema:
 
 def union_changes(schema: Schema, other: Schema, format_version: int) -> list[SchemaChange]:
     """The changes, as in Java: innermost first, new columns optional, narrower types ignored."""
-    return list(_missing(StructType(other.fields), StructType(schema.fields), "", format_version))
+    return list(_missing(StructType(other.fields), StructType(schema.fields), (), format_version))
 
 
-def _missing(new: IcebergType, old: IcebergType, prefix: str, format_version: int) -> Iterator[SchemaChange]:
+def _missing(
+    new: IcebergType, old: IcebergType, inside: tuple[str, ...], format_version: int
+) -> Iterator[SchemaChange]:
     known = {f.name: f for f in child_fields(old)}
     for field in child_fields(new):
         if field.name in known and _same_kind(field.type, known[field.name].type):
-            yield from _missing(field.type, known[field.name].type, f"{prefix}{field.name}.", format_version)
+            yield from _missing(field.type, known[field.name].type, (*inside, field.name), format_version)
     for field in child_fields(new):
-        path, existing = f"{prefix}{field.name}", known.get(field.name)
+        path, existing = ".".join((*inside, field.name)), known.get(field.name)
         if existing is None:
             initial, write = (decode_default(field.type, w) for w in (field.initial_default, field.write_default))
-            yield AddColumn(path, field.type, field.doc, default=initial)
+            yield AddColumn((*inside, field.name), field.type, field.doc, default=initial)
             if write != initial:
                 yield SetDefault(path, write)
         else:

@@ -76,8 +76,12 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     try:
         column.validate(full=True)
     except pa.ArrowException as error:
+        is_text = "UTF8" in str(error)
         raise InvalidInputError(
-            f"expected values of `{field.type}`, found damaged ones in column `{field.name}`: {error}"
+            f"expected text in UTF-8, found other bytes in column `{field.name}`: {error}"
+            if is_text
+            else f"expected values of `{field.type}`, found damaged ones in column `{field.name}`: {error}",
+            hints=["store bytes in a BINARY column, or repair text by Spark's make_valid_utf8"] if is_text else [],
         ) from error
     _check_shapes(column, field, field.name)
     return column

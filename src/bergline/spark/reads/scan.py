@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.quoting import back_quoted
@@ -26,7 +27,7 @@ from bergline.spark.reads.planning import ExecutorWork, plan_read, read_on_execu
 from bergline.spark.reads.relations import KEPT, has_few_files, relation_key
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
-from bergline.spark.runtime.types import read_schema, unreadable
+from bergline.spark.runtime.types import comment_metadata, read_schema, unreadable
 from bergline.sql.text.tokens import Name
 from bergline.table.references.changed_rows import Changelog
 from bergline.table.scans.changelog_scan import ChangelogScan
@@ -155,14 +156,20 @@ def _together(plan: ScanPlan, narrow: ScanPlan, frames: Sequence[DataFrame], bac
         return backend.spark.createDataFrame(rows, read_schema(plan.schema))
     together = functools.reduce(DataFrame.unionAll, frames)
     kept = narrow.schema.fields
-    if len(kept) == len(plan.schema.fields):
+    if len(kept) == len(plan.schema.fields) and not any(f.doc for f in kept if f.id not in RESERVED_IDS):
         return together
     return together.select(
         *(
-            F.col(back_quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
+            _commented(F.col(back_quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType), f)
             for f, t in zip(plan.schema.fields, read_schema(plan.schema), strict=True)
         )
     )
+
+
+def _commented(column: Column, field: NestedField) -> Column:
+    """A column with the words about it."""
+    comment = comment_metadata(field)
+    return column.alias(field.name) if comment is None else column.alias(field.name, metadata=comment)
 
 
 def _read_group(group: ReadGroup, plan: ScanPlan, backend: SparkBackend, io: FileIO) -> DataFrame:

@@ -96,7 +96,7 @@ class SparkMergeEngine(SparkRowEngine):
             F.expr(_condition(request, schema)),
             clauses,
             frame_clause_values(clauses, schema, (request.target_alias,), source.table.column_names, evolves=False),
-            request.target_alias,
+            (request.target_alias,),
             [field.name for field in schema.fields],
             has_row_ids,
         )

@@ -13,6 +13,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
+from bergline.spark.backends.choose import backend_of
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
 from bergline.sql.rewrite.assigned_fields import assigned_fields, qualifiers_of
 from bergline.sql.rewrite.merge_query import (
@@ -61,8 +62,8 @@ class FrameMerge(msgspec.Struct, frozen=True):
     condition: Column
     clauses: Sequence[FrameClause]
     values: Sequence[ClauseValues]
-    name: str
-    """What the target's columns may be qualified by."""
+    name: Name
+    """What the target's columns may be qualified by, whole or its end."""
     columns: Sequence[str]
     has_row_ids: bool
 
@@ -71,7 +72,7 @@ class FrameMerge(msgspec.Struct, frozen=True):
         kinds = [clause.kind for clause in self.clauses]
         places = {FILE_COLUMN: FILE, POS_COLUMN: POS} | ({ROW_ID_COLUMN: ROW_ID} if self.has_row_ids else {})
         own = [F.col(back_quoted(name)) for name in self.columns]
-        rows = target.select(*own, *(F.col(field.name).alias(name) for name, field in places.items())).alias(self.name)
+        rows = self._qualified(target.select(*own, *(F.col(field.name).alias(name) for name, field in places.items())))
         source = self.source.withColumn(PRESENT, F.lit(True))
         if set(kinds) == {"not matched"}:
             unmatched = source.join(rows, self.condition, "left_anti")
@@ -82,7 +83,8 @@ class FrameMerge(msgspec.Struct, frozen=True):
             both = F.col(FILE_COLUMN).isNotNull() & F.col(PRESENT).isNotNull()
             results.append(F.when(both, self._result("matched", source)).alias(MATCHED))
         old = [
-            F.col(back_quoted_path((self.name, name))).alias(target_column(i)) for i, name in enumerate(self.columns)
+            F.col(back_quoted_path((self.name[-1], name))).alias(target_column(i))
+            for i, name in enumerate(self.columns)
         ]
         frame = joined.select(*results, *carried, *old, source["*"])
         kept = [MATCHED] if results else []
@@ -97,9 +99,12 @@ class FrameMerge(msgspec.Struct, frozen=True):
     def _with_unmatched(self, frame: DataFrame, kept: Sequence[str], places: Mapping[str, object]) -> DataFrame:
         columns = [F.col(target_column(i)) for i in range(len(self.columns))]
         own = [column.alias(name) for column, name in zip(columns, self.columns, strict=True)]
-        scope = frame.select(*(F.col(name) for name in (*kept, PRESENT, *places)), *columns, *own).alias(self.name)
+        scope = self._qualified(frame.select(*(F.col(name) for name in (*kept, PRESENT, *places)), *columns, *own))
         unmatched = F.when(F.col(PRESENT).isNull(), self._result("not matched by source", None)).alias(UNMATCHED)
         return scope.select(*self._kept(kept, places), unmatched)
+
+    def _qualified(self, rows: DataFrame) -> DataFrame:
+        return backend_of(rows).qualified(rows, self.name)
 
     def _kept(self, results: Sequence[str], places: Mapping[str, object]) -> list[Column]:
         columns = (target_column(i) for i in range(len(self.columns)))

@@ -1,14 +1,13 @@
 """DELETE, UPDATE and TRUNCATE TABLE on lake tables: change frames of the rows that a statement's query found."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_FALSE
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
@@ -17,6 +16,7 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
 from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.runtime.deterministic import not_deterministic
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
 from bergline.spark.writes.insert import static_values
 from bergline.spark.writes.rows import snapshot_summary
@@ -24,6 +24,7 @@ from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget
 from bergline.sql.queries.query import RowLevel
 from bergline.sql.rewrite.assigned_fields import AssignedField
+from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 from bergline.sql.text.tokens import SqlText
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite
@@ -33,7 +34,6 @@ from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
-_RANDOM: Final = ("RAND", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID")
 TWICE: Final = "expected one change of each row"
 
 
@@ -53,7 +53,7 @@ def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> 
     """The filter that means the same as the condition of a DELETE; None if there is none that is known to."""
     place = statement.condition
     condition = SqlText("true") if place is None else statement.whole.sql.part(place.start, place.end)
-    if condition.has_word("SELECT"):
+    if condition.has_word("SELECT") or FUNCTION_PREFIX in condition.text:
         return None
     alias = statement.alias or statement.table[-1]
     try:
@@ -63,15 +63,9 @@ def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> 
 
 
 def check_condition(statement: RowLevel, rows: DataFrame) -> None:
-    """Refuse a condition like `rand() < 0.5`, as Spark does: a task that runs again would find other rows."""
-    is_random = backend_of(rows).has_random_filter(rows)
-    if is_random is None and statement.condition is not None:
-        tokens = statement.whole.sql.part(statement.condition.start, statement.condition.end).tokens
-        is_random = any(t.is_word(*_RANDOM) and after.is_symbol("(") for t, after in pairwise(tokens))
-    if is_random:
-        raise InvalidInputError(
-            f"expected a deterministic condition in {statement.keyword}, found one that may be another each time"
-        )
+    """Refuse a condition that is random by a function of which only Spark knows that it is."""
+    if backend_of(rows).has_random_filter(rows):
+        raise not_deterministic(statement.keyword)
 
 
 def delete_matching_rows(

@@ -4,7 +4,7 @@
 so it imports nothing that plans.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -377,8 +377,17 @@ class SparkBackend(Protocol):
         """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
         ...
 
+    def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
+        """Whether columns of these names are chosen by a CASE with such a condition; None if only Spark can tell."""
+        ...
+
     def frame_filter(self, scan: "TableScan", build: Callable[[DataFrame], DataFrame]) -> Predicate:
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
+        ...
+
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms."""
         ...
 
     def placeholder(self, scan: "TableScan") -> tuple[int, DataFrame] | None:

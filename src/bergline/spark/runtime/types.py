@@ -38,6 +38,7 @@ from bergline.format.types.types import (
     StructType,
     child_fields,
 )
+from bergline.sql.grammar.spark_types import DEFAULT_COLLATION, collation_refusal
 
 _PRIMITIVES: dict[IcebergType, T.DataType] = {
     BOOLEAN: T.BooleanType(),
@@ -98,6 +99,27 @@ def iceberg_schema(schema: T.StructType) -> Schema:
     )
 
 
+def stored_schema(schema: T.StructType) -> Schema:
+    """The same for a table that is to be written; UnsupportedError for a collation, which it could not keep."""
+    for field in schema.fields:
+        if (collation := _collation(field.dataType)) is not None:
+            raise collation_refusal(collation, f"column `{field.name}`")
+    return iceberg_schema(schema)
+
+
+def _collation(type_: T.DataType) -> str | None:
+    """A collation inside a type that compares otherwise than by bytes."""
+    match type_:
+        case T.StructType():
+            return next(filter(None, (_collation(f.dataType) for f in type_)), None)
+        case T.ArrayType():
+            return _collation(type_.elementType)
+        case T.MapType():
+            return _collation(type_.keyType) or _collation(type_.valueType)
+    collation = getattr(type_, "collation", DEFAULT_COLLATION)  # from Spark 4.0 on
+    return None if collation == DEFAULT_COLLATION else str(collation)
+
+
 def spark_type(type_: IcebergType, path: str) -> T.DataType:
     """A column's type."""
     return T.NullType() if type_ == UNKNOWN else _spark_type(type_, path)
@@ -124,11 +146,17 @@ def _field(field: NestedField, path: str) -> T.StructField:
     return T.StructField(field.name, _spark_type(field.type, path), not field.required)
 
 
+def comment_metadata(field: NestedField) -> dict[str, str] | None:
+    """The words about a column where Spark has them: in the metadata of a field."""
+    return {"comment": field.doc} if field.doc else None
+
+
 def _read_field(field: NestedField) -> T.StructField:
+    comment = comment_metadata(field)
     try:
-        return T.StructField(field.name, _nullable(spark_type(field.type, field.name)))
+        return T.StructField(field.name, _nullable(spark_type(field.type, field.name)), metadata=comment)
     except UnsupportedError:
-        return T.StructField(field.name, T.NullType())
+        return T.StructField(field.name, T.NullType(), metadata=comment)
 
 
 def _nullable(type_: T.DataType) -> T.DataType:

@@ -13,8 +13,9 @@ from bergline.spark.reads.scan import read
 from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
 from bergline.spark.rows.statements import place_columns
 from bergline.spark.runtime.errors import spark_errors
-from bergline.spark.statements.merging import commit_merge, evolved
+from bergline.spark.statements.merging import commit_merge
 from bergline.spark.statements.tables import SessionTables
+from bergline.spark.writes.evolution import evolved
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
 from bergline.sql.text.names import parse_name
@@ -63,6 +64,7 @@ class LakeMergeWriter:
         if not self._clauses:
             raise InvalidInputError("expected whenMatched, whenNotMatched or whenNotMatchedBySource, found none")
         session, source = self._session, self._source
+        name = session.full_name(self._name)
         target = session.resolve_write(self._name)
         write_target = resolve_write_target(session, target, None)
         with evolved(target, self._taken(source.schema)) as changing:
@@ -72,8 +74,8 @@ class LakeMergeWriter:
                 source,
                 self._condition,
                 self._clauses,
-                frame_clause_values(self._clauses, metadata.schema, self._name, source.columns, evolves=self._evolves),
-                self._name[-1],
+                frame_clause_values(self._clauses, metadata.schema, name, source.columns, evolves=self._evolves),
+                name,
                 [field.name for field in metadata.schema.fields],
                 metadata.format_version >= ROW_LINEAGE_VERSION,
             )

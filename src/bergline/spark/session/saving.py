@@ -9,11 +9,10 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.spark.runtime.backend import SaveRequest
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.evolution import frame_write
 from bergline.spark.writes.insert import overwrite_rows
 from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options
-from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
@@ -37,19 +36,18 @@ def written_with(
 
 
 def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
-    """Columns go by position, as in INSERT; mode `overwrite` replaces by the session's overwrite mode."""
+    """Columns go by position, as in INSERT, or by name with `mergeSchema`; `overwrite` goes by the session's mode."""
     if saving.partition_by or saving.buckets:
         raise InvalidInputError(
             "expected no partitionBy, bucketBy, sortBy or clusterBy with insertInto: the table says how it is laid out"
         )
     options = parse_write_options(saving.options)
-    target = session.resolve_write(name)
-    write = TableWrite(session.spark, target.table, resolve_write_target(session, target, options.branch), options)
-    rows = assign(frame, target.table.schema, by_name=False)
-    if saving.mode == "overwrite":
-        overwrite_rows(session.spark, write, rows, options)
-    else:
-        write.append(rows)
+    with frame_write(session, session.resolve_write(name), frame, options) as (table, write):
+        rows = assign(frame, table.schema, by_name=options.merge_schema)
+        if saving.mode == "overwrite":
+            overwrite_rows(session.spark, write, rows, options)
+        else:
+            write.append(rows)
 
 
 def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
@@ -78,20 +76,19 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
         return
     check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    write = TableWrite(session.spark, target.table, resolve_write_target(session, target, options.branch), options)
-    rows = assign(frame, target.table.schema, by_name=True)
-    if options.overwrite_mode == "dynamic":
-        write.overwrite_partitions(rows)
-    else:
-        write.overwrite(rows)
+    with frame_write(session, target, frame, options) as (table, write):
+        rows = assign(frame, table.schema, by_name=True)
+        if options.overwrite_mode == "dynamic":
+            write.overwrite_partitions(rows)
+        else:
+            write.overwrite(rows)
 
 
 def _append(session: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
     check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    write_target = resolve_write_target(session, target, options.branch)
-    rows = assign(frame, target.table.schema, by_name=True)
-    TableWrite(session.spark, target.table, write_target, options).append(rows)
+    with frame_write(session, target, frame, options) as (table, write):
+        write.append(assign(frame, table.schema, by_name=True))
 
 
 def _create(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest, *, replace: bool) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.runtime.backend import StreamRequest
-from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.runtime.types import stored_schema
 from bergline.spark.session.saving import DEFAULT_SOURCES, check_layout
 from bergline.spark.statements.stream_reads import lake_of
 from bergline.spark.statements.tables import SessionTables
@@ -56,6 +56,13 @@ def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -
     options = parse_write_options({k: v for k, v in request.options.items() if k.lower() not in _SPARKS_OWN})
     if options.isolation is not None or options.validate_from is not None or options.overwrite_mode is not None:
         raise InvalidInputError("expected options of appends, found those of an overwrite, for a stream")
+    if options.merge_schema:
+        raise UnsupportedError(
+            "cannot merge the schema in a stream",
+            hints=[
+                "write the batches by foreachBatch, as in `batch.writeTo(…).option('mergeSchema', 'true').append()`"
+            ],
+        )
     checkpoint = _checkpoint(session, request)
     frame = session.backend.streamed_frame(writer)
     lake, target = lake_of(session, name), _existing_or_new(session, frame, name, request)
@@ -114,7 +121,7 @@ def _existing_or_new(session: SessionTables, frame: DataFrame, name: Name, reque
         if error.kind != "table" or session.scope is not None:
             raise
         lake, table_name = session.place_new(name)
-        table = lake.create_table(table_name, iceberg_schema(frame.schema), partition_by=request.partition_by)
+        table = lake.create_table(table_name, stored_schema(frame.schema), partition_by=request.partition_by)
         return Target(table, VersionSelector())
     check_layout(target.table, request.partition_by)
     return target

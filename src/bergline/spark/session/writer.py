@@ -1,5 +1,6 @@
 """`df.writeTo("db.orders")` for lake tables."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -10,10 +11,10 @@ from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.evolution import frame_write
 from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options
 from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
 
@@ -82,33 +83,28 @@ class LakeWriter:
 
     def append(self) -> None:
         """Add the rows."""
-        with spark_errors():
-            table, write = self._write()
+        with spark_errors(), self._write() as (table, write):
             write.append(assign(self._frame, table.schema, by_name=True))
 
     def overwrite(self, condition: Column | str) -> None:
         """Replace the rows for which a condition is true."""
-        with spark_errors():
-            table, write = self._write()
+        with spark_errors(), self._write() as (table, write):
             row_filter = exact_condition(self._session.spark, table.schema, condition)
             rows = assign(self._frame, table.schema, by_name=True)
             write.overwrite_where(rows, row_filter, SparkRowEngine(self._session.spark))
 
     def overwritePartitions(self) -> None:  # noqa: N802
         """Replace the partitions that the rows are in."""
-        with spark_errors():
-            table, write = self._write()
+        with spark_errors(), self._write() as (table, write):
             write.overwrite_partitions(assign(self._frame, table.schema, by_name=True))
 
-    def _write(self) -> tuple[Table, TableWrite]:
+    def _write(self) -> AbstractContextManager[tuple[Table, TableWrite]]:
         if self._partition_by or self._properties:
             raise InvalidInputError(
                 "expected partitionedBy and tableProperty only with create, replace or createOrReplace"
             )
         options = parse_write_options(self._options)
-        target = self._session.resolve_write(self._name)
-        write_target = resolve_write_target(self._session, target, options.branch)
-        return target.table, TableWrite(self._session.spark, target.table, write_target, options)
+        return frame_write(self._session, self._session.resolve_write(self._name), self._frame, options)
 
     def _write_new(self, *, replace: bool) -> None:
         with spark_errors():

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.runtime.types import stored_schema
 from bergline.spark.statements.queries import no_result
 from bergline.spark.statements.query_session import QuerySession
 from bergline.spark.writes.assignment import assign
@@ -73,7 +73,7 @@ def create_as(session: QuerySession, statement: CreateTable, query: Query, args:
     check_replaces(session, statement)
     rows = session.run_query(query, args)
     reads = branch_reads(rows) if statement.replaces else ()
-    with staged(statement, session.lakes, placed, iceberg_schema(rows.schema), reads) as table:
+    with staged(statement, session.lakes, placed, stored_schema(rows.schema), reads) as table:
         write_target = resolve_write_target(session, Target(table, VersionSelector()), None)
         # what was read of the old table is validated where it is replaced
         writing = TableWrite(session.spark, table, write_target, WriteOptions(isolation=NO_ISOLATION))

@@ -3,27 +3,28 @@
 With schema evolution the columns and the rows are one transaction: both are there, or nothing is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
-from bergline.format.evolution.schema_changes import UnionByName
-from bergline.format.evolution.schema_evolution import apply_schema_change, evolving
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes, merge_summary
-from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.runtime.deterministic import check_deterministic, not_deterministic
+from bergline.spark.writes.evolution import evolved, evolves
 from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.rewrite.merge_query import (
+    INSERTED,
+    MATCHED,
+    UNMATCHED,
     ClauseValues,
-    check_deterministic,
     clause_values,
     compose_merge,
     compose_source,
@@ -43,7 +44,7 @@ def run_merge(
     session: WritingSession, merge: MergeInto, target: Target, read: ReadTarget, read_rows: ReadQuery
 ) -> None:
     """Run a statement on a target that was looked up; the readers run its queries."""
-    check_deterministic(merge)
+    _check_deterministic(merge)
     write_target = resolve_write_target(session, target, None)
     source = _source_columns(merge, read_rows)
     with evolved(target, _added_columns(merge, source)) as changing:
@@ -56,16 +57,21 @@ def explain_merge(
     session: WritingSession, merge: MergeInto, target: Target, read: ReadTarget, read_rows: ReadQuery
 ) -> DataFrame:
     """The plan of the query that joins target and source, by a `read` that explains; nothing is changed."""
-    check_deterministic(merge)
+    _check_deterministic(merge)
     resolve_write_target(session, target, None)
     source = _source_columns(merge, read_rows)
-    if _evolves(target.table, _added_columns(merge, source)):
+    if evolves(target.table, _added_columns(merge, source)):
         raise UnsupportedError(
             "cannot explain a MERGE that adds columns to the table, or changes their types",
             hints=["change the columns by ALTER TABLE, or leave out WITH SCHEMA EVOLUTION"],
         )
     values = clause_values(merge, target.table.schema, source.names)
     return _read_joined(merge, target, values, read)[0]
+
+
+def _check_deterministic(merge: MergeInto) -> None:
+    for condition in (merge.condition, *(clause.condition for clause in merge.clauses)):
+        check_deterministic(merge.sql, condition, "MERGE")
 
 
 def _source_columns(merge: MergeInto, read_rows: ReadQuery) -> T.StructType:
@@ -94,6 +100,9 @@ def commit_merge(
     table: Table, write_target: WriteTarget, joined: DataFrame, scan: TableScan, clauses: Sequence[ClauseValues]
 ) -> None:
     """Commit what clauses make of target and source joined; the scan is that of the target."""
+    results = [MATCHED, INSERTED, UNMATCHED]
+    if any(clause.has_condition for clause in clauses) and backend_of(joined).has_random_case(joined, results):
+        raise not_deterministic("MERGE")
     metadata = scan.metadata
     has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
     changes = merge_changes(joined, clauses, metadata.schema, has_row_ids=has_row_ids)
@@ -109,24 +118,3 @@ def commit_merge(
 
 def _no_entries(_: Mapping[int, int]) -> dict[str, str]:
     return {}
-
-
-@contextmanager
-def evolved(target: Target, source: T.StructType) -> Iterator[Target]:
-    """The target with the columns of the source that it lacks, and types as wide; the block's commits are one."""
-    table: Table = target.table
-    if not _evolves(table, source):
-        yield target
-        return
-    with table.transaction() as changing:
-        with changing.update_schema() as schema:
-            schema.union_by_name(iceberg_schema(source))
-        yield Target(changing, target.selector)
-
-
-def _evolves(table: Table, source: T.StructType) -> bool:
-    """Whether a table needs other columns, or wider types, to have these."""
-    if not source.fields:
-        return False
-    change = UnionByName(iceberg_schema(source))
-    return apply_schema_change(evolving(table.metadata), change).schema != table.schema

@@ -21,7 +21,11 @@ from bergline.sql.names.selector import with_as_of, with_options
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
-from bergline.sql.rewrite.partition_functions import check_no_partition_functions
+from bergline.sql.rewrite.partition_functions import (
+    FUNCTION_PREFIX,
+    check_no_partition_functions,
+    with_partition_functions,
+)
 from bergline.sql.rewrite.tables import RewrittenQuery, rewrite_query
 from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.scans.scan import TableScan
@@ -50,12 +54,16 @@ class QuerySession(SessionViews):
 
     def run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
-        query = self.analyzed_again(query, with_current_names(query.sql, self.lakes))
+        query = self.analyzed_again(query, self.engine_text(query.sql))
         query = self.parsed(query)
         ours = self.lake_tables(query, args)
-        if not ours:
+        if not ours and FUNCTION_PREFIX not in query.text:
             return self.run_sql(head + query.text, args)
         return self.query_rows(query, args, ours, head=head)[0]
+
+    def engine_text(self, sql: SqlText) -> SqlText:
+        """A text in words that the engine knows: what is in use, and functions of the lakes."""
+        return with_partition_functions(with_current_names(sql, self.lakes), self.lakes)
 
     def parsed(self, query: Query) -> Query:
         """A query that writes, as the backend's parser reads it."""
@@ -146,8 +154,7 @@ class QuerySession(SessionViews):
 
     def table_place(self, use: TableUse, *numbers: int) -> TablePlace:
         """Where a table stands in a parsed statement; its columns may be qualified by its full name."""
-        lake, name = self.lakes.place(use.name) or (self.lakes.default, use.name)
-        return TablePlace(numbers, (self.lakes.name_of(lake), *name))
+        return TablePlace(numbers, self.full_name(use.name))
 
     def lake_tables(
         self, query: Query, args: Any, known: Mapping[Name, Target] | None = None

@@ -14,6 +14,7 @@ from bergline.spark.rows.statements import (
     place_columns,
     update_found_rows,
 )
+from bergline.spark.runtime.deterministic import check_deterministic
 from bergline.spark.statements.merging import explain_merge, run_merge
 from bergline.spark.statements.queries import no_result
 from bergline.spark.statements.query_session import QuerySession, TargetRows, TargetTable
@@ -21,7 +22,6 @@ from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import OtherStatement, Query, RowLevel
-from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.target_rows import set_fields, target_rows
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.text.composed import ComposedText, parameter_order
@@ -34,11 +34,13 @@ def change_rows(session: QuerySession, statement: RowLevel, args: Any, *, explai
     target = session.lakes.resolve(statement.table)
     if target is None:
         return session.run_query(statement.whole, args, explain)
-    sql = with_current_names(statement.whole.sql, session.lakes)
+    sql = session.engine_text(statement.whole.sql)
     edited = statement if sql is statement.whole.sql else session.analyze(sql)
     statement = edited if isinstance(edited, RowLevel) else statement
+    statement = msgspec.structs.replace(statement, table=session.full_name(statement.table))
     table, write_target = target.table, resolve_write_target(session, target, None)
     fields = set_fields(statement, table.schema)
+    check_deterministic(statement.whole.sql, statement.condition, statement.keyword)
     is_delete = statement.keyword == "DELETE" and not explain
     if is_delete and (row_filter := exact_delete(session, statement, table)) is not None:
         delete_matching_rows(session, table, write_target, row_filter)
@@ -64,9 +66,9 @@ def merge_rows(session: QuerySession, merge: MergeInto, args: Any, *, explain: s
     if target is None:
         check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), session.lakes)
         return None
-    sql = with_current_names(merge.sql, session.lakes)
+    sql = session.engine_text(merge.sql)
     edited = merge if sql is merge.sql else session.analyze(sql)
-    merge = edited if isinstance(edited, MergeInto) else merge
+    merge = _with_full_names(edited if isinstance(edited, MergeInto) else merge, session)
 
     def given(query: Query) -> Any:
         if not isinstance(args, list | tuple):
@@ -86,6 +88,14 @@ def merge_rows(session: QuerySession, merge: MergeInto, args: Any, *, explain: s
         return explain_merge(session, merge, target, read_target, read_rows)
     run_merge(session, merge, target, read_target, read_rows)
     return no_result(session.spark)
+
+
+def _with_full_names(merge: MergeInto, session: QuerySession) -> MergeInto:
+    """The statement with the names that columns of both sides may be qualified by."""
+    source = merge.source
+    if source.name is not None and session.lakes.place(source.name):
+        source = msgspec.structs.replace(source, name=session.full_name(source.name))
+    return msgspec.structs.replace(merge, table=session.full_name(merge.table), source=source)
 
 
 def _composed(session: QuerySession, merge: MergeInto, composed: ComposedText) -> Query:

@@ -72,6 +72,11 @@ class SessionTables:
         full = (self.lakes.name_of(lake), *own.namespace, own.name)
         return late_frame(source, self._spark, full, metadata_columns(target))
 
+    def full_name(self, name: Name) -> Name:
+        """A table's name with its catalog in front; columns may be qualified by it, or by its end."""
+        lake, own = self.lakes.place(name) or (self.lakes.default, name)
+        return (self.lakes.name_of(lake), *own)
+
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""
         parts = name_parts(text)
@@ -169,6 +174,11 @@ class SparkEngineContext:
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a temporary view."""
         return self._backend.has_temporary_view(name, self._run_sql)
+
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms."""
+        return self._backend.has_partition_functions
 
     def has_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of this name."""

@@ -1,10 +1,11 @@
 """INSERT on lake tables: writes the query's rows as PARTITION, column list, REPLACE WHERE and options say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
@@ -12,6 +13,7 @@ from bergline.format.partition.transforms import Identity
 from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assignment import assign, top_level
+from bergline.spark.writes.evolution import evolved, merges_schema, taken_columns
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.scope import WritingSession
@@ -29,29 +31,51 @@ def run_insert(
     session: WritingSession, insert: Insert, target: Target, source: DataFrame, *, engine: RowEngine
 ) -> None:
     """Write the rows of an INSERT's query; the engine rewrites files of which it replaces some rows."""
-    spark, table, options = session.spark, target.table, parse_write_options(insert.options)
+    options = parse_write_options(insert.options)
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
     write_target = resolve_write_target(session, target, options.branch)
-    statics = static_values(insert.partition, table)
-    write = TableWrite(spark, table, write_target, options)
-    condition = insert.replace_where
-    row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
-    rows = assign(
-        source,
-        table.schema,
-        by_name=insert.by_name,
-        columns=insert.columns,
-        constants=statics,
+    columns: Sequence[str] | None = insert.columns
+    taken = T.StructType()
+    if insert.schema_evolution or merges_schema(target.table, options):
+        columns, taken = _evolving_columns(insert, source, target.table)
+    with evolved(target, taken) as changing:
+        spark, table = session.spark, changing.table
+        write = TableWrite(spark, table, write_target, options)
+        statics = static_values(insert.partition, table)
+        condition = insert.replace_where
+        row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
+        rows = assign(source, table.schema, by_name=insert.by_name, columns=columns, constants=statics)
+        if row_filter is None and insert.overwrite and _overwrite_mode(spark, options) == "static":
+            row_filter = _static_filter(spark, table, statics)
+        if row_filter is not None:
+            write.overwrite_where(rows, row_filter, engine)
+        elif not insert.overwrite:
+            write.append(rows)
+        else:
+            overwrite_rows(spark, write, rows, options)
+
+
+def _evolving_columns(insert: Insert, source: DataFrame, table: Table) -> tuple[Sequence[str] | None, T.StructType]:
+    """The columns that a query's go to, by position, and what the table takes over of them.
+
+    Without a list they are the table's, then new ones by the query's names.
+    """
+    if insert.by_name:
+        return None, taken_columns(source.schema, table)
+    names: Sequence[str] | None = insert.columns
+    if names is None:
+        given = {name.casefold() for name, value in insert.partition if value is not None}
+        known = [field.name for field in table.schema.fields if field.name.casefold() not in given]
+        names = [*known[: len(source.columns)], *source.columns[len(known) :]]
+        if len(source.columns) < len(known):
+            return None, T.StructType()  # the assignment says that there are too few
+    if len(names) != len(source.columns):
+        return names, T.StructType()
+    fields = zip(names, source.schema.fields, strict=True)
+    return names, taken_columns(
+        T.StructType([T.StructField(n, f.dataType, True, f.metadata) for n, f in fields]), table
     )
-    if row_filter is None and insert.overwrite and _overwrite_mode(spark, options) == "static":
-        row_filter = _static_filter(spark, table, statics)
-    if row_filter is not None:
-        write.overwrite_where(rows, row_filter, engine)
-    elif not insert.overwrite:
-        write.append(rows)
-    else:
-        overwrite_rows(spark, write, rows, options)
 
 
 def overwrite_rows(spark: SparkSession, write: TableWrite, rows: DataFrame, options: WriteOptions) -> None:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
-from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.runtime.types import stored_schema
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
@@ -33,7 +33,7 @@ def write_new_table(
         check_replaceable(session, lake, new.name, options.branch)
     with lake.stage_table(
         new.name,
-        iceberg_schema(frame.schema),
+        stored_schema(frame.schema),
         partition_by=new.partition_by,
         properties=new.properties,
         location=new.location,

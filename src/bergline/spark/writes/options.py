@@ -29,11 +29,13 @@ WRITE_OPTIONS = (
     "isolation-level",
     "validate-from-snapshot-id",
     "overwrite-mode",
+    "mergeSchema",
     *_PROPERTIES,
 )
 
 OverwriteMode = Literal["static", "dynamic"]
 _MODES = ("static", "dynamic")
+_MERGE_SCHEMA = ("mergeschema", "merge-schema")
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
@@ -49,6 +51,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     validate_from: int | None = None
     """The snapshot from which that is validated; None if the option is not set."""
     overwrite_mode: OverwriteMode | None = None
+    merge_schema: bool = False
+    """Whether the table takes over columns that the rows have and it has not."""
 
     @property
     def goes_by_reads(self) -> bool:
@@ -82,6 +86,8 @@ def parse_write_options(given: Mapping[str, Any]) -> WriteOptions:
             chosen["validate_from"] = _snapshot_id(key, text)
         elif name == "overwrite-mode":
             chosen["overwrite_mode"] = _overwrite_mode(key, text)
+        elif name in _MERGE_SCHEMA:
+            chosen["merge_schema"] = _true_or_false(key, text)
         elif name in _PROPERTIES:
             properties[_PROPERTIES[name]] = text
         else:
@@ -95,6 +101,12 @@ def _text(key: str, value: Any) -> str:
     if not isinstance(value, str | int | float):
         raise InvalidInputError(f"expected text for option `{key}`, found {value!r}")
     return str(value)
+
+
+def _true_or_false(key: str, text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise InvalidInputError(f"expected true or false for option `{key}`, found `{text}`")
+    return text.lower() == "true"
 
 
 def _snapshot_id(key: str, text: str) -> int:

@@ -61,6 +61,7 @@ _NAMES: dict[str, IcebergType] = {
     "VOID": UNKNOWN,
     "VARIANT": VARIANT,
 }
+DEFAULT_COLLATION = "UTF8_BINARY"
 _LENGTHS = ("CHAR", "CHARACTER", "VARCHAR")
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _DEFAULT_SRID, _SRID = 4326, re.compile(r"srid:([0-9]+)", re.IGNORECASE)
@@ -107,6 +108,21 @@ _WORDS: dict[IcebergType, str] = {
 def parse_spark_type(cursor: Cursor, column: str) -> IcebergType:
     """Parse a type as an Iceberg type; ids inside it only tell its fields apart."""
     return _Parser(cursor, column, count(1)).type(MAX_NESTING)
+
+
+def check_collation(cursor: Cursor, of: str) -> None:
+    """Take the name of a collation; UnsupportedError for any but that of bytes, which all text of Iceberg has."""
+    name = ".".join(cursor.expect_dotted_name("a collation"))
+    if name.upper() != DEFAULT_COLLATION:
+        raise collation_refusal(name, of)
+
+
+def collation_refusal(name: str, of: str) -> UnsupportedError:
+    """The error for a collation that would have to be stored."""
+    return UnsupportedError(
+        f"cannot keep the collation `{name}` of {of}: text in Iceberg tables is compared by its bytes",
+        hints=[f"store it without, and say it in queries, as in `WHERE name COLLATE {name} = 'a'`"],
+    )
 
 
 def type_text(type_: IcebergType) -> str:
@@ -184,6 +200,7 @@ class _Parser:
         if name in _LENGTHS:
             cursor.advance()
             self._length()
+            self._collation()
             return STRING
         if name in {"GEOMETRY", "GEOGRAPHY"}:
             cursor.advance()
@@ -215,7 +232,13 @@ class _Parser:
                 ],
             )
         cursor.advance()
+        if name == "STRING":
+            self._collation()
         return _NAMES[name]
+
+    def _collation(self) -> None:
+        if self._cursor.accept("COLLATE"):
+            check_collation(self._cursor, f"column `{self._column}`")
 
     def _decimal(self) -> DecimalType:
         precision, scale = _DEFAULT_PRECISION, 0

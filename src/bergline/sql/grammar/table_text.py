@@ -68,8 +68,8 @@ def default_text(field: NestedField) -> str | None:
 
 
 def _column(field: PartitionField | SortField, schema: Schema) -> str:
-    name = schema.names_by_id.get(field.source_id)
-    return "?" if name is None else dotted(tuple(name.split(".")))
+    path = schema.paths.get(field.source_id)
+    return "?" if path is None else dotted(path)
 
 
 def _term(transform: Transform, column: str, *, number_first: bool) -> str:

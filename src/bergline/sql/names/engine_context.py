@@ -65,6 +65,11 @@ class EngineContext(Protocol):
         """The engine's own catalog of tables; UnsupportedError if there is none."""
         ...
 
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms, by the names of `with_partition_functions`."""
+        ...
+
 
 class NoEngine(EngineContext):
     """No engine: there is nothing but the lakes."""
@@ -113,3 +118,7 @@ class NoEngine(EngineContext):
 
     def session_catalog(self) -> SessionCatalog:
         raise UnsupportedError("expected a Spark session for a table of the session catalog, found none")
+
+    @property
+    def has_partition_functions(self) -> bool:
+        return False

@@ -13,6 +13,7 @@ from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
 
 _QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE")
 _OPENING, _CLOSING = "([{", ")]}"
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 
 
 class InsertHead(msgspec.Struct, frozen=True):
@@ -28,6 +29,7 @@ class InsertHead(msgspec.Struct, frozen=True):
     if_not_exists: bool = False
     replace_where: str | None = None
     options: dict[str, str] = {}
+    schema_evolution: bool = False
 
 
 def read_insert(sql: SqlText, read: QueryReader) -> Insert | MultiInsert | OtherStatement | None:
@@ -75,6 +77,7 @@ def _read_insert(sql: SqlText, read: QueryReader) -> Insert | OtherStatement | N
         head.if_not_exists,
         head.replace_where,
         head.options,
+        head.schema_evolution,
     )
 
 
@@ -85,6 +88,7 @@ def parse_insert_head(sql: SqlText) -> InsertHead | None:
     if start is None:
         return None
     cursor.advance()
+    schema_evolution = cursor.accept(*_EVOLUTION)
     overwrite = cursor.token.is_word("OVERWRITE")
     cursor.advance()
     if overwrite and (cursor.token.is_word("DIRECTORY") or cursor.following.is_word("DIRECTORY")):
@@ -102,29 +106,47 @@ def parse_insert_head(sql: SqlText) -> InsertHead | None:
     if not (_opens_query(cursor.token) or cursor.token.is_symbol("(")):
         cursor.fail("SELECT, VALUES, TABLE, FROM or WITH")
     end = cursor.token.start
-    return InsertHead(start, end, table, overwrite, columns, by_name, partition, if_not_exists, replace_where, options)
+    return InsertHead(
+        start,
+        end,
+        table,
+        overwrite,
+        columns,
+        by_name,
+        partition,
+        if_not_exists,
+        replace_where,
+        options,
+        schema_evolution,
+    )
 
 
 def _insert_starts(tokens: Sequence[Token]) -> list[int]:
-    """Where INSERT INTO and INSERT OVERWRITE stand outside parentheses."""
+    """Where INSERT INTO and INSERT OVERWRITE stand outside parentheses, perhaps WITH SCHEMA EVOLUTION."""
     depth, found = 0, []
-    for token, following in pairwise(tokens):
-        if depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE"):
+    for place, token in enumerate(tokens):
+        if depth == 0 and _is_insert(tokens[place : place + 5]):
             found.append(token.start)
         depth += _step(token)
     return found
 
 
+def _is_insert(tokens: Sequence[Token]) -> bool:
+    if not tokens[0].is_word("INSERT"):
+        return False
+    evolves = [token.value.upper() for token in tokens[1:4]] == list(_EVOLUTION)
+    following = tokens[4:] if evolves else tokens[1:]
+    return bool(following) and following[0].is_word("INTO", "OVERWRITE")
+
+
 def _find_insert(cursor: Cursor) -> int | None:
     """Walk to INSERT INTO or OVERWRITE outside parentheses: the first word, or after WITH and FROM."""
-    if not cursor.token.is_word("INSERT", "WITH", "FROM"):
+    starts = _insert_starts(cursor.sql.tokens) if cursor.token.is_word("INSERT", "WITH", "FROM") else []
+    if not starts:
         return None
-    depth = 0
-    while cursor.token.kind is not TokenKind.END:
-        if depth == 0 and cursor.token.is_word("INSERT") and cursor.following.is_word("INTO", "OVERWRITE"):
-            return cursor.token.start
-        depth += _step(cursor.advance())
-    return None
+    while cursor.token.start < starts[0]:
+        cursor.advance()
+    return starts[0]
 
 
 def _step(token: Token) -> int:

@@ -80,6 +80,8 @@ class Insert(msgspec.Struct, frozen=True):
     """The condition of INSERT INTO … REPLACE WHERE."""
     options: dict[str, str] = {}
     """Of INSERT INTO t WITH (…)."""
+    schema_evolution: bool = False
+    """Of INSERT WITH SCHEMA EVOLUTION INTO t."""
 
 
 class MultiInsert(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from bergline.sql.text.misspelled import misspelled_before
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, TokenKind
 
-QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "CREATE", "INSERT", "(")
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "CREATE", "INSERT", "(")
 """The first words of queries, and of statements that end with one."""
 _ROW_LEVEL_WORDS = ("DELETE", "UPDATE")
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
-from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError
 from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
@@ -28,7 +28,7 @@ from bergline.sql.rewrite.assigned_fields import (
 from bergline.sql.rewrite.tables import column_edit
 from bergline.sql.text.composed import ComposedText, Composer
 from bergline.sql.text.names import parse_name
-from bergline.sql.text.tokens import Edit, Name, SqlText, TokenKind
+from bergline.sql.text.tokens import Edit, Name, SqlText
 
 MATCHED, INSERTED, UNMATCHED = "_bergline_matched", "_bergline_inserted", "_bergline_unmatched"
 """Structs: what clauses of a kind make of a row; null where none applies."""
@@ -39,10 +39,6 @@ PRESENT = "_bergline_present"
 """True in rows that have a source row."""
 _SOURCE_ALIAS = "_bergline_source"
 _RESULTS: dict[ClauseKind, str] = {"matched": MATCHED, "not matched": INSERTED, "not matched by source": UNMATCHED}
-_NON_DETERMINISTIC = (
-    *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
-    *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
-)
 
 
 class ClauseValues(msgspec.Struct, frozen=True):
@@ -154,25 +150,6 @@ def _is_column(name: str, qualifiers: set[str], target: str, value: str) -> bool
         return False
     is_source = len(parts) == 1 or parts[-2].casefold() in {q.casefold() for q in qualifiers}
     return is_source and name.casefold() == target == parts[-1].casefold()
-
-
-def check_deterministic(merge: MergeInto) -> None:
-    """Refuse conditions whose result is another each time: Spark's MERGE does not have them either."""
-    for clause in merge.clauses:
-        if clause.condition is not None:
-            _check_deterministic(merge.sql, clause.condition)
-    _check_deterministic(merge.sql, merge.condition)
-
-
-def _check_deterministic(sql: SqlText, expression: Expression) -> None:
-    inside = [t for t in sql.tokens if expression.start <= t.start and t.end <= expression.end]
-    for token, following in pairwise(inside):
-        name = token.value.lower()
-        if token.kind is TokenKind.WORD and name in _NON_DETERMINISTIC and following.is_symbol("("):
-            raise UnsupportedError(
-                f"expected a deterministic condition in MERGE, found `{name}`{place_of(sql, token.start)}",
-                hints=["compute the value in the source's query"],
-            )
 
 
 def _clause_values(

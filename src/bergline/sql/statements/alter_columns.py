@@ -194,7 +194,7 @@ class _ColumnChanges:
                 for column in columns:
                     _check_free(schema, ".".join(column.path))
                     schema.add_column(
-                        ".".join(column.path),
+                        column.path,
                         column.type,
                         doc=column.doc,
                         required=column.required,
@@ -207,7 +207,7 @@ class _ColumnChanges:
                         schema.drop_column(spelled(schema, path))
             case RenameColumnClause(path, name):
                 old = spelled(schema, path)
-                _check_free(schema, f"{old.rpartition('.')[0]}.{name}".removeprefix("."), old)
+                _check_free(schema, f"{old.removesuffix(schema.schema.find(old).name)}{name}", old)
                 schema.rename_column(old, name)
             case AlterColumns(changes):
                 for column_change in changes:

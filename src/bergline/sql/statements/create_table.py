@@ -19,7 +19,7 @@ from bergline.lake.lake import Lake
 from bergline.sql.grammar.columns import ColumnDefinition, parse_created_columns
 from bergline.sql.grammar.literals import default_value
 from bergline.sql.grammar.properties import check_table_properties, parse_properties
-from bergline.sql.grammar.spark_types import parse_spark_type
+from bergline.sql.grammar.spark_types import check_collation, parse_spark_type
 from bergline.sql.grammar.table_text import partition_terms
 from bergline.sql.grammar.terms import column_term, parse_partition_term
 from bergline.sql.names.resolve import Lakes, ViewTarget, new_table_name
@@ -166,6 +166,7 @@ class _Clauses:
             ("LOCATION",),
             ("TBLPROPERTIES",),
             ("OPTIONS",),
+            ("DEFAULT", "COLLATION"),
         ):
             if cursor.accept(*words):
                 return " ".join(words)
@@ -193,6 +194,8 @@ class _Clauses:
                 self.properties.update(check_table_properties(parse_properties(cursor)))
             case "OPTIONS":
                 self.properties.update({f"option.{k}": v for k, v in parse_properties(cursor).items()})
+            case "DEFAULT COLLATION":
+                check_collation(cursor, f"`{'.'.join(cursor.subject or ())}`")
 
     def _partitions(self) -> None:
         cursor = self._cursor

@@ -39,13 +39,26 @@ _COLUMNS = pa.schema(
         pa.field("comment", pa.string()),
     ]
 )
+_ENGINE = ("engine-name", "engine-version")
+_NO_METRICS = {"operation", *_ENGINE}
+_HISTORY = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("operation", pa.string()),
+        pa.field("readVersion", pa.int64()),
+        pa.field("refs", pa.list_(pa.string())),
+        pa.field("operationMetrics", pa.map_(pa.string(), pa.string())),
+        pa.field("engineInfo", pa.string()),
+    ]
+)
 _ROW_LINEAGE = 3
 _EMPTY = ("", "", "")
 _SHOWN_FIRST = ("comment", "location", "owner")
 Row = tuple[str, str, str | None]
 
 
-_OTHER_DESCRIPTIONS = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "HISTORY", "DETAIL")
+_OTHER_DESCRIPTIONS = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "DETAIL")
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES")
 _TABLE = "a table name"
 
@@ -65,19 +78,31 @@ class DescribeNamespace(LakeStatement, frozen=True):
     extended: bool = False
 
 
+class DescribeHistory(LakeStatement, frozen=True):
+    """DESCRIBE HISTORY, or its newest rows."""
+
+    table: Name
+    limit: int | None = None
+
+
 class ShowCreateTable(LakeStatement, frozen=True):
     """SHOW CREATE TABLE."""
 
     table: Name
 
 
-def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | None:
+def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | DescribeHistory | None:
     """Parse what follows DESCRIBE, for tables and namespaces; None for anything else."""
     if cursor.token.is_word(*_QUERIES):
         return None
     names_more = cursor.following.kind in {TokenKind.WORD, TokenKind.QUOTED}
     if names_more and cursor.token.is_word(*_OTHER_DESCRIPTIONS):
         return None
+    if names_more and cursor.accept("HISTORY"):
+        history = cursor.expect_subject(_TABLE)
+        limit = cursor.expect_whole_number() if cursor.accept("LIMIT") else None
+        cursor.expect_end(*(() if limit is not None else ("`LIMIT`",)))
+        return DescribeHistory(history, limit)
     if names_more and any(cursor.accept(word) for word in NAMESPACE_WORDS):
         extended = cursor.accept("EXTENDED")
         namespace = cursor.expect_subject("a namespace's name")
@@ -106,11 +131,44 @@ def parse_show_create_table(cursor: Cursor) -> ShowCreateTable:
     return ShowCreateTable(table)
 
 
-def describe(statement: DescribeTable | DescribeNamespace, lakes: Lakes) -> pa.Table | None:
-    """What is known of a table, a column or a namespace."""
-    if isinstance(statement, DescribeNamespace):
-        return describe_namespace(statement, lakes)
+def describe(statement: DescribeTable | DescribeNamespace | DescribeHistory, lakes: Lakes) -> pa.Table | None:
+    """What is known of a table, a column, a namespace, or what was done to a table."""
+    match statement:
+        case DescribeNamespace():
+            return describe_namespace(statement, lakes)
+        case DescribeHistory():
+            return describe_history(statement, lakes)
     return describe_table(statement, lakes)
+
+
+def describe_history(statement: DescribeHistory, lakes: Lakes) -> pa.Table | None:
+    """The snapshots of a table, or those of a branch or tag, newest first; each can be read by its version."""
+    target = lakes.resolve(statement.table)
+    if target is None:
+        return None
+    table, name = target.table, target.selector.branch or target.selector.ref
+    if target.selector.metadata_table is not None:
+        raise InvalidInputError(f"expected a table to describe the history of, found `{'.'.join(statement.table)}`")
+    if name is None:
+        snapshots = sorted(table.metadata.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms), reverse=True)
+    else:
+        snapshots = list(table.metadata.ancestors(table.metadata.ref(name).snapshot_id))
+    named: dict[int, list[str]] = {}
+    for ref, points_to in table.metadata.refs.items():
+        named.setdefault(points_to.snapshot_id, []).append(ref)
+    rows = [
+        {
+            "version": s.snapshot_id,
+            "timestamp": s.timestamp_ms * 1000,
+            "operation": s.operation,
+            "readVersion": s.parent_snapshot_id,
+            "refs": sorted(named.get(s.snapshot_id, ())),
+            "operationMetrics": [(k, v) for k, v in s.summary.items() if k not in _NO_METRICS],
+            "engineInfo": " ".join(s.summary[k] for k in _ENGINE if k in s.summary) or None,
+        }
+        for s in snapshots[: statement.limit]
+    ]
+    return pa.Table.from_pylist(rows, schema=_HISTORY)
 
 
 def describe_table(statement: DescribeTable, lakes: Lakes) -> pa.Table | None:
@@ -245,6 +303,10 @@ def _table(rows: list[Row] | list[tuple[str, str]] | list[tuple[str]], schema: p
 
 
 DESCRIBE: tuple[StatementKind[Any], ...] = (
-    StatementKind((DescribeTable, DescribeNamespace), {"DESCRIBE": parse_describe, "DESC": parse_describe}, describe),
+    StatementKind(
+        (DescribeTable, DescribeNamespace, DescribeHistory),
+        {"DESCRIBE": parse_describe, "DESC": parse_describe},
+        describe,
+    ),
     StatementKind((ShowCreateTable,), {"SHOW CREATE TABLE": parse_show_create_table}, show_create_table),
 )

@@ -156,6 +156,7 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.target-file-size-bytes": _LONG_SIZE,
     "write.delete.target-file-size-bytes": _LONG_SIZE,
     "write.wap.enabled": _check_boolean,
+    "write.spark.accept-any-schema": _check_boolean,
     "write.spark.fanout.enabled": _check_boolean,
     DISTRIBUTION_MODE: check_distribution_mode,
     GRANULARITY: check_granularity,

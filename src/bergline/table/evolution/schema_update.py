@@ -39,7 +39,8 @@ _COLUMN = "the name of a column"
 class SchemaUpdate(PendingUpdate[SchemaChange]):
     """One commit of changes; each is checked as it is made, and sees the ones before it.
 
-    Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`.
+    Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`. That is also
+    how a column is named that has a dot in its name; only a new one is told by the parts of its path.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
 
     def add_column(
         self,
-        path: str,
+        path: str | tuple[str, ...],
         type_: ColumnType,
         *,
         doc: str | None = None,
@@ -69,13 +70,14 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
         """A new column, last of its struct unless a position is given.
 
         `default` is the value of rows that are there already, and of new rows that give none; it needs format version
-        3. A required column needs one.
+        3. A required column needs one. A path as text is split at its dots; `("point", "x.y")` is a field `x.y`.
         """
-        check_text(path, _COLUMN)
-        position = _position(path, first=first, after=after, before=before)
-        iceberg = column_type(type_, path)
-        plain = plain_default(iceberg, default, path)
-        return self._change(AddColumn(path, iceberg, doc, required, plain, position, self._allow_incompatible))
+        parts = path if isinstance(path, tuple) and path else tuple(check_text(path, _COLUMN).split("."))
+        name = ".".join(check_text(part, _COLUMN) for part in parts)
+        position = _position(name, first=first, after=after, before=before)
+        iceberg = column_type(type_, name)
+        plain = plain_default(iceberg, default, name)
+        return self._change(AddColumn(parts, iceberg, doc, required, plain, position, self._allow_incompatible))
 
     def drop_column(self, path: str) -> Self:
         """No such column any more; its values stay in files, and no later column ever shows them."""
@@ -167,9 +169,8 @@ def rebase_schema(loaded: TableMetadata, base: TableMetadata, changes: Sequence[
 def _touched(change: SchemaChange) -> Iterable[str]:
     """The columns that must be there for a change."""
     match change:
-        case AddColumn(path):
-            parent = path.rpartition(".")[0]
-            return (parent,) if parent else ()
+        case AddColumn(parts):
+            return (".".join(parts[:-1]),) if len(parts) > 1 else ()
         case (
             DropColumn(path)
             | RenameColumn(path)

@@ -47,3 +47,7 @@ FROM shop.emp |> DROP nosuch
 FROM (FROM shop.emp |> SELECT id) |> AGGREGATE sum(id) AS s |> SELECT s + 1 AS t
 
 SELECT * FROM shop.emp WHERE id IN (FROM shop.sale |> WHERE qty > 3 |> SELECT emp_id) |> SELECT name |> ORDER BY name
+
+FROM shop.dept |> SET budget = (SELECT max(salary) FROM shop.emp WHERE emp.id IN (SELECT emp_id FROM shop.sale)) |> ORDER BY dept
+
+VALUES (1), (2) AS v(a) |> SET a = a + (SELECT count(*) FROM shop.emp) |> WHERE a > (SELECT min(id) FROM shop.emp) |> ORDER BY a

@@ -39,3 +39,9 @@ SELECT * FROM explode(TABLE(shop.emp))
 SELECT * FROM shop.sale s JOIN LATERAL explode(s.tags) AS t(tag) ON t.tag <> 'red' ORDER BY sale_id, tag
 
 SELECT TRANSFORM (a, b) USING 'cat' AS (x STRING, y STRING) FROM shop.nums
+
+MAP a, b USING 'cat' AS (x STRING, y STRING) FROM shop.nums
+
+FROM shop.nums REDUCE a, b USING 'cat' AS (x STRING, y STRING)
+
+REDUCE a, b USING 'cat' AS (x STRING, y STRING) FROM shop.nums

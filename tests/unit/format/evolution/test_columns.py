@@ -87,7 +87,7 @@ def names(schema: Schema) -> dict[int, str]:
 
 
 def test_added_column_comes_last_with_an_id_above_all_that_were_used() -> None:
-    schema, highest = add_column(SCHEMA, "note", STRING, LAST, doc="why")
+    schema, highest = add_column(SCHEMA, ("note",), STRING, LAST, doc="why")
     assert schema.fields[-1] == NestedField(21, "note", False, STRING, "why")
     assert highest == 21
     assert schema.identifier_field_ids == (1,)
@@ -96,7 +96,7 @@ def test_added_column_comes_last_with_an_id_above_all_that_were_used() -> None:
 
 def test_added_nested_type_gets_ids_for_all_its_parts() -> None:
     type_ = StructType((NestedField(1, "a", False, ListType(2, INT, False)), NestedField(3, "b", False, INT)))
-    schema, highest = add_column(SCHEMA, "who.more", type_, LAST)
+    schema, highest = add_column(SCHEMA, ("who", "more"), type_, LAST)
     added = {i: n for i, n in names(schema).items() if i > LAST}
     assert added == {21: "who.more", 22: "who.more.a", 23: "who.more.b", 24: "who.more.a.element"}
     assert highest == 24
@@ -104,7 +104,7 @@ def test_added_nested_type_gets_ids_for_all_its_parts() -> None:
 
 @pytest.mark.parametrize("path", ["points.element.z", "points.z", "m.value.z", "m.z", "who.z"])
 def test_columns_are_added_inside_structs_of_lists_and_maps(path: str) -> None:
-    schema, _ = add_column(SCHEMA, path, INT, LAST)
+    schema, _ = add_column(SCHEMA, path.split("."), INT, LAST)
     assert 21 in schema.ids
     assert len(schema.ids) == len(SCHEMA.ids) + 1
 
@@ -166,11 +166,11 @@ def test_optional_and_doc_change_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda: add_column(SCHEMA, "n", INT, LAST), AlreadyExistsError, "column `n` exists already"),
-        (lambda: add_column(SCHEMA, "who.name", INT, LAST), AlreadyExistsError, r"column `who\.name` exists"),
-        (lambda: add_column(SCHEMA, "z", INT, LAST, required=True), InvalidInputError, "rows have none"),
-        (lambda: add_column(SCHEMA, "n.z", INT, LAST), InvalidInputError, "expected a struct, found `int`"),
-        (lambda: add_column(SCHEMA, "nope.z", INT, LAST), NotFoundError, "no column `nope`"),
+        (lambda: add_column(SCHEMA, ("n",), INT, LAST), AlreadyExistsError, "column `n` exists already"),
+        (lambda: add_column(SCHEMA, ("who", "name"), INT, LAST), AlreadyExistsError, r"column `who\.name` exists"),
+        (lambda: add_column(SCHEMA, ("z",), INT, LAST, required=True), InvalidInputError, "rows have none"),
+        (lambda: add_column(SCHEMA, ("n", "z"), INT, LAST), InvalidInputError, "expected a struct, found `int`"),
+        (lambda: add_column(SCHEMA, ("nope", "z"), INT, LAST), NotFoundError, "no column `nope`"),
         (lambda: drop_column(SCHEMA, "id"), InvalidInputError, "it identifies rows"),
         (lambda: drop_column(SCHEMA, "points.element.x"), InvalidInputError, "the only one of its struct"),
         (lambda: drop_column(SCHEMA, "nope"), NotFoundError, "no column `nope`"),
@@ -184,14 +184,14 @@ def test_optional_and_doc_change_nothing_else() -> None:
         (lambda: rename_column(SCHEMA, "n", ""), InvalidInputError, "expected a name"),
         (lambda: move_column(SCHEMA, "m.key", ("first",)), InvalidInputError, "cannot move `m.key`"),
         (lambda: set_doc(SCHEMA, "m.key", "x"), InvalidInputError, "cannot describe `m.key`"),
-        (lambda: add_column(KEYED, "by.key.z", INT, LAST), InvalidInputError, "outside the keys of maps"),
+        (lambda: add_column(KEYED, ("by", "key", "z"), INT, LAST), InvalidInputError, "outside the keys of maps"),
         (lambda: drop_column(KEYED, "by.key.a"), InvalidInputError, "outside the keys of maps"),
         (lambda: widen_column(KEYED, "by.key.a", LONG), InvalidInputError, "outside the keys of maps"),
         (lambda: make_optional(KEYED, "by.key"), InvalidInputError, "outside the keys of maps"),
         (lambda: require_column(SCHEMA, "d"), InvalidInputError, "cannot make column `d` required"),
         (lambda: set_identifier_fields(SCHEMA, ["d"]), InvalidInputError, "never null, found `d`"),
         (lambda: set_write_default(SCHEMA, "n", "x"), InvalidInputError, "expected a `int` value"),
-        (lambda: add_column(SCHEMA, "z", INT, 2147483447), InvalidInputError, "found none left"),
+        (lambda: add_column(SCHEMA, ("z",), INT, 2147483447), InvalidInputError, "found none left"),
         (lambda: widen_column(SCHEMA, "id", INT), InvalidInputError, "from `long` to `int`"),
         (lambda: widen_column(SCHEMA, "n", STRING), InvalidInputError, "from `int` to `string`: types only widen"),
         (lambda: widen_column(SCHEMA, "d", DecimalType(18, 3)), InvalidInputError, "types only widen"),
@@ -218,18 +218,18 @@ def test_types_that_a_column_may_change_to_are_listed(version: int) -> None:
 
 
 def test_required_column_comes_with_a_default() -> None:
-    schema, _ = add_column(SCHEMA, "since", DATE, LAST, required=True, default=1)
+    schema, _ = add_column(SCHEMA, ("since",), DATE, LAST, required=True, default=1)
     assert schema.fields[-1] == NestedField(21, "since", True, DATE, None, "1970-01-02", "1970-01-02")
 
 
 def test_caller_may_know_that_no_row_is_there() -> None:
-    schema, _ = add_column(SCHEMA, "z", INT, LAST, required=True, allow_incompatible=True)
+    schema, _ = add_column(SCHEMA, ("z",), INT, LAST, required=True, allow_incompatible=True)
     assert require_column(schema, "d", allow_incompatible=True).find("d").required
     assert require_column(schema, "z").find("z").required
 
 
 def test_write_default_changes_alone() -> None:
-    schema, _ = add_column(SCHEMA, "z", INT, LAST, default=1)
+    schema, _ = add_column(SCHEMA, ("z",), INT, LAST, default=1)
     changed = set_write_default(schema, "z", 2).find("z")
     assert (changed.initial_default, changed.write_default) == (1, 2)
     assert set_write_default(schema, "z", None).find("z").write_default is None

@@ -12,7 +12,7 @@ from bergline.format.types.types import LONG
 
 def test_changes_are_values() -> None:
     assert RenameColumn("a", "b") == RenameColumn("a", "b") != RenameColumn("a", "c")
-    assert len({AddColumn("a", LONG), AddColumn("a", LONG)}) == 1
+    assert len({AddColumn(("a",), LONG), AddColumn(("a",), LONG)}) == 1
     with pytest.raises(AttributeError):
         RenameColumn("a", "b").name = "c"  # type: ignore[misc]
 
@@ -23,5 +23,5 @@ def test_every_change_names_the_column_that_it_is_about_first() -> None:
 
 
 def test_column_is_added_where_its_position_says(metadata: TableMetadata) -> None:
-    after = apply_schema_change(evolving(metadata), AddColumn("note", LONG, place=MoveColumn("x", ("first",)).place))
+    after = apply_schema_change(evolving(metadata), AddColumn(("note",), LONG, place=MoveColumn("x", ("first",)).place))
     assert after.schema.fields[0].name == "note"

@@ -207,7 +207,7 @@ def test_columns_that_do_not_fit_are_named(rows: Any, message: str) -> None:
 )
 def test_text_that_is_no_utf_8_is_refused_by_column(array: pa.Array) -> None:
     schema = Schema((NestedField(1, "t", False, STRING),))
-    with pytest.raises(InvalidInputError, match=r"expected values of `string`, found damaged ones in column `t`.*UTF8"):
+    with pytest.raises(InvalidInputError, match=r"expected text in UTF-8, found other bytes in column `t`.*UTF8"):
         fit_to_schema(pa.table({"t": array}), schema)
 
 

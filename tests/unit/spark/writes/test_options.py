@@ -30,7 +30,8 @@ def test_options_are_taken_whatever_their_case(given: dict[str, Any], expected: 
 @pytest.mark.parametrize(
     ("given", "kind", "said"),
     [
-        ({"mergeSchema": "true"}, UnsupportedError, "found `mergeSchema`"),
+        ({"overwriteSchema": "true"}, UnsupportedError, "found `overwriteSchema`"),
+        ({"mergeSchema": "yes"}, InvalidInputError, "expected true or false for option `mergeSchema`, found `yes`"),
         ({"snapshot-property.": "x"}, UnsupportedError, "found `snapshot-property.`"),
         ({"branch": ["audit"]}, InvalidInputError, "expected text for option `branch`"),
         ({"branch": ""}, InvalidInputError, "ref name of 1 to 255"),

@@ -83,6 +83,8 @@ def test_types_are_read(text: str, type_: IcebergType) -> None:
     ("text", "error", "message"),
     [
         ("FOO", UnsupportedError, "found `FOO`"),
+        ("STRING COLLATE UTF8_LCASE", UnsupportedError, "cannot keep the collation `UTF8_LCASE` of column `c`"),
+        ("ARRAY<VARCHAR(3) COLLATE sr_CI>", UnsupportedError, "cannot keep the collation `sr_CI` of column `c`"),
         ("INTERVAL DAY", UnsupportedError, "expected a type that Iceberg has for column `c`, found `INTERVAL`"),
         ("DECIMAL(39, 2)", InvalidInputError, "expected 1 to 38 digits"),
         ("DECIMAL(5, 6)", InvalidInputError, r"found decimal\(5, 6\)"),

@@ -25,6 +25,11 @@ ORDERS = ("db", "orders")
         ("INSERT INTO db.orders (id, `a b`) VALUES (1, 2)", {"columns": ("id", "a b")}),
         ("INSERT INTO db.orders BY NAME SELECT 1 AS id", {"by_name": True}),
         ("INSERT OVERWRITE db.orders SELECT 1", {"overwrite": True}),
+        ("INSERT WITH SCHEMA EVOLUTION INTO db.orders SELECT 1", {"schema_evolution": True}),
+        (
+            "insert with schema evolution overwrite table db.orders by name select 1",
+            {"overwrite": True, "by_name": True, "schema_evolution": True},
+        ),
         (
             "INSERT OVERWRITE db.orders PARTITION (day = date('2026-01-02'), region) SELECT 1",
             {"overwrite": True, "partition": (("day", "date('2026-01-02')"), ("region", None))},

@@ -54,6 +54,7 @@ WRONG = [
     ("write.wap.enabled", "1"),
     ("write.distribution-mode", "round robin"),
     ("write.spark.fanout.enabled", "perhaps"),
+    ("write.spark.accept-any-schema", "perhaps"),
 ]
 # what is needed for the commit that sets it, or for every read
 AT_ONCE = {"write.metadata.compression-codec", "schema.name-mapping.default"}
@@ -82,7 +83,7 @@ def test_right_values_are_taken(orders: Table) -> None:
         "write.metadata.metrics.column.amount": "none",
         "write.parquet.compression-codec": "GZIP",
         "write.parquet.compression-level": "9",
-        "write.spark.accept-any-schema": "perhaps",
+        "write.spark.advisory-partition-size-bytes": "perhaps",
         "write.distribution-mode": "HASH",
         "owner": "",
     }

@@ -267,6 +267,29 @@ def test_union_adds_widens_and_drops_nothing(lake: Lake) -> None:
         schema.union_by_name(pa.schema([("p", pa.int64())]))
 
 
+def test_names_with_dots_are_told_by_the_parts_of_a_path(lake: Lake) -> None:
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64()), ("p", pa.struct([("x", pa.int32())]))]))
+    with table.update_schema() as schema:
+        schema.add_column(("p.q",), "int", after="id").add_column(("p", "u.v"), "string").add_column("p.y", "int")
+        schema.union_by_name(pa.schema([("a.b", pa.string()), ("p", pa.struct([("c.d", pa.string())]))]))
+        schema.drop_column("p.x").set_type("p.q", "long").rename_column("p.u.v", "w.w").set_doc("a.b", "words")
+    assert [f"{f.name}: {f.type}" for f in table.schema.fields] == [
+        "id: long",
+        "p.q: long",
+        "p: struct<w.w: string, y: int, c.d: string>",
+        "a.b: string",
+    ]
+    for path in (("p", "q"), "p.q", ("p.y",)):
+        with pytest.raises((AlreadyExistsError, InvalidInputError)), table.update_schema() as schema:
+            schema.add_column(path, "int")
+    for wrong in ((), ("",), ("p", ""), ("id", 1)):
+        with pytest.raises(InvalidInputError), table.update_schema() as schema:
+            schema.add_column(wrong, "int")
+    with table.update_schema() as schema:
+        schema.drop_column("p")
+    assert table.schema.find("p.q").type == LONG
+
+
 def test_name_mapping_and_column_properties_follow(orders: Table) -> None:
     mapping = '[{"field-id":1,"names":["id"]},{"field-id":2,"names":["amount"]},{"field-id":3,"names":["region"]}]'
     metrics = "write.metadata.metrics.column."

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
-from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
+from bergline.spark.backends.classic.catalyst import class_of, hidden_field, is_random_case, scala_items
 from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.functions import read_function
@@ -50,6 +50,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.backends.classic.stages import ran_once
+from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -70,6 +71,7 @@ from bergline.spark.runtime.backend import (
 )
 from bergline.spark.runtime.types import read_schema
 from bergline.sql.queries.query import OtherStatement, Query
+from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
@@ -309,9 +311,24 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             pending += scala_items(node.children())
         return False
 
+    def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
+        pending = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        while pending:
+            node = pending.pop()
+            listed = scala_items(node.projectList()) if class_of(node) == "Project" else ()
+            chosen = (column.child() for column in listed if class_of(column) == "Alias" and column.name() in columns)
+            if any(is_random_case(value) for value in chosen):
+                return True
+            pending += scala_items(node.children())
+        return False
+
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         number, rows = placeholder(self.spark, read_schema(scan.schema))
         return pushed_filters(build(rows), {number: scan.table_schema})[number]
+
+    @property
+    def has_partition_functions(self) -> bool:
+        return True
 
     def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
         return placeholder(self.spark, read_schema(scan.schema))
@@ -358,18 +375,25 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             note_part(query.query)
             rows = {name: analyzed(frame) for name, frame in frames.items()}
             plan = substituted(query.parsed, query.places, rows, self.spark)
-            return self._frame(plan, head, query.args)
+            return self._frame(plan, query, head)
         if query.places:
             named = send(query.query, "", frames, query.labels)
             plan = with_frames(
                 named.text, {named.names[n]: (rows, query.places[n].name) for n, rows in frames.items()}, self.spark
             )
-            return self._frame(plan, head, query.args)
+            return self._frame(plan, query, head)
         with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
             return query.run_sql(sent, query.args)
 
-    def _frame(self, plan: Any, head: str, args: Any) -> DataFrame:
-        return frame_of(headed(with_arguments(plan, args, self.spark), head, self.spark), self.spark)
+    def _frame(self, plan: Any, query: TableQuery, head: str) -> DataFrame:
+        plan = with_arguments(plan, query.args, self.spark)
+        if FUNCTION_PREFIX not in query.query.sql.text:
+            return frame_of(headed(plan, head, self.spark), self.spark)
+        plan = with_system_functions(plan, self.spark)
+        if head and query.writes:  # it is only explained
+            return frame_of(headed(plan, head, self.spark), self.spark)
+        rows = with_plain_names(frame_of(plan, self.spark))
+        return frame_of(headed(analyzed(rows), head, self.spark), self.spark) if head else rows
 
     @property
     def _java(self) -> Any:

@@ -120,6 +120,15 @@ def class_of(node: Any) -> str:
     return str(node.getClass().getSimpleName())
 
 
+def is_random_case(value: Any) -> bool:
+    """Whether a condition of a CASE, or of one that it chooses, may be another each time."""
+    if class_of(value) != "CaseWhen":
+        return False
+    branches = [(branch._1(), branch._2()) for branch in scala_items(value.branches())]  # noqa: SLF001  (a pair)
+    chosen = [*(then for _, then in branches), *scala_items(value.elseValue())]
+    return any(not when.deterministic() for when, _ in branches) or any(map(is_random_case, chosen))
+
+
 def _inclusive(condition: Any, schema: Schema) -> Predicate | None:
     match class_of(condition):
         case "And":

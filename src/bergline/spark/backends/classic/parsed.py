@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.spark.backends.classic.catalyst import scala_items, scala_seq
+from bergline.spark.backends.classic.catalyst import class_of, scala_items, scala_seq
 from bergline.spark.backends.classic.java_classes import (
     new_object,
     scala_map,
@@ -45,6 +45,7 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 _PLAIN_RELATION = re.compile(r"'UnresolvedRelation \[(\w+(?:, \w+)*)\], \[\], false")
 _PLAIN_ORIGIN = re.compile(r"Origin\(Some\(\d+\),Some\(\d+\),Some\((\d+)\),Some\((\d+)\),")
 _MOST_FIELDS = 25
+_STAR, _SUBQUERIES = "UnresolvedStarExceptOrReplace", ("ScalarSubquery", "Exists", "ListQuery")
 _ALIAS = "org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias"
 _DATASET = "org.apache.spark.sql.classic.Dataset"
 _PLANS: "weakref.WeakKeyDictionary[DataFrame, Any]" = weakref.WeakKeyDictionary()
@@ -55,6 +56,8 @@ class ParsedStatement(msgspec.Struct, frozen=True):
 
     plan: Any
     nodes: Sequence[Any]
+    stars: Sequence[Any] = ()
+    """Of `|> SET`: see `_set_stars`."""
 
 
 def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
@@ -72,9 +75,12 @@ def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
     """The tables of a statement, or of one that stands in a longer text, by its plan."""
     plan = _cte_substitution(spark).apply(plan)
     clauses = {start: (end, as_of) for start, end, as_of in time_travel_clauses(sql)}
-    found = sorted(_relations(plan, sql.text), key=lambda relation: relation.use.start)
+    stars = _set_stars(plan, sql.text)
+    inside = [subquery.plan() for star in stars for subquery in _subqueries(star)]
+    relations = [relation for part in (plan, *inside) for relation in _relations(part, sql.text)]
+    found = sorted(relations, key=lambda relation: relation.use.start)
     uses = tuple(_with_clause(r.use, r.node, sql, clauses) if r.travels else r.use for r in found)
-    parsed = ParsedStatement(plan, [relation.node for relation in found])
+    parsed = ParsedStatement(plan, [relation.node for relation in found], stars)
     writes = sql.first_word in _WRITING or sql.has_word(*_WRITING_ANYWHERE)
     return Query(sql, uses, writes=writes, parsed=parsed)
 
@@ -97,7 +103,11 @@ def substituted(
         for source, (numbers, name) in places.items()
         for number in numbers
     ]
-    return parsed.plan.transformWithSubqueries(scala_map(spark, replaced))
+    tables = scala_map(spark, replaced)
+    if not parsed.stars:
+        return parsed.plan.transformWithSubqueries(tables)
+    stars = scala_map(spark, [(star, _with_tables(star, tables, spark)) for star in parsed.stars])
+    return parsed.plan.transformAllExpressionsWithSubqueries(stars).transformWithSubqueries(tables)
 
 
 def qualified(rows: DataFrame, name: Name) -> DataFrame:
@@ -180,6 +190,36 @@ def parse(text: str, spark: SparkSession) -> Any:
 def _cte_substitution(spark: SparkSession) -> Any:
     """Spark's rule that gives queries of WITH their places: what is left has the names of tables and views."""
     return scala_object(spark, "org.apache.spark.sql.catalyst.analysis.CTESubstitution")
+
+
+def _set_stars(plan: Any, text: str) -> list[Any]:
+    """The stars of `|> SET y = (SELECT …)`, which hold their new values where no walk over subqueries looks."""
+    if "|>" not in text:
+        return []
+    found, pending = [], [plan, *scala_items(plan.subqueriesAll())]
+    while pending:
+        node = pending.pop()
+        found += [e for e in scala_items(node.expressions()) if class_of(e) == _STAR and e.replacements().isDefined()]
+        pending += scala_items(node.children())
+    return found
+
+
+def _subqueries(star: Any) -> Iterator[Any]:
+    pending = list(scala_items(star.replacements().get()))
+    while pending:
+        value = pending.pop()
+        if class_of(value) in _SUBQUERIES:
+            yield value
+        pending += scala_items(value.children())
+
+
+def _with_tables(star: Any, tables: Any, spark: SparkSession) -> Any:
+    """The star with other plans in place of the tables in its values."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    new = [(query, query.withNewPlan(query.plan().transformWithSubqueries(tables))) for query in _subqueries(star)]
+    queries = scala_map(spark, new)
+    values = [value.transform(queries) for value in scala_items(star.replacements().get())]
+    return star.copy(star.target(), star.excepts(), jvm.scala.Some(jvm.PythonUtils.toSeq(values)))
 
 
 class _FoundRelation(NamedTuple):

@@ -17,6 +17,7 @@ from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate, any_of
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.classic.catalyst import class_of, exact_predicate, known_part, scala_items
+from bergline.spark.runtime.deterministic import not_deterministic
 from bergline.spark.runtime.types import spark_type
 
 _PLACEHOLDER = "LogicalRDD"
@@ -91,6 +92,8 @@ def optimized_condition(
             columns.add(field.name, spark_type(field.type, field.name))
     table = placeholder(spark, columns).rows
     frame = (table if alias is None else table.alias(alias)).where(condition)
+    if not frame._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001
+        raise not_deterministic("a statement that changes rows")
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
     match class_of(plan):
         case "Filter":

@@ -1,6 +1,6 @@
 """The backend of sessions on a Spark Connect server."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from string import Formatter
 from typing import Any, cast
@@ -230,8 +230,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def has_random_filter(self, rows: DataFrame) -> bool | None:
         return None  # the plan stays on the server
 
+    def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
+        return None
+
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
+
+    @property
+    def has_partition_functions(self) -> bool:
+        return False  # what they are goes by types, which only the server knows
 
     def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
         return None

@@ -1,0 +1,32 @@
+"""Conditions that may be another each time, like `rand() < 0.5`: refused where rows are changed, as Spark does.
+
+A task that runs again would find other rows.
+"""
+
+from bergline.errors import BerglineError, InvalidInputError
+from bergline.spark.runtime.errors import analysis_error
+from bergline.sql.queries.assignments import Expression
+from bergline.sql.rewrite.assigned_fields import place_of
+from bergline.sql.text.random_calls import random_calls
+from bergline.sql.text.tokens import SqlText
+
+_CONDITION = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
+_MERGE_CONDITION = "UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC"
+
+
+def check_deterministic(sql: SqlText, condition: Expression | None, statement: str) -> None:
+    """Refuse a condition that calls a function of Spark's which is random; users' own functions only Spark knows."""
+    if condition is None:
+        return
+    for call in random_calls(sql.part(condition.start, condition.end)):
+        found = f"`{call.value.lower()}`{place_of(sql, condition.start + call.start)}"
+        raise not_deterministic(statement, found)
+
+
+def not_deterministic(statement: str, found: str = "one that may be another each time") -> BerglineError:
+    """The error for such a condition of a statement."""
+    error = InvalidInputError(
+        f"expected a deterministic condition in {statement}, found {found}",
+        hints=["compute the value in a table, or in the source of a MERGE, and compare with that"],
+    )
+    return analysis_error(error, _MERGE_CONDITION if statement == "MERGE" else _CONDITION)
