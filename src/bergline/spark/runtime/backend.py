@@ -237,6 +237,10 @@ class SparkBackend(Protocol):
         """The session's settings whose names begin with a prefix, without it."""
         ...
 
+    def process_variable(self, kind: str, name: str) -> str | None:
+        """A variable of the driver's environment (`env`) or of its JVM (`system`); None if it is not set."""
+        ...
+
     def user(self, run_sql: RunSql) -> str:
         """Who runs the session."""
         ...

@@ -15,7 +15,7 @@ from bergline.spark.writes.assignment import assign, top_level
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.scope import WritingSession
-from bergline.spark.writes.store_assignment import ansi_cast
+from bergline.spark.writes.store_assignment import ansi_cast, assignment_rules
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.query import Insert
@@ -33,7 +33,7 @@ def run_insert(
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
     write_target = resolve_write_target(session, target, options.branch)
-    statics = static_values(insert.partition, table)
+    statics = static_values(spark, insert.partition, table)
     write = TableWrite(spark, table, write_target, options)
     condition = insert.replace_where
     row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
@@ -74,14 +74,15 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
     return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
 
 
-def static_values(partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
+def static_values(spark: SparkSession, partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
+    rules = assignment_rules(spark)
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
     statics: dict[str, Column] = {}
     seen: set[str] = set()
     for name, value in partition:
-        field = top_level(table.schema, name, "PARTITIONS_NOT_FOUND")
+        field = top_level(table.schema, name, rules, "PARTITIONS_NOT_FOUND")
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"
             raise InvalidInputError(

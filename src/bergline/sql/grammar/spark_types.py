@@ -215,6 +215,8 @@ class _Parser:
                 ],
             )
         cursor.advance()
+        if name == "TIMESTAMP" and cursor.sql.dialect.timestamp_ntz:
+            return TIMESTAMP
         return _NAMES[name]
 
     def _decimal(self) -> DecimalType:

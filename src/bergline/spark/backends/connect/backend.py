@@ -6,6 +6,7 @@ from string import Formatter
 from typing import Any, cast
 
 import msgspec
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -84,6 +85,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def settings_under(self, prefix: str) -> dict[str, str]:
         settings: Mapping[str, str] = self.spark.conf.getAll
         return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+
+    def process_variable(self, kind: str, name: str) -> str | None:
+        """Only the server knows, and what it makes of a statement is the one thing that tells."""
+        written = f"${{{kind}:{name}}}"
+        try:
+            value = str(self.spark.range(1).selectExpr(f"r'{written}'").first()[0])
+        except PySparkException:  # a value with a quote in it
+            return None
+        return None if value == written else value
 
     def user(self, run_sql: RunSql) -> str:
         return str(run_sql("SELECT current_user()").collect()[0][0])
