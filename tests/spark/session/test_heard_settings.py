@@ -237,6 +237,16 @@ def test_strings_are_read_as_the_session_says(spark: SparkSession, lake: Lake, o
             assert orders.refresh().properties[f"p{number}"] == spark.sql(f"SELECT {literal}").collect()[0][0]
 
 
+def test_values_of_partition_are_texts_where_the_session_says_so(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.p (i INT, p STRING) USING iceberg PARTITIONED BY (p)")
+    for setting in ("keepPartitionSpecAsStringLiteral", "parseNullPartitionSpecAsStringLiteral"):
+        with settings(spark, {f"spark.sql.legacy.{setting}": "true"}):
+            spark.sql("INSERT INTO db.p PARTITION (p = 05) SELECT 1")
+            spark.sql("INSERT INTO db.p PARTITION (p = null) SELECT 2")
+    rows = [row.p for row in spark.table("db.p").collect()]
+    assert sorted(rows) == ["05", "5", "null", "null"]
+
+
 def test_time_travel_options_have_the_names_that_the_session_says(spark: SparkSession, orders: Table) -> None:
     first = orders.append(order_rows(1)).current_snapshot
     orders.append(order_rows(2))

@@ -23,6 +23,8 @@ from bergline.table.engine.row_engine import RowEngine
 from bergline.table.table import Table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_KEPT_LITERAL = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
+_KEPT_NULL = "spark.sql.legacy.parseNullPartitionSpecAsStringLiteral"
 
 
 def run_insert(
@@ -92,8 +94,16 @@ def static_values(spark: SparkSession, partition: Iterable[tuple[str, str | None
             raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
         seen.add(field.name)
         if value is not None:
-            statics[field.name] = ansi_cast(F.expr(value), spark_type(field.type, field.name))
+            is_text = value[0] not in "'\"" and _is_text(spark, value)
+            found = F.lit(value) if is_text else F.expr(value)
+            statics[field.name] = ansi_cast(found, spark_type(field.type, field.name))
     return statics
+
+
+def _is_text(spark: SparkSession, value: str) -> bool:
+    """Whether a value of PARTITION that is not in quotes means its own text: settings may say so."""
+    names = [_KEPT_LITERAL, *([_KEPT_NULL] if value.upper() == "NULL" else [])]
+    return any(str(spark.conf.get(name)).lower() == "true" for name in names)
 
 
 def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Column]) -> BoundFilter | None:

@@ -19,6 +19,7 @@ from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
 from bergline.spark.runtime.backend import (
+    DEFAULT_SOURCE,
     LIMITED_SOURCES,
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
@@ -111,7 +112,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         held: Any = writer._write  # type: ignore[attr-defined]  # noqa: SLF001
         mode = (held.mode or "errorifexists").lower()
         return SaveRequest(
-            (held.source or "parquet").lower(),
+            (held.source or str(self.spark.conf.get(DEFAULT_SOURCE))).lower(),
             cast("SaveMode", _SAME_MODES.get(mode, mode)),
             {str(key): str(value) for key, value in held.options.items() if value is not None},
             tuple(held.partitioning_cols),
