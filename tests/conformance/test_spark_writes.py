@@ -12,7 +12,7 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.store_assignment import find_misfit
+from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit
 
 pytestmark = pytest.mark.spark
 
@@ -196,8 +196,9 @@ SOURCES = [
 TARGETS = [name for name in SOURCES if name not in {"TINYINT", "VOID"}]
 
 
+@pytest.mark.parametrize("policy", ["ANSI", "STRICT"])
 def test_both_take_the_same_types_for_a_column(
-    spark: SparkSession, lake: Lake, official_runtime: OfficialRuntime, namespaces: tuple[str, str]
+    spark: SparkSession, lake: Lake, official_runtime: OfficialRuntime, namespaces: tuple[str, str], policy: str
 ) -> None:
     columns = ", ".join(f"c{i} {name}" for i, name in enumerate(TARGETS))
     spark.sql(f"CREATE TABLE ours.types ({columns}) USING iceberg")
@@ -205,21 +206,24 @@ def test_both_take_the_same_types_for_a_column(
     accepted = official_runtime.python(
         """
 result = []
+spark.conf.set("spark.sql.storeAssignmentPolicy", policy)
 for i in range(targets):
     for source in sources:
         plan = spark.sql(f"EXPLAIN INSERT INTO theirs.types (c{i}) SELECT CAST(NULL AS {source})").collect()[0][0]
         if "Error occurred" not in plan and "Exception" not in plan:
             result.append([i, source])
+spark.conf.unset("spark.sql.storeAssignmentPolicy")
 """,
         targets=len(TARGETS),
         sources=SOURCES,
+        policy=policy,
     )
     types = {name: spark.sql(f"SELECT CAST(NULL AS {name}) AS c").schema["c"].dataType for name in SOURCES}
     fits = [
         [i, source]
         for i, field in enumerate(lake.load_table("ours.types").schema.fields)
         for source in SOURCES
-        if find_misfit(types[source], spark_type(field.type, "c"), "c", by_name=False) is None
+        if find_misfit(types[source], spark_type(field.type, "c"), "c", AssignmentRules(policy), by_name=False) is None
     ]
     assert fits == accepted
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
 
 from bergline.arguments import check_list, check_text, shown
 from bergline.errors import InvalidInputError
@@ -113,7 +114,7 @@ def fresh(table: str, column: str, *, within: dt.timedelta, name: str | None = N
         raise InvalidInputError(f"expected a timedelta for `within`, found {shown(within)}")
 
     def age(column_of: ColumnOf) -> Column:
-        newest = F.max(column_of(column)).cast("timestamp")
+        newest = F.max(column_of(column)).cast(T.TimestampType())
         return F.unix_timestamp(F.current_timestamp()) - F.unix_timestamp(newest)
 
     return MeasureAudit(

@@ -23,7 +23,9 @@ def test_text_is_tokenized_once_on_its_way(spark: SparkSession, filled: Table, m
         "SELECT _pos, * FROM db.orders VERSION AS OF 'v1' WHERE id > 1": [],
         "SELECT IDENTIFIER('id') FROM db.orders": ["id"],
         "EXPLAIN SELECT id FROM db.orders": [],
-        "INSERT INTO db.orders VALUES (9, DEFAULT, 'eu')": ["                      VALUES (9, NULL, 'eu')"],
+        "INSERT INTO db.orders VALUES (9, DEFAULT, 'eu')": [
+            "                      VALUES (9, CAST(NULL AS double), 'eu')"
+        ],
         "CALL system.ancestors_of('db.orders')": ["db.orders"],
         "ALTER TABLE db.orders CREATE BRANCH b": [],
         "CREATE TABLE db.copy USING iceberg AS SELECT id FROM db.orders WHERE id > 1": [],

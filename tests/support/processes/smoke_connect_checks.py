@@ -148,6 +148,30 @@ def plans_that_are_cut_are_not_guessed_at(spark: Any, lake: Lake) -> None:
     assert spark.table("db.cut").count() == 2
 
 
+def settings_are_heard(spark: Any, lake: Lake) -> None:
+    lake.create_table("db.heard", ORDERS).append(order_rows(1))
+    values = {
+        "t": "db.${heard}",
+        "heard": "heard",
+        "spark.sql.sources.default": "iceberg",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+        "spark.sql.storeAssignmentPolicy": "STRICT",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    }
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        assert spark.sql("SELECT * FROM ${t} WHERE \"id\" = 1 AND '${env:PATH}' NOT LIKE '$%'").count() == 1
+        assert spark.read.load("${t}").count() == 1
+        spark.sql('ALTER TABLE ${t} ADD COLUMN "a t" TIMESTAMP')
+        assert str(lake.load_table("db.heard").schema.fields[-1].type) == "timestamp"
+        with pytest.raises(AnalysisException, match="expected `double`, found `decimal"):
+            spark.sql("INSERT INTO ${spark:t} VALUES (1L, 1.5, '${env:no_such}', NULL)")
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
 CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     check.__name__: check
     for check in (
@@ -159,5 +183,6 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
         last_detach_restores_the_classes,
         moments_decide_only_where_no_zone_counts,
         plans_that_are_cut_are_not_guessed_at,
+        settings_are_heard,
     )
 }

@@ -19,6 +19,7 @@ from bergline.spark.rows.change_task import ADDS, DELETES
 from bergline.spark.rows.changes import ACTION, FILE, POS
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
+from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.sql.rewrite.assigned_fields import default_literal
 from bergline.sql.rewrite.merge_query import (
     CLAUSE,
@@ -45,7 +46,12 @@ _CLAUSE = "_bergline_clause"
 
 
 def merge_changes(
-    joined: DataFrame, clauses: Sequence[ClauseValues], schema: Schema, *, has_row_ids: bool
+    joined: DataFrame,
+    clauses: Sequence[ClauseValues],
+    schema: Schema,
+    rules: AssignmentRules,
+    *,
+    has_row_ids: bool,
 ) -> DataFrame:
     """A change frame (see `changes.py`); rows without any change are left out.
 
@@ -60,7 +66,7 @@ def merge_changes(
         if checks_cardinality(clauses) and _leaves_some(clauses, "matched"):
             wanted = wanted | (F.col(FILE_COLUMN).isNotNull() & F.col(PRESENT).isNotNull())
         flat = flat.where(wanted)
-    columns = _new_columns(found, clauses, schema)
+    columns = _new_columns(found, clauses, schema, rules)
     file, pos = _place(found, FILE_COLUMN, "string"), _place(found, POS_COLUMN, "bigint")
     row_id = [_row_id(clauses, found).alias(ROW_ID.name)] if columns and has_row_ids else []
     return flat.select(
@@ -134,16 +140,18 @@ def _chosen(values: Iterable[tuple[int, Column]]) -> Column:
     return F.lit(None) if chosen is None else chosen
 
 
-def _new_columns(found: T.StructType, clauses: Sequence[ClauseValues], schema: Schema) -> dict[str, Column]:
+def _new_columns(
+    found: T.StructType, clauses: Sequence[ClauseValues], schema: Schema, rules: AssignmentRules
+) -> dict[str, Column]:
     """The columns of new rows, each by the clause that applies; nothing where rows are only deleted."""
     old = {field.name: F.col(target_column(i)) for i, field in enumerate(schema.fields)}
     by_clause: dict[int, dict[str, Column]] = {}
     for number, clause in enumerate(clauses):
-        values = _values(found, number, clause)
+        values = _values(found, number, clause, rules)
         if clause.action == "update":
             by_clause[number] = updated_columns(schema, values, old)
         elif clause.action == "insert":
-            by_clause[number] = {f.name: _inserted(f, values) for f in schema.fields}
+            by_clause[number] = {f.name: _inserted(f, values, rules) for f in schema.fields}
     if not by_clause:
         return {}
     return {
@@ -152,7 +160,7 @@ def _new_columns(found: T.StructType, clauses: Sequence[ClauseValues], schema: S
     }
 
 
-def _values(found: T.StructType, number: int, clause: ClauseValues) -> dict[Name, Column]:
+def _values(found: T.StructType, number: int, clause: ClauseValues, rules: AssignmentRules) -> dict[Name, Column]:
     """The values of a clause by the path of what they are assigned to, as they are stored."""
     values: dict[Name, Column] = {}
     if not clause.fields:
@@ -162,15 +170,16 @@ def _values(found: T.StructType, number: int, clause: ClauseValues) -> dict[Name
     assert isinstance(types, T.StructType)  # noqa: S101
     for i, (assigned, place) in enumerate(zip(clause.fields, clause.places, strict=True)):
         name = value_field(number, i)
-        values[assigned.path] = assigned_value(F.col(f"{struct}.{name}"), types[name].dataType, assigned, place)
+        values[assigned.path] = assigned_value(F.col(f"{struct}.{name}"), types[name].dataType, assigned, rules, place)
     return values
 
 
-def _inserted(field: NestedField, values: dict[Name, Column]) -> Column:
+def _inserted(field: NestedField, values: dict[Name, Column], rules: AssignmentRules) -> Column:
     """The value of a column in a new row: its default, or null, where the clause gives none."""
     if (field.name,) in values:
         return values[field.name,]
-    if field.required and write_value(field) is None:
-        raise InvalidInputError(f"expected a value for the required column `{field.name}`, found none in INSERT")
+    if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
+        kind = "required column" if field.required else "column"
+        raise InvalidInputError(f"expected a value for the {kind} `{field.name}`, found none in INSERT")
     type_ = spark_type(field.type, field.name)
     return F.expr(default_literal(field)).cast(type_)

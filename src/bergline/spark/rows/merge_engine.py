@@ -41,6 +41,7 @@ from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clau
 from bergline.spark.rows.statements import TWICE, place_columns, update_changes
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import check_running
+from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, qualifiers_of
 from bergline.sql.text.names import parse_name
 from bergline.table.changes.row_changes import RowChanges
@@ -100,7 +101,7 @@ class SparkMergeEngine(SparkRowEngine):
             [field.name for field in schema.fields],
             has_row_ids,
         )
-        changes = merge_changes(merge.joined(target), merge.values, schema, has_row_ids=has_row_ids)
+        changes = merge_changes(merge.joined(target), merge.values, schema, AssignmentRules(), has_row_ids=has_row_ids)
         twice = "expected at most one source row for each target row" if checks_cardinality(merge.values) else ""
         return changes, twice
 
@@ -126,7 +127,7 @@ def _update_frame(request: UpdateRequest, target: DataFrame, metadata: TableMeta
     fields = assigned_fields(names, metadata.schema, qualifiers_of((TARGET,), None))
     values = [_value(value, f.field) for value, f in zip(request.values.values(), fields, strict=True)]
     own = [F.col(back_quoted(name)) for name in target.columns]
-    return update_changes(rows.select(*own, *values), fields, metadata)
+    return update_changes(rows.select(*own, *values), fields, metadata, AssignmentRules())
 
 
 def _frame_clause(clause: MergeClause, request: RowMergeRequest, target: Schema, source: Schema) -> FrameClause:
@@ -196,7 +197,7 @@ def _time_literal(value: dt.date, field: NestedField) -> Column:
     if isinstance(value, dt.datetime):
         kind, text = TIMESTAMP, f"TIMESTAMP_NTZ '{value.isoformat(' ')}'"
         if value.utcoffset() is not None:
-            kind, text = TIMESTAMPTZ, f"TIMESTAMP '{value.astimezone(dt.UTC).isoformat(' ')}'"
+            kind, text = TIMESTAMPTZ, f"TIMESTAMP_LTZ '{value.astimezone(dt.UTC).isoformat(' ')}'"
     if field.type != kind:
         raise InvalidInputError(f"expected `{field.type}` for column `{field.name}`, found {shown(value)}")
     return F.expr(text)

@@ -48,11 +48,19 @@ class FrameClause(msgspec.Struct, frozen=True):
 
 
 def frame_clause_values(
-    clauses: Sequence[FrameClause], schema: Schema, table: Name, source: Sequence[str], *, evolves: bool
+    clauses: Sequence[FrameClause],
+    schema: Schema,
+    table: Name,
+    source: Sequence[str],
+    *,
+    evolves: bool,
+    case_sensitive: bool = False,
 ) -> tuple[ClauseValues, ...]:
     """The columns that each clause gives values to; one error for the first unknown one."""
     _check_conditions(clauses)
-    return tuple(_values(clause, schema, table, source, evolves=evolves) for clause in clauses)
+    return tuple(
+        _values(clause, schema, table, source, evolves=evolves, case_sensitive=case_sensitive) for clause in clauses
+    )
 
 
 class FrameMerge(msgspec.Struct, frozen=True):
@@ -138,12 +146,20 @@ class FrameMerge(msgspec.Struct, frozen=True):
         return F.struct(*fields)
 
 
-def _values(clause: FrameClause, schema: Schema, table: Name, source: Sequence[str], *, evolves: bool) -> ClauseValues:
+def _values(
+    clause: FrameClause,
+    schema: Schema,
+    table: Name,
+    source: Sequence[str],
+    *,
+    evolves: bool,
+    case_sensitive: bool,
+) -> ClauseValues:
     if clause.star:
-        fields = star_fields(schema, source, "", evolves=evolves)
+        fields = star_fields(schema, source, "", evolves=evolves, case_sensitive=case_sensitive)
     else:
         names = [(parse_name(name, "a column name"), "") for name in clause.assignments]
-        fields = assigned_fields(names, schema, qualifiers_of(table, None))
+        fields = assigned_fields(names, schema, qualifiers_of(table, None), case_sensitive=case_sensitive)
     for field in fields:
         if clause.action == "insert" and len(field.path) > 1:
             raise InvalidInputError(f"expected columns to insert into, found the field `{'.'.join(field.path)}` of one")

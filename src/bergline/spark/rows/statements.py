@@ -21,6 +21,7 @@ from bergline.spark.writes.assigned_columns import assigned_value, updated_colum
 from bergline.spark.writes.insert import static_values
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.scope import WritingSession
+from bergline.spark.writes.store_assignment import AssignmentRules, assignment_rules
 from bergline.spark.writes.target import WriteTarget
 from bergline.sql.queries.query import RowLevel
 from bergline.sql.rewrite.assigned_fields import AssignedField
@@ -93,11 +94,13 @@ def update_found_rows(
     rows: DataFrame, fields: Sequence[AssignedField], table: Table, scan: TableScan, write_target: WriteTarget
 ) -> None:
     """Update rows that a query found: where they are, their columns, and the new values of these fields."""
-    changes = update_changes(rows, fields, scan.metadata)
+    changes = update_changes(rows, fields, scan.metadata, assignment_rules(rows.sparkSession))
     RowLevelCommit(table, scan, write_target, "update").run(changes, twice=TWICE)
 
 
-def update_changes(rows: DataFrame, fields: Sequence[AssignedField], metadata: TableMetadata) -> DataFrame:
+def update_changes(
+    rows: DataFrame, fields: Sequence[AssignedField], metadata: TableMetadata, rules: AssignmentRules
+) -> DataFrame:
     """The change frame of such rows."""
     schema = metadata.schema
     places = len(place_columns(metadata))
@@ -105,7 +108,8 @@ def update_changes(rows: DataFrame, fields: Sequence[AssignedField], metadata: T
     numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     types = [column.dataType for column in rows.schema.fields]
     values = {
-        assigned.path: assigned_value(F.col(f"_{i}"), types[i], assigned) for i, assigned in enumerate(fields, first)
+        assigned.path: assigned_value(F.col(f"_{i}"), types[i], assigned, rules)
+        for i, assigned in enumerate(fields, first)
     }
     old = {field.name: F.col(f"_{i}") for i, field in enumerate(schema.fields, places)}
     new = updated_columns(schema, values, old)
@@ -129,7 +133,7 @@ def truncate(
 
     With values of partition columns, only the rows that have them.
     """
-    if values := static_values(partition, table):
+    if values := static_values(session.spark, partition, table):
         row_filter = exact_equality(session.spark, table.schema, values)
         delete_matching_rows(session, table, write_target, row_filter)
         return

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bergline.sql.text.tokens import Name, SqlText
     from bergline.table.scans.scan import TableScan
 
+DEFAULT_SOURCE = "spark.sql.sources.default"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 LISTED_BY_DRIVER = "1000000"
 """A job that lists local files takes much longer than listing them; on object stores the driver alone would be slow."""
@@ -58,6 +59,7 @@ class LoadRequest(NamedTuple):
     """What a DataFrameReader was given; the keys of options are in lower case."""
 
     source: str | None
+    """None for what the session has by default, where the reader does not say."""
     options: dict[str, str]
     has_schema: bool
 
@@ -235,6 +237,10 @@ class SparkBackend(Protocol):
 
     def settings_under(self, prefix: str) -> dict[str, str]:
         """The session's settings whose names begin with a prefix, without it."""
+        ...
+
+    def process_variable(self, kind: str, name: str) -> str | None:
+        """A variable of the driver's environment (`env`) or of its JVM (`system`); None if it is not set."""
         ...
 
     def user(self, run_sql: RunSql) -> str:

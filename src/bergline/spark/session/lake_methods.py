@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.runtime.backend import LoadRequest, PatchedClasses
+from bergline.spark.runtime.backend import DEFAULT_SOURCE, LoadRequest, PatchedClasses
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.merge_writer import LakeMergeWriter
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
@@ -91,8 +91,13 @@ def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, 
 def _reader_load(
     session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    frame = _load(session.table, session.backend.load_request(reader), path, *args, **kwargs)
+    request = _sourced(session, session.backend.load_request(reader))
+    frame = _load(session.table, request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
+
+
+def _sourced(session: LakeSession, request: LoadRequest) -> LoadRequest:
+    return request if request.source else request._replace(source=session.spark.conf.get(DEFAULT_SOURCE))
 
 
 def _load(
@@ -141,7 +146,7 @@ def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader,
 def _stream_load(
     session: LakeSession, original: Any, reader: DataStreamReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    request = session.backend.stream_load_request(reader)
+    request = _sourced(session, session.backend.stream_load_request(reader))
     frame = _load(functools.partial(stream_table, session), request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 

@@ -16,6 +16,7 @@ from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.statements.merging import commit_merge
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.evolution import evolved
+from bergline.spark.writes.store_assignment import assignment_rules
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
 from bergline.sql.text.names import parse_name
@@ -70,18 +71,26 @@ class LakeMergeWriter:
         with evolved(target, self._taken(source.schema)) as changing:
             metadata = changing.table.metadata
             scan = session.scan_target(changing, place_columns(metadata))
+            rules = assignment_rules(session.spark)
             merge = FrameMerge(
                 source,
                 self._condition,
                 self._clauses,
-                frame_clause_values(self._clauses, metadata.schema, name, source.columns, evolves=self._evolves),
+                frame_clause_values(
+                    self._clauses,
+                    metadata.schema,
+                    name,
+                    source.columns,
+                    evolves=self._evolves,
+                    case_sensitive=rules.is_case_sensitive,
+                ),
                 name,
                 [field.name for field in metadata.schema.fields],
                 metadata.format_version >= ROW_LINEAGE_VERSION,
             )
             scan = scan.where(session.backend.frame_filter(scan, merge.joined))
             joined = merge.joined(read(scan, session.spark))
-            commit_merge(changing.table, write_target, joined, scan, merge.values)
+            commit_merge(changing.table, write_target, joined, scan, merge.values, rules=rules)
 
     def _taken(self, source: T.StructType) -> T.StructType:
         """The columns of the source that the table takes over: all for `updateAll`, else those that are assigned."""

@@ -18,6 +18,7 @@ from bergline.spark.statements.queries import cache_rows, create_view, no_result
 from bergline.spark.statements.query_session import QuerySession
 from bergline.spark.statements.row_changes import change_rows, merge_rows
 from bergline.spark.statements.scripts import run_script
+from bergline.spark.statements.session_text import VARIABLE, session_text
 from bergline.spark.statements.tables import SparkEngineContext
 from bergline.spark.writes.target import check_moves_no_ref, resolve_write_target
 from bergline.sql.names.resolve import Current, Lakes
@@ -64,13 +65,14 @@ class LakeSession(QuerySession):
         if frames:
             text, self.frames = with_named_frames(text, frames, self.backend)
             self.run_sql = run_with_frames(self.run_sql, self.frames)
-        return self._run(SqlText(text), args)
+        return self._run(session_text(text, self.backend), args)
 
     def _is_plainly_sparks(self, text: str) -> bool:
         """Whether a text is a query that can name no table of a lake: without USE these have names of several parts."""
         words = text[:_LONGEST_START].split(maxsplit=1)
         is_query = bool(words) and words[0].upper() in _QUERIES and self.lakes.current == Current()
-        return is_query and not self.functions and "." not in text and _IDENTIFIER not in text.lower()
+        may_name = "." in text or VARIABLE in text or _IDENTIFIER in text.lower()
+        return is_query and not self.functions and not may_name
 
     def _run(self, sql: SqlText, args: Any) -> DataFrame:
         self.forget_states()
@@ -117,7 +119,10 @@ class LakeSession(QuerySession):
                 if rows is not None:
                     return rows
             case OtherStatement(keyword="EXECUTE"):
-                immediate = immediate_statement(sql, args, self.lakes, self.run_sql, self.analyze)
+                read_text = functools.partial(session_text, backend=self.backend)
+                immediate = immediate_statement(
+                    sql, args, self.lakes, self.run_sql, read_text=read_text, analyze=self.analyze
+                )
                 if immediate is not None:
                     return self._run_immediate(immediate)
             case OtherStatement(keyword="CREATE" | "CREATE FUNCTION") if self.functions.create(self, sql):

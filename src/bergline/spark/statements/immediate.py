@@ -36,15 +36,24 @@ class ImmediateStatement(msgspec.Struct, frozen=True):
 
 
 def immediate_statement(
-    sql: SqlText, args: Any, lakes: Lakes, run_sql: RunSql, analyze: Callable[[SqlText], Statement]
+    sql: SqlText,
+    args: Any,
+    lakes: Lakes,
+    run_sql: RunSql,
+    *,
+    read_text: Callable[[str], SqlText],
+    analyze: Callable[[SqlText], Statement],
 ) -> ImmediateStatement | None:
-    """The statement that EXECUTE IMMEDIATE runs, if it is about lake tables; None if it is not."""
+    """The statement that EXECUTE IMMEDIATE runs, if it is about lake tables; None if it is not.
+
+    `read_text` reads its text as the session does.
+    """
     try:
         immediate = _parse_immediate(sql)
     except SqlSyntaxError:
         return None
     value = constant(immediate.statement, args, run_sql) if immediate else None
-    inner = SqlText(value) if isinstance(value, str) else None
+    inner = read_text(value) if isinstance(value, str) else None
     if immediate is None or inner is None:
         return None
     given = None

@@ -14,6 +14,7 @@ from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.spark.writes.target import check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.names.selector import VersionSelector
@@ -78,7 +79,7 @@ def create_as(session: QuerySession, statement: CreateTable, query: Query, args:
         # what was read of the old table is validated where it is replaced
         writing = TableWrite(session.spark, table, write_target, WriteOptions(isolation=NO_ISOLATION))
         write = writing.overwrite if statement.replaces else writing.append
-        write(assign(rows, table.schema, by_name=False))
+        write(assign(rows, table.schema, by_name=False, rules=AssignmentRules()))
     return no_result(session.spark)
 
 

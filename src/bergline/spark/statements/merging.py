@@ -17,6 +17,7 @@ from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes,
 from bergline.spark.runtime.deterministic import check_deterministic, not_deterministic
 from bergline.spark.writes.evolution import evolved, evolves
 from bergline.spark.writes.scope import WritingSession
+from bergline.spark.writes.store_assignment import AssignmentRules, assignment_rules
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
@@ -48,9 +49,11 @@ def run_merge(
     write_target = resolve_write_target(session, target, None)
     source = _source_columns(merge, read_rows)
     with evolved(target, _added_columns(merge, source)) as changing:
-        values = clause_values(merge, changing.table.schema, source.names)
+        rules = assignment_rules(session.spark)
+        schema = changing.table.schema
+        values = clause_values(merge, schema, source.names, case_sensitive=rules.is_case_sensitive)
         joined, scan = _read_joined(merge, changing, values, read)
-        commit_merge(changing.table, write_target, joined, scan, values)
+        commit_merge(changing.table, write_target, joined, scan, values, rules=rules)
 
 
 def explain_merge(
@@ -65,7 +68,8 @@ def explain_merge(
             "cannot explain a MERGE that adds columns to the table, or changes their types",
             hints=["change the columns by ALTER TABLE, or leave out WITH SCHEMA EVOLUTION"],
         )
-    values = clause_values(merge, target.table.schema, source.names)
+    rules = assignment_rules(session.spark)
+    values = clause_values(merge, target.table.schema, source.names, case_sensitive=rules.is_case_sensitive)
     return _read_joined(merge, target, values, read)[0]
 
 
@@ -97,7 +101,13 @@ def _read_joined(
 
 
 def commit_merge(
-    table: Table, write_target: WriteTarget, joined: DataFrame, scan: TableScan, clauses: Sequence[ClauseValues]
+    table: Table,
+    write_target: WriteTarget,
+    joined: DataFrame,
+    scan: TableScan,
+    clauses: Sequence[ClauseValues],
+    *,
+    rules: AssignmentRules,
 ) -> None:
     """Commit what clauses make of target and source joined; the scan is that of the target."""
     results = [MATCHED, INSERTED, UNMATCHED]
@@ -105,7 +115,7 @@ def commit_merge(
         raise not_deterministic("MERGE")
     metadata = scan.metadata
     has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
-    changes = merge_changes(joined, clauses, metadata.schema, has_row_ids=has_row_ids)
+    changes = merge_changes(joined, clauses, metadata.schema, rules, has_row_ids=has_row_ids)
     twice = _TWICE if checks_cardinality(clauses) else ""
     inserts_alone = all(clause.kind == "not matched" for clause in clauses)
     RowLevelCommit(table, scan, write_target, "merge").run(

@@ -17,7 +17,7 @@ from bergline.spark.statements.views import SessionViews
 from bergline.spark.views.scopes import check_no_time_travel
 from bergline.sql.analyze import Statement, analyze
 from bergline.sql.names.resolve import Lakes, Target, ViewTarget
-from bergline.sql.names.selector import with_as_of, with_options
+from bergline.sql.names.selector import with_as_of
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
@@ -182,7 +182,7 @@ class QuerySession(SessionViews):
                 if use.as_of is not None:
                     selector = with_as_of(selector, use.as_of, self.lakes.engine.time_zone, moment)
                 if use.options:
-                    selector = with_options(selector, dict(use.options), self.lakes.engine.time_zone)
+                    selector = self.with_read_options(selector, dict(use.options))
                 ours[use] = self.lakes.target(target.table, selector)
         if not ours:
             return {}
@@ -211,7 +211,7 @@ class QuerySession(SessionViews):
                 hints=["write `:name`, and give the arguments as a dict"],
             )
         known = args if isinstance(args, dict) else None
-        text = SqlText(f"SELECT unix_millis(CAST(({expression.text}) AS TIMESTAMP))")
+        text = SqlText(f"SELECT unix_millis(CAST(({expression.text}) AS TIMESTAMP_LTZ))")
         query = self.analyze(text)
         session = copy.copy(self)
         session._deferred = None  # noqa: SLF001  (this class)

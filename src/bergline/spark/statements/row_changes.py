@@ -39,7 +39,7 @@ def change_rows(session: QuerySession, statement: RowLevel, args: Any, *, explai
     statement = edited if isinstance(edited, RowLevel) else statement
     statement = msgspec.structs.replace(statement, table=session.full_name(statement.table))
     table, write_target = target.table, resolve_write_target(session, target, None)
-    fields = set_fields(statement, table.schema)
+    fields = set_fields(statement, table.schema, case_sensitive=session.lakes.engine.is_case_sensitive)
     check_deterministic(statement.whole.sql, statement.condition, statement.keyword)
     is_delete = statement.keyword == "DELETE" and not explain
     if is_delete and (row_filter := exact_delete(session, statement, table)) is not None:
@@ -100,7 +100,7 @@ def _with_full_names(merge: MergeInto, session: QuerySession) -> MergeInto:
 
 def _composed(session: QuerySession, merge: MergeInto, composed: ComposedText) -> Query:
     """A query that was composed of parts of a MERGE."""
-    found = session.backend.read_query(SqlText(composed.text))
+    found = session.backend.read_query(SqlText(composed.text, merge.sql.dialect))
     if isinstance(found, Query):
         return msgspec.structs.replace(found, within=(merge.sql.text, 0), parts=composed.parts)
     if found.leave_to_engine:  # Spark says what is wrong with it

@@ -5,7 +5,7 @@ them: temporary views, which are only there while it runs, are replaced after ea
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -40,7 +40,10 @@ def run_script(session: QuerySession, sql: SqlText, args: Any, run: Callable[[Sq
         ours = [use for use in query.tables if session.lakes.place(use.name) is not None]
         return {use: _rows(session, query, use, args) for use in ours}
 
-    return _run_script(script, args, session.backend, changes=changes, run=run, rows=rows, place=session.table_place)
+    texts = [SqlText(statement.text, sql.dialect) for statement in script.statements]
+    return _run_script(
+        script, texts, args, session.backend, changes=changes, run=run, rows=rows, place=session.table_place
+    )
 
 
 def _rows(session: QuerySession, query: Query, use: TableUse, args: Any) -> DataFrame | None:
@@ -53,6 +56,7 @@ def _rows(session: QuerySession, query: Query, use: TableUse, args: Any) -> Data
 
 def _run_script(
     script: Script,
+    texts: Sequence[SqlText],
     args: Any,
     backend: SparkBackend,
     *,
@@ -65,7 +69,6 @@ def _run_script(
 
     `changes` says whether a statement changes a lake; then it is run by `run`.
     """
-    texts = [SqlText(statement.text) for statement in script.statements]
     changing = [n for n, text in enumerate(texts) if not script.statements[n].is_condition and changes(text)]
     reading = [number for number in range(len(texts)) if number not in changing]
     tables = _ScriptTables(script, backend, rows)

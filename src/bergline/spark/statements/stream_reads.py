@@ -9,18 +9,19 @@ from bergline.format.metadata.refs import MAIN
 from bergline.lake.lake import Lake
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.types import read_schema
+from bergline.spark.statements.session_text import session_name
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.streaming.options import parse_stream_options
 from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
 from bergline.spark.streaming.source import stream_source
 from bergline.spark.writes.target import session_branch
-from bergline.sql.names.resolve import Target, name_parts
+from bergline.sql.names.resolve import Target
 from bergline.sql.text.tokens import Name
 
 
 def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) -> DataFrame | None:
     """The rows that are appended to a table, as a streaming frame; None if it is not ours."""
-    parts = name_parts(name)
+    parts = session_name(name, session.backend)
     target = session.lakes.resolve(parts)
     return None if target is None else stream_rows(session, parts, target, options)
 

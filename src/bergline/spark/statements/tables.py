@@ -17,12 +17,13 @@ from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import DeferredRows, RunSql, SparkBackend, check_running
 from bergline.spark.statements.queries import read_deferred, result_frame
 from bergline.spark.statements.session_catalog import SparkSessionCatalog
+from bergline.spark.statements.session_text import session_name
 from bergline.spark.statements.write_scopes import find_scope
 from bergline.spark.views.scopes import no_versions
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
-from bergline.sql.names.resolve import Lakes, Target, ViewTarget, name_parts, new_table_name
-from bergline.sql.names.selector import with_options
+from bergline.sql.names.resolve import Lakes, Target, ViewTarget, new_table_name
+from bergline.sql.names.selector import CHANGES_OPTIONS, READ_OPTIONS, VersionSelector, with_options
 from bergline.sql.names.session_catalog import SESSION_CATALOG
 from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
@@ -32,6 +33,10 @@ from bergline.table.scans.changelog_scan import ChangelogRange, ChangelogScan
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
+_TIME_TRAVEL_KEYS = {
+    "spark.sql.timeTravelVersionKey": "versionAsOf",
+    "spark.sql.timeTravelTimestampKey": "timestampAsOf",
+}
 Relation = Target | ViewTarget | DataFrame
 """What a name in a query means: a table of a lake, a view, or rows that are taken as they are."""
 
@@ -56,7 +61,8 @@ class SessionTables:
 
     def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
         """A table by name, at the version that reader options say; None if it is not ours."""
-        target = self.lakes.resolve_relation(name_parts(name))
+        parts = session_name(name, self.backend)
+        target = self.lakes.resolve_relation(parts)
         if target is None:
             return None
         if isinstance(target, ViewTarget):
@@ -64,11 +70,11 @@ class SessionTables:
                 raise no_versions(target)
             full = (target.lake, *target.view.name.namespace, target.view.name.name)
             return self.backend.qualified(self.rows_of(target), full)
-        selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
+        selector = self.with_read_options(target.selector, options or {})
         source = self._source(self.lakes.target(target.table, selector))
         if not isinstance(source, TableScan):
             return self._read(source)
-        lake, own = (self.lakes.place(name_parts(name)) or (self.lakes.default,))[0], target.table.name
+        lake, own = (self.lakes.place(parts) or (self.lakes.default,))[0], target.table.name
         full = (self.lakes.name_of(lake), *own.namespace, own.name)
         return late_frame(source, self._spark, full, metadata_columns(target))
 
@@ -77,9 +83,17 @@ class SessionTables:
         lake, own = self.lakes.place(name) or (self.lakes.default, name)
         return (self.lakes.name_of(lake), *own)
 
+    def with_read_options(self, selector: VersionSelector, options: Mapping[str, Any]) -> VersionSelector:
+        """The selector with a reader's options; a setting may give those of time travel other names."""
+        known = {option.lower() for option in (*READ_OPTIONS, *CHANGES_OPTIONS)}
+        if any(key.lower() not in known for key in options):
+            renamed = {str(self._spark.conf.get(name)).lower(): option for name, option in _TIME_TRAVEL_KEYS.items()}
+            options = {renamed.get(key.lower(), key): value for key, value in options.items()}
+        return with_options(selector, options, self.lakes.engine.time_zone)
+
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""
-        parts = name_parts(text)
+        parts = session_name(text, self.backend)
         return parts if self.lakes.place(parts) else None
 
     def resolve_write(self, name: Name) -> Target:

@@ -12,6 +12,7 @@ from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted_path
 from bergline.spark.runtime.backend import DeferredRows, LabeledScan, RunSql, SparkBackend
 from bergline.spark.statements.queries import create_view
+from bergline.spark.statements.session_text import session_text
 from bergline.spark.statements.tables import Relation, SessionTables
 from bergline.spark.views.definitions import (
     check_no_variables,
@@ -107,7 +108,7 @@ class SessionViews(SessionTables):
 
     def _view_rows(self, target: ViewTarget) -> DataFrame | DeferredRows:
         scope = view_scope(target, self._view)
-        query = self._read_query(SqlText(spark_query(target)), f"view `{target.name}`")
+        query = self._read_query(session_text(spark_query(target), self.backend), f"view `{target.name}`")
         deferred: dict[int, LabeledScan] = {}
         with view_errors(target, query):
             found = self._query_within(scope, target.lake, query, deferred)

@@ -1,4 +1,4 @@
-"""The new columns of rows that UPDATE and MERGE assign values to, by Spark's ANSI store assignment."""
+"""The new columns of rows that UPDATE and MERGE assign values to, by Spark's store assignment."""
 
 from collections.abc import Mapping
 
@@ -9,25 +9,32 @@ from pyspark.sql import types as T  # noqa: N812
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
+from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import is_cut, spark_type
-from bergline.spark.writes.store_assignment import find_misfit, stored_value
+from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit, stored_value
 from bergline.sql.rewrite.assigned_fields import AssignedField
 from bergline.sql.text.tokens import Name
 
+_UNSAFE = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
 
-def assigned_value(value: Column, found: T.DataType, assigned: AssignedField, place: str = "") -> Column:
+
+def assigned_value(
+    value: Column, found: T.DataType, assigned: AssignedField, rules: AssignmentRules, place: str = ""
+) -> Column:
     """A value of some type as it is stored in a field; structs go by the names of their fields, and need all of them.
 
     InvalidInputError, which ends with the place, for a type that does not fit.
     """
+    rules.check_has_policy()
     path = ".".join(assigned.path)
     target = spark_type(assigned.field.type, path)
-    misfit = find_misfit(found, target, path, by_name=True)
+    misfit = find_misfit(found, target, path, rules, by_name=True)
     if misfit is not None:
-        raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}")
-    if lacking := _lacking(found, target, path):
+        message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}"
+        raise analysis_error(InvalidInputError(message), _UNSAFE)
+    if lacking := _lacking(found, target, path, rules):
         raise InvalidInputError(f"expected a value for field `{lacking}`, found none in the struct{place}")
-    return stored_value(value, found, target, by_name=True)
+    return stored_value(value, found, target, rules, by_name=True)
 
 
 def updated_columns(schema: Schema, values: Mapping[Name, Column], old: Mapping[str, Column]) -> dict[str, Column]:
@@ -52,22 +59,21 @@ def _updated(field: NestedField, path: Name, values: Mapping[Name, Column], old:
     return F.struct(*inner)
 
 
-def _lacking(found: T.DataType, target: T.DataType, path: str) -> str | None:
+def _lacking(found: T.DataType, target: T.DataType, path: str, rules: AssignmentRules) -> str | None:
     """The first field of a struct that a value does not have; a null has all."""
     match found, target:
         case T.ArrayType(), T.ArrayType():
-            return _lacking(found.elementType, target.elementType, f"{path}.element")
+            return _lacking(found.elementType, target.elementType, f"{path}.element", rules)
         case T.MapType(), T.MapType():
-            return _lacking(found.keyType, target.keyType, f"{path}.key") or _lacking(
-                found.valueType, target.valueType, f"{path}.value"
+            return _lacking(found.keyType, target.keyType, f"{path}.key", rules) or _lacking(
+                found.valueType, target.valueType, f"{path}.value", rules
             )
         case T.StructType(), T.StructType():
-            given = {field.name.casefold(): field for field in found}
             for field in target:
-                source = given.get(field.name.casefold())
+                source = next((given for given in found if rules.same_name(given.name, field.name)), None)
                 inner = f"{path}.{field.name}"
                 if source is None:
                     return inner
-                if lacking := _lacking(source.dataType, field.dataType, inner):
+                if lacking := _lacking(source.dataType, field.dataType, inner, rules):
                     return lacking
     return None

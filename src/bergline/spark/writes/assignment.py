@@ -1,4 +1,4 @@
-"""Which column of a query goes to which column of a table, by Spark's ANSI store assignment, in one place.
+"""Which column of a query goes to which column of a table, by Spark's store assignment, in one place.
 
 What does not fit is an AnalysisException with the condition that Spark gives it for its own tables.
 """
@@ -13,7 +13,14 @@ from bergline.format.types.defaults import write_value
 from bergline.format.types.types import UNKNOWN, NestedField
 from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.store_assignment import ansi_cast, find_misfit, stored_value
+from bergline.spark.writes.store_assignment import (
+    AssignmentRules,
+    ansi_cast,
+    assignment_rules,
+    find_misfit,
+    plain_type,
+    stored_value,
+)
 
 _UNRESOLVED = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 _ARITY, _PARTITION_ARITY = "INSERT_COLUMN_ARITY_MISMATCH", "INSERT_PARTITION_COLUMN_ARITY_MISMATCH"
@@ -27,14 +34,19 @@ def assign(
     by_name: bool,
     columns: Sequence[str] | None = None,
     constants: Mapping[str, Column] | None = None,
+    rules: AssignmentRules | None = None,
 ) -> DataFrame:
     """The frame's rows with a table's columns, in order and type; InvalidInputError says which column does not fit.
 
     By position they go to the table's columns in order, or to those listed; by name to those of the same name.
     `constants` are columns that the query does not give. The others are left out: they have their default, or null.
+    The rules are what the session's settings say, unless they are given.
     """
-    given = {top_level(schema, name).name: value for name, value in (constants or {}).items()}
-    sources = _by_name(frame, schema) if by_name else _by_position(frame, schema, columns, set(given))
+    rules = assignment_rules(frame.sparkSession) if rules is None else rules
+    if not _is_as_stored(frame, schema):
+        rules.check_has_policy()
+    given = {top_level(schema, name, rules).name: value for name, value in (constants or {}).items()}
+    sources = _by_name(frame, schema, rules) if by_name else _by_position(frame, schema, rules, columns, set(given))
     if both := [name for name in sources if name in given]:
         raise InvalidInputError(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
@@ -44,34 +56,43 @@ def assign(
     for field in schema.fields:
         if field.type == UNKNOWN:  # it has nothing but nulls, which are not written
             if field.name in sources:
-                _checked(numbered, sources[field.name], field, by_name=by_name)
+                _checked(numbered, sources[field.name], field, rules, by_name=by_name)
             continue
         if field.name in given:
             value = ansi_cast(given[field.name], spark_type(field.type, field.name))
         elif field.name in sources:
-            value = _checked(numbered, sources[field.name], field, by_name=by_name)
+            value = _checked(numbered, sources[field.name], field, rules, by_name=by_name)
         else:
-            _check_may_be_absent(field)
+            _check_may_be_absent(field, rules)
             continue
         chosen[field.name] = value
     return numbered.select(*chosen.values()).toDF(*chosen)
 
 
-def top_level(schema: Schema, name: str, condition: str = _UNRESOLVED) -> NestedField:
-    """The column of this name, in any case; NotFoundError with the near names."""
-    for fold in (str, str.casefold):
-        found = [f for f in schema.fields if fold(f.name) == fold(name)]
-        if len(found) == 1:
-            return found[0]
+def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str = _UNRESOLVED) -> NestedField:
+    """The column of this name, in any case unless the settings say otherwise; NotFoundError with the near names."""
+    exact = [f for f in schema.fields if f.name == name]
+    found = exact or [f for f in schema.fields if rules.same_name(f.name, name)]
+    if len(found) == 1:
+        return found[0]
     known = [f.name for f in schema.fields]
     message = f"no column `{name}`: the table has {_names(known)}"
     raise analysis_error(NotFoundError(message, kind="column", name=name, known=known), condition)
 
 
-def _by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None, given: set[str]) -> dict[str, int]:
-    targets = [top_level(schema, c).name for c in columns] if columns is not None else [f.name for f in schema.fields]
-    if columns is None:
-        targets = [name for name in targets if name not in given]
+def _is_as_stored(frame: DataFrame, schema: Schema) -> bool:
+    """Whether a frame has exactly the columns of a table: no policy has anything to say then."""
+    wanted = [(f.name, plain_type(spark_type(f.type, f.name))) for f in schema.fields if f.type != UNKNOWN]
+    return [(column.name, plain_type(column.dataType)) for column in frame.schema] == wanted
+
+
+def _by_position(
+    frame: DataFrame, schema: Schema, rules: AssignmentRules, columns: Sequence[str] | None, given: set[str]
+) -> dict[str, int]:
+    if columns is not None:
+        targets = [top_level(schema, c, rules).name for c in columns]
+    else:
+        targets = [f.name for f in schema.fields if f.name not in given]
     if len(set(targets)) != len(targets):
         raise analysis_error(
             InvalidInputError(f"expected each column once, found {_names(targets)}"), "COLUMN_ALREADY_EXISTS"
@@ -84,10 +105,10 @@ def _by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None
     return {target: position for position, target in enumerate(targets)}
 
 
-def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
+def _by_name(frame: DataFrame, schema: Schema, rules: AssignmentRules) -> dict[str, int]:
     sources: dict[str, int] = {}
     for position, column in enumerate(frame.columns):
-        target = top_level(schema, column, f"{_INCOMPATIBLE}.EXTRA_COLUMNS").name
+        target = top_level(schema, column, rules, f"{_INCOMPATIBLE}.EXTRA_COLUMNS").name
         if target in sources:
             message = f"expected column `{target}` once, found `{frame.columns[sources[target]]}` and `{column}`"
             raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
@@ -95,17 +116,18 @@ def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
     return sources
 
 
-def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool) -> Column:
+def _checked(frame: DataFrame, position: int, field: NestedField, rules: AssignmentRules, *, by_name: bool) -> Column:
     found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
-    if misfit := find_misfit(found, target, field.name, by_name=by_name):
+    if misfit := find_misfit(found, target, field.name, rules, by_name=by_name):
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"
         raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_SAFELY_CAST")
-    return stored_value(frame[f"_{position}"], found, target, by_name=by_name)
+    return stored_value(frame[f"_{position}"], found, target, rules, by_name=by_name)
 
 
-def _check_may_be_absent(field: NestedField) -> None:
-    if field.required and write_value(field) is None:
-        message = f"expected a value for the required column `{field.name}`, found none"
+def _check_may_be_absent(field: NestedField, rules: AssignmentRules) -> None:
+    if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
+        kind = "required column" if field.required else "column"
+        message = f"expected a value for the {kind} `{field.name}`, found none"
         raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_FIND_DATA")
 
 

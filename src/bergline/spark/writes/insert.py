@@ -17,7 +17,7 @@ from bergline.spark.writes.evolution import evolved, merges_schema, taken_column
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.scope import WritingSession
-from bergline.spark.writes.store_assignment import ansi_cast
+from bergline.spark.writes.store_assignment import ansi_cast, assignment_rules
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.query import Insert
@@ -25,6 +25,8 @@ from bergline.table.engine.row_engine import RowEngine
 from bergline.table.table import Table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_KEPT_LITERAL = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
+_KEPT_NULL = "spark.sql.legacy.parseNullPartitionSpecAsStringLiteral"
 
 
 def run_insert(
@@ -42,7 +44,7 @@ def run_insert(
     with evolved(target, taken) as changing:
         spark, table = session.spark, changing.table
         write = TableWrite(spark, table, write_target, options)
-        statics = static_values(insert.partition, table)
+        statics = static_values(spark, insert.partition, table)
         condition = insert.replace_where
         row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
         rows = assign(source, table.schema, by_name=insert.by_name, columns=columns, constants=statics)
@@ -98,14 +100,15 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
     return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
 
 
-def static_values(partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
+def static_values(spark: SparkSession, partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
+    rules = assignment_rules(spark)
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
     statics: dict[str, Column] = {}
     seen: set[str] = set()
     for name, value in partition:
-        field = top_level(table.schema, name, "PARTITIONS_NOT_FOUND")
+        field = top_level(table.schema, name, rules, "PARTITIONS_NOT_FOUND")
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"
             raise InvalidInputError(
@@ -115,8 +118,16 @@ def static_values(partition: Iterable[tuple[str, str | None]], table: Table) -> 
             raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
         seen.add(field.name)
         if value is not None:
-            statics[field.name] = ansi_cast(F.expr(value), spark_type(field.type, field.name))
+            is_text = value[0] not in "'\"" and _is_text(spark, value)
+            found = F.lit(value) if is_text else F.expr(value)
+            statics[field.name] = ansi_cast(found, spark_type(field.type, field.name))
     return statics
+
+
+def _is_text(spark: SparkSession, value: str) -> bool:
+    """Whether a value of PARTITION that is not in quotes means its own text: settings may say so."""
+    names = [_KEPT_LITERAL, *([_KEPT_NULL] if value.upper() == "NULL" else [])]
+    return any(str(spark.conf.get(name)).lower() == "true" for name in names)
 
 
 def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Column]) -> BoundFilter | None:

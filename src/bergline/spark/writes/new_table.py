@@ -11,6 +11,7 @@ from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.scope import WritingSession
+from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.spark.writes.target import check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.names.selector import VersionSelector
@@ -43,4 +44,5 @@ def write_new_table(
         reads=branch_reads(frame) if replace and options.goes_by_reads else (),
     ) as table:
         write_target = resolve_write_target(session, Target(table, VersionSelector()), options.branch)
-        TableWrite(session.spark, table, write_target, options).append(assign(frame, table.schema, by_name=True))
+        rows = assign(frame, table.schema, by_name=True, rules=AssignmentRules())
+        TableWrite(session.spark, table, write_target, options).append(rows)

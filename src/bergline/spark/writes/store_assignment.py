@@ -1,15 +1,60 @@
-"""Spark's ANSI store assignment: whether a value of one type may go into a column of another, and the cast for it."""
+"""Spark's store assignment: whether a value of one type may go into a column of another, and the cast for it.
+
+What may go where is a setting of the session, and so is whether names that differ in case are the same.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
+from bergline.errors import UnsupportedError
 from bergline.spark.backends.choose import backend_class
+from bergline.spark.runtime.errors import analysis_error
 
+_POLICY = "spark.sql.storeAssignmentPolicy"
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
+_NULLS = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+_WIDTHS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.FloatType, T.DoubleType)
+"""Numbers from narrow to wide, in Spark's order: what is lost of a `bigint` as a `float` does not count."""
+_DIGITS = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 20}
+"""How many digits a decimal needs for any whole number of a type, as Spark counts them."""
+_UPCASTS = {
+    (T.DateType, T.TimestampType),
+    (T.DateType, T.TimestampNTZType),
+    (T.TimestampNTZType, T.TimestampType),
+    (T.TimestampType, T.TimestampNTZType),
+    (T.TimestampType, T.LongType),
+    (T.LongType, T.TimestampType),
+}
+
+
+class AssignmentRules(NamedTuple):
+    """What a session's settings say about values that are stored."""
+
+    policy: str = "ANSI"
+    is_case_sensitive: bool = False
+    nulls_for_missing: bool = True
+    """Whether a column without a value and without a default gets null."""
+
+    def same_name(self, one: str, other: str) -> bool:
+        """Whether two names mean the same column, or field."""
+        return one == other if self.is_case_sensitive else one.casefold() == other.casefold()
+
+    def check_has_policy(self) -> None:
+        """Refuse the policy that Spark refuses for tables like ours."""
+        if self.policy == "LEGACY":
+            message = f"expected ANSI or STRICT as {_POLICY}, found LEGACY, which Spark has for its own tables only"
+            raise analysis_error(UnsupportedError(message), "_LEGACY_ERROR_TEMP_1000")
+
+
+def assignment_rules(spark: SparkSession) -> AssignmentRules:
+    """What the settings of a session say now."""
+    policy, is_case_sensitive, nulls = (str(spark.conf.get(name)) for name in (_POLICY, _CASE_SENSITIVE, _NULLS))
+    return AssignmentRules(policy.upper(), is_case_sensitive.lower() == "true", nulls.lower() == "true")
 
 
 class Misfit(NamedTuple):
@@ -20,23 +65,27 @@ class Misfit(NamedTuple):
     found: str
 
 
-def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: bool) -> Misfit | None:
+def find_misfit(
+    source: T.DataType, target: T.DataType, path: str, rules: AssignmentRules, *, by_name: bool
+) -> Misfit | None:
     """The first place where a value of one type cannot be stored as another; None if all fits."""
     match source, target:
         case T.ArrayType(), T.ArrayType():
-            return find_misfit(source.elementType, target.elementType, f"{path}.element", by_name=by_name)
+            return find_misfit(source.elementType, target.elementType, f"{path}.element", rules, by_name=by_name)
         case T.MapType(), T.MapType():
-            return find_misfit(source.keyType, target.keyType, f"{path}.key", by_name=by_name) or find_misfit(
-                source.valueType, target.valueType, f"{path}.value", by_name=by_name
+            return find_misfit(source.keyType, target.keyType, f"{path}.key", rules, by_name=by_name) or find_misfit(
+                source.valueType, target.valueType, f"{path}.value", rules, by_name=by_name
             )
         case T.StructType(), T.StructType():
-            return _struct_misfit(source, target, path, by_name=by_name)
-    if _fits(source, target):
+            return _struct_misfit(source, target, path, rules, by_name=by_name)
+    if (_is_wider if rules.policy == "STRICT" else _fits)(source, target):
         return None
     return Misfit(path, f"`{target.simpleString()}`", f"`{source.simpleString()}`")
 
 
-def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_name: bool) -> Column:
+def stored_value(
+    value: Column, source: T.DataType, target: T.DataType, rules: AssignmentRules, *, by_name: bool
+) -> Column:
     """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
     if plain_type(source) == plain_type(target):
         return value
@@ -44,11 +93,11 @@ def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_na
         return ansi_cast(value, plain_type(target))
 
     def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
-        return stored_value(child, source, target, by_name=by_name)
+        return stored_value(child, source, target, rules, by_name=by_name)
 
     match source, target:
         case T.StructType(), T.StructType():
-            pairs = _pairs_by_name(source, target)
+            pairs = _pairs_by_name(source, target, rules)
             fields = [inner(value.getField(s.name), s.dataType, t.dataType).alias(t.name) for s, t in pairs]
             return F.when(value.isNotNull(), F.struct(*fields))
         case T.ArrayType(), T.ArrayType():
@@ -90,35 +139,56 @@ def _fits(source: T.DataType, target: T.DataType) -> bool:
     return plain_type(source) == plain_type(target)
 
 
-def _struct_misfit(source: T.StructType, target: T.StructType, path: str, *, by_name: bool) -> Misfit | None:
+def _is_wider(source: T.DataType, target: T.DataType) -> bool:
+    """Whether the target holds every value of the source, as Spark's policy STRICT has it; none holds a bare NULL."""
+    if not isinstance(source, T.AtomicType):
+        return not isinstance(source, T.NullType) and plain_type(source) == plain_type(target)
+    kinds = type(source), type(target)
+    if isinstance(target, T.StringType) or kinds in _UPCASTS or plain_type(source) == plain_type(target):
+        return True
+    match source, target:
+        case T.DecimalType(), T.DecimalType():
+            whole = target.precision - target.scale >= source.precision - source.scale
+            return whole and target.scale >= source.scale
+        case T.DecimalType(), T.IntegralType():
+            return source.scale == 0 and source.precision < _DIGITS[type(target)]
+        case T.IntegralType(), T.DecimalType():
+            return target.precision - target.scale >= _DIGITS[type(source)]
+    return all(kind in _WIDTHS for kind in kinds) and _WIDTHS.index(kinds[0]) < _WIDTHS.index(kinds[1])
+
+
+def _struct_misfit(
+    source: T.StructType, target: T.StructType, path: str, rules: AssignmentRules, *, by_name: bool
+) -> Misfit | None:
     if by_name:
-        if unknown := [s.name for s in source if _field_named(target, s.name) is None]:
+        if unknown := [s.name for s in source if _field_named(target, s.name, rules) is None]:
             return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`")
-        pairs = list(_pairs_by_name(source, target))
+        pairs = list(_pairs_by_name(source, target, rules))
         if twice := [t.name for _, t in pairs if [p.name for _, p in pairs].count(t.name) > 1]:
             return Misfit(path, f"field `{twice[0]}` once", "it twice")
     else:
         if len(source) != len(target):
             return Misfit(path, f"{len(target)} fields ({_names(target)})", f"{len(source)} ({_names(source)})")
         pairs = list(zip(source, target, strict=True))
-    misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", by_name=by_name) for s, t in pairs)
+    misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", rules, by_name=by_name) for s, t in pairs)
     return next((misfit for misfit in misfits if misfit), None)
 
 
-def _pairs_by_name(source: T.StructType, target: T.StructType) -> Iterator[tuple[T.StructField, T.StructField]]:
+def _pairs_by_name(
+    source: T.StructType, target: T.StructType, rules: AssignmentRules
+) -> Iterator[tuple[T.StructField, T.StructField]]:
     """The source's fields in the target's order."""
     for field in target:
         for candidate in source:
-            if _field_named(target, candidate.name) == field:
+            if _field_named(target, candidate.name, rules) == field:
                 yield candidate, field
 
 
-def _field_named(struct: T.StructType, name: str) -> T.StructField | None:
-    for fold in (str, str.casefold):
-        found = [f for f in struct if fold(f.name) == fold(name)]
-        if len(found) == 1:
-            return found[0]
-    return None
+def _field_named(struct: T.StructType, name: str, rules: AssignmentRules) -> T.StructField | None:
+    """The field of this name: an exact match first, then by what the settings say."""
+    exact = next((f for f in struct if f.name == name), None)
+    found = [f for f in struct if rules.same_name(f.name, name)] if exact is None else [exact]
+    return found[0] if len(found) == 1 else None
 
 
 def _has_struct(type_: T.DataType) -> bool:

@@ -234,6 +234,8 @@ class _Parser:
         cursor.advance()
         if name == "STRING":
             self._collation()
+        if name == "TIMESTAMP" and cursor.sql.dialect.timestamp_ntz:
+            return TIMESTAMP
         return _NAMES[name]
 
     def _collation(self) -> None:

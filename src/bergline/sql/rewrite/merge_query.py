@@ -86,19 +86,27 @@ def join_type(kinds: Sequence[ClauseKind]) -> str:
     return "FULL OUTER"
 
 
-def clause_values(merge: MergeInto, schema: Schema, source_columns: Sequence[str]) -> tuple[ClauseValues, ...]:
+def clause_values(
+    merge: MergeInto, schema: Schema, source_columns: Sequence[str], *, case_sensitive: bool = False
+) -> tuple[ClauseValues, ...]:
     """The columns that each clause gives values to, for a table of this schema; one error for the first unknown one.
 
     `*` needs a column of the source for each of the table's, unless the statement lets the schema evolve.
     """
     qualifiers = qualifiers_of(merge.table, merge.alias)
-    return tuple(_clause_values(merge, clause, schema, qualifiers, source_columns) for clause in merge.clauses)
+    return tuple(
+        _clause_values(merge, clause, schema, qualifiers, source_columns, case_sensitive=case_sensitive)
+        for clause in merge.clauses
+    )
 
 
-def star_fields(schema: Schema, source_columns: Sequence[str], place: str, *, evolves: bool) -> list[AssignedField]:
+def star_fields(
+    schema: Schema, source_columns: Sequence[str], place: str, *, evolves: bool, case_sensitive: bool = False
+) -> list[AssignedField]:
     """What `*` gives values to: all columns of a table that the source has too."""
-    given = {name.casefold() for name in source_columns}
-    if not evolves and (lacking := [f.name for f in schema.fields if f.name.casefold() not in given]):
+    fold = str if case_sensitive else str.casefold
+    given = {fold(name) for name in source_columns}
+    if not evolves and (lacking := [f.name for f in schema.fields if fold(f.name) not in given]):
         raise NotFoundError(
             f"no column `{lacking[0]}` in the source for `*`{place}",
             kind="column",
@@ -106,7 +114,7 @@ def star_fields(schema: Schema, source_columns: Sequence[str], place: str, *, ev
             known=source_columns,
             hints=["name the columns that get values, or write MERGE WITH SCHEMA EVOLUTION"],
         )
-    return [AssignedField((f.name,), f) for f in schema.fields if f.name.casefold() in given]
+    return [AssignedField((f.name,), f) for f in schema.fields if fold(f.name) in given]
 
 
 def compose_merge(
@@ -153,15 +161,23 @@ def _is_column(name: str, qualifiers: set[str], target: str, value: str) -> bool
 
 
 def _clause_values(
-    merge: MergeInto, clause: WhenClause, schema: Schema, qualifiers: list[Name], source_columns: Sequence[str]
+    merge: MergeInto,
+    clause: WhenClause,
+    schema: Schema,
+    qualifiers: list[Name],
+    source_columns: Sequence[str],
+    *,
+    case_sensitive: bool,
 ) -> ClauseValues:
     if clause.star:
         place = place_of(merge.sql, clause.start)
-        fields = star_fields(schema, source_columns, place, evolves=merge.schema_evolution)
+        fields = star_fields(
+            schema, source_columns, place, evolves=merge.schema_evolution, case_sensitive=case_sensitive
+        )
         return _values(clause, fields, [place] * len(fields))
     places = [place_of(merge.sql, assignment.start) for assignment in clause.assignments]
     targets = [(assignment.target, place) for assignment, place in zip(clause.assignments, places, strict=True)]
-    fields = assigned_fields(targets, schema, qualifiers)
+    fields = assigned_fields(targets, schema, qualifiers, case_sensitive=case_sensitive)
     for field, place in zip(fields, places, strict=True):
         if clause.action == "insert" and len(field.path) > 1:
             raise InvalidInputError(

@@ -37,8 +37,9 @@ def target_rows(statement: RowLevel, columns: Sequence[str], fields: Sequence[As
     return (*edits, (end, statement.set_end, text.removesuffix(", (")))
 
 
-def set_fields(statement: RowLevel, schema: Schema) -> list[AssignedField]:
+def set_fields(statement: RowLevel, schema: Schema, *, case_sensitive: bool = False) -> list[AssignedField]:
     """The column, or field inside of one, that each assignment of an UPDATE is to."""
     sql = statement.whole.sql
     names = [(assignment.target, place_of(sql, assignment.start)) for assignment in statement.assignments]
-    return assigned_fields(names, schema, qualifiers_of(statement.table, statement.alias))
+    qualifiers = qualifiers_of(statement.table, statement.alias)
+    return assigned_fields(names, schema, qualifiers, case_sensitive=case_sensitive)

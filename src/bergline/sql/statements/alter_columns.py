@@ -16,6 +16,7 @@ from bergline.sql.grammar.columns import (
 )
 from bergline.sql.grammar.literals import default_value, parse_literal
 from bergline.sql.grammar.spark_types import parse_spark_type
+from bergline.sql.names.engine_context import EngineContext
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Name
 from bergline.table.evolution.schema_update import SchemaUpdate
@@ -165,17 +166,17 @@ def _whole_column(cursor: Cursor, path: Name) -> list[ColumnChange]:
     return changes
 
 
-def alter_columns(change: ColumnAlteration, table: Table, time_zone: str) -> None:
+def alter_columns(change: ColumnAlteration, table: Table, engine: EngineContext) -> None:
     """Change the columns of a table in one commit."""
     with table.update_schema() as schema:
-        _ColumnChanges(schema, table.metadata.format_version, time_zone).make(change)
+        _ColumnChanges(schema, table.metadata.format_version, engine).make(change)
 
 
 class _ColumnChanges:
     """Changes of one statement to a schema."""
 
-    def __init__(self, schema: SchemaUpdate, format_version: int, time_zone: str) -> None:
-        self._schema, self._format_version, self._time_zone = schema, format_version, time_zone
+    def __init__(self, schema: SchemaUpdate, format_version: int, engine: EngineContext) -> None:
+        self._schema, self._format_version, self._engine = schema, format_version, engine
 
     def make(self, change: ColumnAlteration) -> None:
         """Apply the changes, one after the other."""
@@ -204,9 +205,9 @@ class _ColumnChanges:
             case DropColumns(paths, if_exists):
                 for path in paths:
                     with _ignoring_missing() if if_exists else contextlib.nullcontext():
-                        schema.drop_column(spelled(schema, path))
+                        schema.drop_column(self._spelled(path))
             case RenameColumnClause(path, name):
-                old = spelled(schema, path)
+                old = self._spelled(path)
                 _check_free(schema, f"{old.removesuffix(schema.schema.find(old).name)}{name}", old)
                 schema.rename_column(old, name)
             case AlterColumns(changes):
@@ -214,7 +215,7 @@ class _ColumnChanges:
                     self._change_column(column_change)
 
     def _change_column(self, change: ColumnChange) -> None:
-        schema, path = self._schema, spelled(self._schema, change.path)
+        schema, path = self._schema, self._spelled(change.path)
         match change:
             case SetColumnType(_, type_):
                 schema.set_type(path, type_)
@@ -228,7 +229,15 @@ class _ColumnChanges:
                 schema.move_column(path, **_place(position))
 
     def _default(self, literal: Any, type_: IcebergType) -> Any:
-        return default_value(literal, type_, self._time_zone, format_version=self._format_version)
+        return default_value(literal, type_, self._engine.time_zone, format_version=self._format_version)
+
+    def _spelled(self, path: Name) -> str:
+        """The column's name as the table spells it, which must be the same where case counts."""
+        found, name = spelled(self._schema, path), ".".join(path)
+        if found != name and self._engine.is_case_sensitive:
+            known = self._schema.schema.names
+            raise NotFoundError(f"no column `{name}`", kind="column", name=name, known=known)
+        return found
 
 
 def spelled(schema: SchemaUpdate, path: Name) -> str:

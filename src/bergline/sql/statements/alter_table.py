@@ -269,7 +269,7 @@ def alter_table(statement: AlterTable, lakes: Lakes) -> pa.Table | None:
         case RenameTable(name):
             _rename_table(statement.table, name, lakes)
         case (AddColumns() | ReplaceColumns() | DropColumns() | RenameColumnClause() | AlterColumns()) as change:
-            alter_columns(change, table, lakes.engine.time_zone)
+            alter_columns(change, table, lakes.engine)
         case IdentifierFieldsClause(paths):
             with table.update_schema() as schema:
                 schema.set_identifier_fields([spelled(schema, (path,)) for path in paths])

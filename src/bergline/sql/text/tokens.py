@@ -45,6 +45,20 @@ class Token(msgspec.Struct, frozen=True):
         return self.kind is TokenKind.SYMBOL and self.text == symbol
 
 
+class Dialect(msgspec.Struct, frozen=True):
+    """What the settings of a session make of a text; without one, Spark's defaults."""
+
+    keeps_backslashes: bool = False
+    """Whether a string is all that stands between its quotes: a backslash, and two quotes, stand for themselves."""
+    joins_strings: bool = False
+    """Whether `'a''b'` is two strings that are joined, and not one with a quote in it."""
+    timestamp_ntz: bool = False
+    """Whether the type TIMESTAMP is without a time zone."""
+
+
+PLAIN = Dialect()
+
+
 class SqlText(msgspec.Struct, frozen=True, dict=True):
     """SQL text that is tokenized once, when its tokens are first asked for.
 
@@ -52,11 +66,12 @@ class SqlText(msgspec.Struct, frozen=True, dict=True):
     """
 
     text: str
+    dialect: Dialect = PLAIN
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
         """All tokens, an END token last; SqlSyntaxError for an open quote or comment."""
-        return tokenize(self.text)
+        return tokenize(self.text, self.dialect)
 
     @property
     def first_word(self) -> str:
@@ -71,7 +86,7 @@ class SqlText(msgspec.Struct, frozen=True, dict=True):
         """The text between two offsets, neither of which may be inside a token."""
         text = self.text[start:end]
         inside = [token for token in self.tokens[:-1] if start <= token.start and token.end <= start + len(text)]
-        return _with_tokens(text, [_moved(token, -start) for token in inside])
+        return self._with_tokens(text, [_moved(token, -start) for token in inside])
 
     def blanked(self, spans: Sequence[tuple[int, int]]) -> "SqlText":
         """The text with these spans as spaces, so that every other offset, line and column stays."""
@@ -80,7 +95,7 @@ class SqlText(msgspec.Struct, frozen=True, dict=True):
             blank = "".join("\n" if c == "\n" else " " for c in text[start:end])
             text = f"{text[:start]}{blank}{text[end:]}"
         kept = [t for t in self.tokens[:-1] if not any(start <= t.start < end for start, end in spans)]
-        return _with_tokens(text, kept)
+        return self._with_tokens(text, kept)
 
     def without_semicolon(self) -> "SqlText":
         """The text without a semicolon at its end."""
@@ -91,14 +106,13 @@ class SqlText(msgspec.Struct, frozen=True, dict=True):
         text, edits = self.text, sorted(edits)
         for start, end, new in reversed(edits):
             text = f"{text[:start]}{new}{text[end:]}"
-        return SqlText(text) if edits else self
+        return SqlText(text, self.dialect) if edits else self
 
-
-def _with_tokens(text: str, tokens: Sequence[Token]) -> SqlText:
-    """Text whose tokens are known: they are put where `cached_property` keeps them."""
-    sql = SqlText(text)
-    sql.__dict__["tokens"] = (*tokens, _end(text))
-    return sql
+    def _with_tokens(self, text: str, tokens: Sequence[Token]) -> "SqlText":
+        """Text whose tokens are known: they are put where `cached_property` keeps them."""
+        sql = SqlText(text, self.dialect)
+        sql.__dict__["tokens"] = (*tokens, _end(text))
+        return sql
 
 
 def _moved(token: Token, by: int) -> Token:
@@ -128,7 +142,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
 
-def tokenize(text: str) -> tuple[Token, ...]:
+def tokenize(text: str, dialect: Dialect = PLAIN) -> tuple[Token, ...]:
     """All tokens without comments and white space, an END token last; SqlSyntaxError for an open quote or comment."""
     tokens = []
     position = 0
@@ -141,7 +155,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
         if kind == "comment":
             position = _comment_end(text, match.start())
         elif kind != "space":
-            tokens.append(_token(kind, match))
+            tokens.append(_token(kind, match, dialect))
     return (*tokens, _end(text))
 
 
@@ -158,7 +172,7 @@ def syntax_error(text: str, position: int, message: str, near: Sequence[str] = (
     )
 
 
-def _token(kind: str, match: re.Match[str]) -> Token:
+def _token(kind: str, match: re.Match[str], dialect: Dialect) -> Token:
     text = match.group()
     if kind == "quoted":
         return Token(TokenKind.QUOTED, text, without_back_quotes(text), match.start(), match.end())
@@ -166,7 +180,10 @@ def _token(kind: str, match: re.Match[str]) -> Token:
         return Token(TokenKind.STRING, text, text[2:-1], match.start(), match.end())
     if kind == "string":
         quote = text[0]
-        value = _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), text[1:-1].replace(quote * 2, quote))
+        value = text[1:-1]
+        if not dialect.keeps_backslashes:
+            value = value.replace(quote * 2, "" if dialect.joins_strings else quote)
+            value = _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), value)
         return Token(TokenKind.STRING, text, value, match.start(), match.end())
     return Token(_KINDS[kind], text, text, match.start(), match.end())
 

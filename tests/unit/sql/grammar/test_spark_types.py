@@ -31,7 +31,7 @@ from bergline.format.types.types import (
 )
 from bergline.sql.grammar.spark_types import column_text, default_size, parse_spark_type, type_text
 from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Dialect, SqlText
 
 
 def parsed(text: str) -> IcebergType:
@@ -77,6 +77,13 @@ def parsed(text: str) -> IcebergType:
 )
 def test_types_are_read(text: str, type_: IcebergType) -> None:
     assert parsed(text) == type_
+
+
+def test_timestamp_is_of_the_type_that_the_session_says() -> None:
+    cursor = Cursor(SqlText("ARRAY<TIMESTAMP>", Dialect(timestamp_ntz=True)))
+    assert parse_spark_type(cursor, "c") == ListType(1, TIMESTAMP, False)
+    cursor = Cursor(SqlText("TIMESTAMP_LTZ", Dialect(timestamp_ntz=True)))
+    assert parse_spark_type(cursor, "c") == TIMESTAMPTZ
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,16 @@ import pytest
 
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import INT, LONG, STRING, ListType, NestedField, StructType
+from bergline.format.types.types import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMPTZ,
+    ListType,
+    NestedField,
+    StructType,
+)
 from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, place_of, qualifiers_of
 from bergline.sql.text.tokens import SqlText
 
@@ -35,6 +44,12 @@ def test_names_may_be_qualified_and_in_any_case() -> None:
     assert _paths("a.id", "A.Level", alias="a") == ["id", "level"]
 
 
+def test_names_are_exact_where_the_session_says_so() -> None:
+    for name in ("ID", "point.y", "T.id"):
+        with pytest.raises(NotFoundError, match=f"no column `{name}`"):
+            assigned_fields([(tuple(name.split(".")), "")], SCHEMA, [("t",)], case_sensitive=True)
+
+
 def test_field_of_a_struct_that_is_named_like_its_table() -> None:
     assert _paths("t.x", "t.t.y") == ["t.x", "t.Y"]
 
@@ -57,7 +72,9 @@ def test_one_error_with_its_place(targets: tuple[str, ...], error: type[Bergline
 
 
 def test_default_is_a_literal_or_null() -> None:
-    assert [default_literal(f) for f in SCHEMA.fields] == ["NULL", "NULL", "NULL", "NULL", "3"]
+    assert [default_literal(f) for f in SCHEMA.fields] == ["CAST(NULL AS bigint)", "NULL", "NULL", "NULL", "3"]
+    assert default_literal(NestedField(1, "x", False, DOUBLE, None, None, 1.5)) == "CAST(1.5 AS double)"
+    assert default_literal(NestedField(1, "x", False, TIMESTAMPTZ)) == "CAST(NULL AS timestamp_ltz)"
 
 
 def test_place_is_line_and_column() -> None:

@@ -20,7 +20,7 @@ ID, STATE, N = (
     [
         ("VALUES (1, DEFAULT, default), (2, 'x', DEFAULT)", r"VALUES (1, 'it\'s new', 7), (2, 'x', 7)"),
         ("(n, id) VALUES (DEFAULT, 1)", "VALUES (7, 1)"),
-        ("PARTITION (state = 'x') SELECT DEFAULT, DEFAULT FROM t", "SELECT NULL, 7 FROM t"),
+        ("PARTITION (state = 'x') SELECT DEFAULT, DEFAULT FROM t", "SELECT CAST(NULL AS int), 7 FROM t"),
         ("VALUES (1, concat('a', default), DEFAULT)", "VALUES (1, concat('a', default), 7)"),
         ("SELECT 1, x.default, DEFAULT", "SELECT 1, x.default, 7"),
         ("BY NAME SELECT DEFAULT AS n", "SELECT DEFAULT AS n"),

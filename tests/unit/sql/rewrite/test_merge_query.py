@@ -84,7 +84,7 @@ def test_each_clause_has_values_of_its_own() -> None:
     first = f"named_struct('clause', 0, {given}, 'v1_0', NULL, 'v1_1', NULL)"
     second = f"named_struct('clause', 1, {nulls}, 'v1_0', (s.x), 'v1_1', 3)"
     assert f"CASE WHEN (s.a) THEN {first} WHEN true THEN {second} END" in text
-    assert "named_struct('clause', 2, 'v2_0', (s.id), 'v2_1', NULL)" in text
+    assert "named_struct('clause', 2, 'v2_0', (s.id), 'v2_1', CAST(NULL AS string))" in text
 
 
 def test_long_names_become_the_alias() -> None:

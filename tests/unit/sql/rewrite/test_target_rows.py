@@ -31,10 +31,10 @@ def statement(text: str) -> RowLevel:
             "UPDATE db.t o SET a = 1, o.b = f(x, '{y}') WHERE c IN (SELECT d FROM db.u)",
             "FROM {f0} o SELECT `_file`, `_pos`, (1), (f(x, '{{y}}')) WHERE c IN (SELECT d FROM {f1} AS `u`)",
         ),
-        ("UPDATE db.t SET a = DEFAULT, b = 2", "FROM {f0} AS `t` SELECT `_file`, `_pos`, (NULL), (2)"),
+        ("UPDATE db.t SET a = DEFAULT, b = 2", "FROM {f0} AS `t` SELECT `_file`, `_pos`, (CAST(NULL AS bigint)), (2)"),
         (
             "UPDATE db.t SET a = 1, b = DEFAULT, c = DEFAULT WHERE d",
-            "FROM {f0} AS `t` SELECT `_file`, `_pos`, (1), (NULL), (NULL) WHERE d",
+            "FROM {f0} AS `t` SELECT `_file`, `_pos`, (1), (CAST(NULL AS bigint)), (CAST(NULL AS bigint)) WHERE d",
         ),
         (
             "WITH q AS (SELECT 1) DELETE FROM db.t WHERE id IN (SELECT * FROM q)",

@@ -4,7 +4,7 @@ import pytest
 from sql_statements import count_tokenized
 
 from bergline.errors import SqlSyntaxError
-from bergline.sql.text.tokens import SqlText, TokenKind, tokenize
+from bergline.sql.text.tokens import PLAIN, Dialect, SqlText, TokenKind, tokenize
 
 TEXT = "SELECT 'a;b', `c``d`, r'\\' -- why\n FROM /* of /* what */ */ db.t WHERE x >= 1.5e3;"
 
@@ -67,3 +67,15 @@ def test_edited_text_is_a_new_value_with_tokens_of_its_own() -> None:
     assert edited == SqlText("SELECT 1, x y")
     assert edited.tokens == tokenize("SELECT 1, x y")
     assert sql.edited([]) is sql
+
+
+def test_strings_are_what_the_dialect_makes_of_them() -> None:
+    def value(text: str, dialect: Dialect) -> str:
+        return SqlText(f"COMMENT {text}", dialect).part(8).tokens[0].value
+
+    assert value(r"'a\nb'", PLAIN) == "a\nb"
+    assert value(r"'a\nb''c'", Dialect(keeps_backslashes=True)) == r"a\nb''c"
+    assert value("'a''b'", PLAIN) == "a'b"
+    assert value("'a''b'", Dialect(joins_strings=True)) == "ab"
+    assert value('"a""b"', Dialect(joins_strings=True)) == "ab"
+    assert SqlText("a b", Dialect(joins_strings=True)).edited([(0, 1, "c")]).dialect.joins_strings

@@ -121,6 +121,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         settings: Mapping[str, str] = self.spark.conf.getAll
         return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
 
+    def process_variable(self, kind: str, name: str) -> str | None:
+        system: Any = self.spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]  # noqa: SLF001
+        value = system.getenv(name) if kind == "env" else system.getProperty(name)
+        return None if value is None else str(value)
+
     def user(self, run_sql: RunSql) -> str:
         return str(self.spark.sparkContext.sparkUser())
 

@@ -6,6 +6,7 @@ from string import Formatter
 from typing import Any, cast
 
 import msgspec
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -18,6 +19,7 @@ from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
 from bergline.spark.runtime.backend import (
+    DEFAULT_SOURCE,
     LIMITED_SOURCES,
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
@@ -85,6 +87,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         settings: Mapping[str, str] = self.spark.conf.getAll
         return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
 
+    def process_variable(self, kind: str, name: str) -> str | None:
+        """Only the server knows, and what it makes of a statement is the one thing that tells."""
+        written = f"${{{kind}:{name}}}"
+        try:
+            value = str(self.spark.range(1).selectExpr(f"r'{written}'").first()[0])
+        except PySparkException:  # a value with a quote in it
+            return None
+        return None if value == written else value
+
     def user(self, run_sql: RunSql) -> str:
         return str(run_sql("SELECT current_user()").collect()[0][0])
 
@@ -101,7 +112,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         held: Any = writer._write  # type: ignore[attr-defined]  # noqa: SLF001
         mode = (held.mode or "errorifexists").lower()
         return SaveRequest(
-            (held.source or "parquet").lower(),
+            (held.source or str(self.spark.conf.get(DEFAULT_SOURCE))).lower(),
             cast("SaveMode", _SAME_MODES.get(mode, mode)),
             {str(key): str(value) for key, value in held.options.items() if value is not None},
             tuple(held.partitioning_cols),
