@@ -31,7 +31,7 @@ from bergline.catalog.pull_requests import (
     TableHead,
     missing_branch,
 )
-from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
+from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests
 from bergline.catalog.sql.governance.reviews import (
     RecordedReview,
     ReviewedTable,
@@ -60,16 +60,15 @@ _TRIES = 100
 
 
 class DirectPullRequests:
-    """PullRequestCalls on a database; `then` is called in the transaction of every change with what it makes."""
+    """PullRequestCalls on a database."""
 
-    def __init__(self, lake: LakeHandle, store: SqlPointerStore, then: Then = lambda _: None) -> None:
+    def __init__(self, lake: LakeHandle, store: SqlPointerStore) -> None:
         self._lake = lake
         self._catalog = lake.catalog
         self._store = store
         self._database = store.database
         self._requests = SqlPullRequests(store.database, store.catalog_name)
         self._reviews = SqlReviews(store.database, store.catalog_name)
-        self._then = then
 
     def open(self, new: NewPullRequest) -> PullRequestRecord:
         """Open one, of tables that have the branch and the target now."""
@@ -91,7 +90,7 @@ class DirectPullRequests:
         )
         for table in tables:
             load_proposed(self._catalog, record, table)
-        return self._requests.add(record, self._then)
+        return self._requests.add(record)
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
         """So many, newest first."""
@@ -194,7 +193,7 @@ class DirectPullRequests:
         reviews = self._head_reviews(record, publication.heads)
         check_passed(record, reviews)
         seen = LookedAt(record, reviews, publication)
-        publishing = Publishing(self._requests, self._reviews, seen, self._then)
+        publishing = Publishing(self._requests, self._reviews, seen)
         try:
             self._commit(record, publication, publishing)
         except CommitUnknownError:
@@ -355,11 +354,11 @@ class DirectPullRequests:
             check_open(record)
             return record
 
-        return self._requests.change(number, entry, act, self._then, first)
+        return self._requests.change(number, entry, act, first)
 
     def _change(self, number: int, what: EntryKind, act: Act, *, text: str | None = None) -> PullRequestRecord:
         entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text)
-        return self._requests.change(number, entry, act, self._then)
+        return self._requests.change(number, entry, act)
 
     def _now_ms(self) -> int:
         return self._lake.timing.clock_ms()
