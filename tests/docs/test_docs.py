@@ -1,12 +1,15 @@
 """Docs that cannot drift: examples run, links lead somewhere, every name is documented."""
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
 from command_line import run_here
@@ -231,18 +234,42 @@ def test_guide_to_pull_requests_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.server
-def test_guide_to_grants_runs(tmp_path: Path) -> None:
+def test_guide_to_grants_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/grants.md"), re.DOTALL))
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
-        records_of(lake.catalog).create_token("ann", "bl_of_ann", 0, None)
+        records = records_of(lake.catalog)
+        records.create_token("ann", "bl_of_ann", 0, None)
+        for name, groups in ("etl", ()), ("ci", ()), ("ada", ("analysts",)), ("bob", ("analysts",)):
+            records.access.create(name, f"bl_{name}", 0, None, groups=groups)
     with BerglineServer(tmp_path) as server:
         here = example.replace("http://127.0.0.1:8181", server.uri).replace("bl_…", "bl_of_ann")
         here = here.replace("sqlite:///lake/catalog.db", f"sqlite:///{tmp_path}/catalog.db")
         tables, refused, hidden, grants = output_of(here, tmp_path).splitlines()
+        assert review_by_recipe(tmp_path, server.uri, monkeypatch) == ["open", "open", "open", "published"]
     assert tables == "['db.orders']"
     assert refused.startswith("expected the privilege `write` on table `db.orders` for ref `main`, found that `ann`")
     assert "db.salaries" in hidden
     assert grants == "['publish on table db.orders ref main to ann']"
+
+
+def review_by_recipe(directory: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grant as the guide says, and review as it says; the state of the pull request after each step."""
+    catalog, states = f"sqlite:///{directory}/catalog.db", []
+    with bergline.connect(catalog) as lake:
+        lake.create_namespace("shop")
+        lake.create_table("shop.orders", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    *_, recipe, review = code_blocks("guides/grants.md", "sh")
+    for line in recipe.splitlines():
+        done = run_here(*shlex.split(line)[1:], "--catalog", catalog, cwd=directory)
+        assert done.returncode == 0, (line, done.stderr)
+    with bergline.connect(server, properties={"token": "bl_etl"}) as lake:
+        lake.load_table("shop.orders").append(pa.table({"id": [2]}), branch="etl/monday")
+    for line, who in zip(review.splitlines(), ("etl", "ci", "ada", "bob"), strict=True):
+        monkeypatch.setenv("BERGLINE_TOKEN", f"bl_{who}")
+        done = run_here(*shlex.split(line, comments=True)[1:], "--catalog", server, "--json", cwd=directory)
+        assert done.returncode == 0, (line, done.stderr)
+        states.append(json.loads(done.stdout)["state"])
+    return states
 
 
 def test_guide_to_grants_names_every_privilege() -> None:
