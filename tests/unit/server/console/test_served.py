@@ -89,7 +89,7 @@ def test_what_comes_back_under_another_name_is_recorded_as_by_the_api(granted: G
         assert granted("root", "DELETE", f"/v1/namespaces/db/{kind}s/x").status == 204
         act()
         (entry,) = context.records.newest_audit(1)
-        (event,) = context.events.latest(1, EventFilter())
+        (event,) = context.events.latest(1, EventFilter()).events
         owner = granted.direct.owners()[parse_securable(f"{kind} db.{new}")]
         rename = {"source": {"namespace": ["db"], "name": new}, "destination": {"namespace": ["db"], "name": "x"}}
         assert granted("root", "POST", f"/v1/{kind}s/rename", rename).status == 204
@@ -211,7 +211,7 @@ def test_pull_request_is_changed_with_audit_rows_of_what_moved(served: ServerCon
     request = lake.pull_requests.get(1)
     host.change_pull_request("ann", "comment", 1, lambda: request.comment("fine"))
     host.change_pull_request("ann", "publish", 1, request.publish)
-    published, *_ = served.events.latest(9, EventFilter(types=("pull-request.*",)))
+    *_, published = served.events.latest(9, EventFilter(types=("pull-request.*",))).events
     shown = {"number": 1, "title": "Publish work", "state": "published", "branch": "work", "target": "main"}
     assert (published.type, published.data) == ("pull-request.publish", shown | {"tables": ["db.orders"]})
     with pytest.raises(ConflictError):
