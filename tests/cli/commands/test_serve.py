@@ -21,8 +21,11 @@ from bergline.cli.main import app, main
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
-    with BerglineServer(tmp_path_factory.mktemp("served")) as started:
+    directory = tmp_path_factory.mktemp("served")
+    with BerglineServer(directory, "--access-log", "json") as started:
         yield started
+    lines = [line for line in (directory / "log.txt").read_text().splitlines() if line.startswith("{")]
+    assert ("GET", "/v1/namespaces", 200) in {(a["method"], a["path"], a["status"]) for a in map(json.loads, lines)}
 
 
 def answer(server: BerglineServer, data: bytes, *, ends: bool = True) -> bytes:
