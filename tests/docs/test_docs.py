@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
+from catalog_files import new_catalog_uri
 from command_line import run_here
 from doc_examples import code_blocks, output_of, output_of_example, page
 from oidc_issuer import OidcIssuerServer
 from pyspark.sql import SparkSession
 from rows import order_rows
+from server_on_socket import on_socket
 from sql_statements import run_text
 from support_path import ROOT
 from webhook_receiver import WebhookReceiver
@@ -32,6 +34,7 @@ from bergline.catalog.sql.records import records_of
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
+from bergline.server.opening import open_server
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS, NEEDED_FOR_PLANNING
 from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
@@ -291,11 +294,13 @@ def test_guide_to_grants_names_every_privilege() -> None:
 def test_what_works_on_a_database_works_on_a_server(name: str, tmp_path: Path) -> None:
     """The guides of other catalogs, word for word, on `bergline serve`."""
     (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
-    with BerglineServer(tmp_path) as server:
-        (here, changed) = re.subn(r'connect\("sqlite:[^"]*"', f'connect("{server.uri}"', example)
+    context = open_server(new_catalog_uri(tmp_path / "catalog.db"))
+    with on_socket(context) as port:
+        (here, changed) = re.subn(r'connect\("sqlite:[^"]*"', f'connect("http://127.0.0.1:{port}"', example)
         assert changed == 1
         (tmp_path / "python").mkdir()
         output_of(here, tmp_path)
+    context.catalog.close()
 
 
 def test_guide_to_maintenance_runs(tmp_path: Path) -> None:
