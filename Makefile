@@ -117,10 +117,16 @@ chromium:
 demo: java $(DEMO_INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed lint
-	@$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
-	$(BIN)/python -m pytest -m "engine and not thorough"; engine=$$?; \
-	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
+# types and layers are checked beside the first tests: one core would be idle; folders without tests on an engine are
+# not even imported by the half that runs those
+WITHOUT_ENGINE := browser cli cluster connect unit versions
+test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(MAKE) --no-print-directory lint > .venv/lint.txt 2>&1 & lint=$$!; \
+	$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
+	$(BIN)/python -m pytest -m "engine and not thorough" $(WITHOUT_ENGINE:%=--ignore=tests/%); engine=$$?; \
+	wait $$others; others=$$?; wait $$lint; lint=$$?; cat .venv/other-tests.txt .venv/lint.txt; \
+	exit $$((engine || others || lint))
 
 # the two halves take about the same time; what is new in tests/unit is in the second by itself
 CHECK_FIRST := catalog console lake reports server

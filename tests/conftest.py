@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -34,6 +35,13 @@ for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = {"spark_session", "official_runtime"}
+_MAKEFILE = Path(__file__).parent.with_name("Makefile").read_text()
+_WITHOUT_ENGINE = {
+    Path(__file__).parent / name
+    for line in re.findall(r"^WITHOUT_ENGINE := (.+)$", _MAKEFILE, re.MULTILINE)
+    for name in line.split()
+}
+"""Folders that `make test` does not look into for tests with an engine: such a test there runs with the others."""
 _KINDS_WITH_ENGINE, _KINDS_WITH_SERVER = 4, 8
 
 
@@ -45,7 +53,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     fixtures = set(getattr(item, "fixturenames", ()))
     if fixtures & _SERVERS:
         item.add_marker("server")
-    if fixtures & _ENGINES:
+    if fixtures & _ENGINES and _WITHOUT_ENGINE.isdisjoint(item.path.parents):
         item.add_marker("engine")
 
 

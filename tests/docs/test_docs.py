@@ -1,19 +1,24 @@
 """Docs that cannot drift: examples run, links lead somewhere, every name is documented."""
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
+from catalog_files import new_catalog_uri
 from command_line import run_here
 from doc_examples import code_blocks, output_of, output_of_example, page
 from oidc_issuer import OidcIssuerServer
 from pyspark.sql import SparkSession
 from rows import order_rows
+from server_on_socket import on_socket
 from sql_statements import run_text
 from support_path import ROOT
 from webhook_receiver import WebhookReceiver
@@ -29,6 +34,7 @@ from bergline.catalog.sql.records import records_of
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
 from bergline.io.store_properties import STORE_PROPERTIES
+from bergline.server.opening import open_server
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS, NEEDED_FOR_PLANNING
 from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
@@ -231,18 +237,42 @@ def test_guide_to_pull_requests_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.server
-def test_guide_to_grants_runs(tmp_path: Path) -> None:
+def test_guide_to_grants_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/grants.md"), re.DOTALL))
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
-        records_of(lake.catalog).create_token("ann", "bl_of_ann", 0, None)
+        records = records_of(lake.catalog)
+        records.create_token("ann", "bl_of_ann", 0, None)
+        for name, groups in ("etl", ()), ("ci", ()), ("ada", ("analysts",)), ("bob", ("analysts",)):
+            records.access.create(name, f"bl_{name}", 0, None, groups=groups)
     with BerglineServer(tmp_path) as server:
         here = example.replace("http://127.0.0.1:8181", server.uri).replace("bl_…", "bl_of_ann")
         here = here.replace("sqlite:///lake/catalog.db", f"sqlite:///{tmp_path}/catalog.db")
         tables, refused, hidden, grants = output_of(here, tmp_path).splitlines()
+        assert review_by_recipe(tmp_path, server.uri, monkeypatch) == ["open", "open", "open", "published"]
     assert tables == "['db.orders']"
     assert refused.startswith("expected the privilege `write` on table `db.orders` for ref `main`, found that `ann`")
     assert "db.salaries" in hidden
     assert grants == "['publish on table db.orders ref main to ann']"
+
+
+def review_by_recipe(directory: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grant as the guide says, and review as it says; the state of the pull request after each step."""
+    catalog, states = f"sqlite:///{directory}/catalog.db", []
+    with bergline.connect(catalog) as lake:
+        lake.create_namespace("shop")
+        lake.create_table("shop.orders", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    *_, recipe, review = code_blocks("guides/grants.md", "sh")
+    for line in recipe.splitlines():
+        done = run_here(*shlex.split(line)[1:], "--catalog", catalog, cwd=directory)
+        assert done.returncode == 0, (line, done.stderr)
+    with bergline.connect(server, properties={"token": "bl_etl"}) as lake:
+        lake.load_table("shop.orders").append(pa.table({"id": [2]}), branch="etl/monday")
+    for line, who in zip(review.splitlines(), ("etl", "ci", "ada", "bob"), strict=True):
+        monkeypatch.setenv("BERGLINE_TOKEN", f"bl_{who}")
+        done = run_here(*shlex.split(line, comments=True)[1:], "--catalog", server, "--json", cwd=directory)
+        assert done.returncode == 0, (line, done.stderr)
+        states.append(json.loads(done.stdout)["state"])
+    return states
 
 
 def test_guide_to_grants_names_every_privilege() -> None:
@@ -264,11 +294,13 @@ def test_guide_to_grants_names_every_privilege() -> None:
 def test_what_works_on_a_database_works_on_a_server(name: str, tmp_path: Path) -> None:
     """The guides of other catalogs, word for word, on `bergline serve`."""
     (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
-    with BerglineServer(tmp_path) as server:
-        (here, changed) = re.subn(r'connect\("sqlite:[^"]*"', f'connect("{server.uri}"', example)
+    context = open_server(new_catalog_uri(tmp_path / "catalog.db"))
+    with on_socket(context) as port:
+        (here, changed) = re.subn(r'connect\("sqlite:[^"]*"', f'connect("http://127.0.0.1:{port}"', example)
         assert changed == 1
         (tmp_path / "python").mkdir()
         output_of(here, tmp_path)
+    context.catalog.close()
 
 
 def test_guide_to_maintenance_runs(tmp_path: Path) -> None:

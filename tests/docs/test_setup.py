@@ -20,6 +20,12 @@ def tool(name: str) -> ModuleType:
     return module
 
 
+def test_guide_to_dbt_names_the_versions_that_are_tried() -> None:
+    (versions,) = re.findall(r"^DBT_VERSIONS := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    guide = (ROOT / "docs" / "guides" / "dbt.md").read_text()
+    assert [f"`{version}`" in guide for version in versions.split()] == [True, True]
+
+
 def test_lock_of_the_demo_is_what_the_demo_needs() -> None:
     lock = tool("demo_lock")
     assert lock.LOCK.read_text() == lock.render(), f"run {lock.COMMAND}"

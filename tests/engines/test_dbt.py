@@ -23,7 +23,13 @@ MODELS = {
     " partition_by=['region']) }} select id, amount, region from {{ ref('raw_orders') }}",
     "merged": "{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}"
     " select id, region, amount from {{ ref('raw_orders') }}",
+    "european": "{{ config(materialized='view') }} select id, amount from {{ ref('merged') }} where region = 'eu'",
 }
+SNAPSHOT = """{% snapshot history %}
+{{ config(target_schema='shop', unique_key='id', strategy='check', check_cols=['amount']) }}
+select id, amount from {{ ref('merged') }}
+{% endsnapshot %}
+"""
 TESTS = """
 models:
   - name: totals
@@ -50,13 +56,14 @@ def build(directory: Path, *arguments: str) -> None:
 def test_project_builds_again_and_again(tmp_path: Path) -> None:
     guide = (ROOT / "docs/guides/dbt.md").read_text()
     profiles, formats = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
-    for name in ("models", "seeds"):
+    for name in ("models", "seeds", "snapshots"):
         (tmp_path / name).mkdir()
     (tmp_path / "profiles.yml").write_text(profiles)
     (tmp_path / "dbt_project.yml").write_text(f'name: shop\nversion: "1.0"\nprofile: shop\n{formats}')
     (tmp_path / "models" / "schema.yml").write_text(TESTS)
     for name, text in MODELS.items():
         (tmp_path / "models" / f"{name}.sql").write_text(text)
+    (tmp_path / "snapshots" / "history.sql").write_text(SNAPSHOT)
     seed = tmp_path / "seeds" / "raw_orders.csv"
     seed.write_text("id,region,amount\n1,eu,10.5\n2,us,3.0\n")
     build(tmp_path)
@@ -72,4 +79,8 @@ def test_project_builds_again_and_again(tmp_path: Path) -> None:
         assert rows("totals") == [("eu", 18.5)]
         assert rows("appended") == [(3.0, 2), (7.0, 3), (10.5, 1)]
         assert rows("merged") == [(3.0, 2, "us"), (7.0, 3, "eu"), (11.5, 1, "eu")]
+        history = lake.load_table("shop.history").scan().to_arrow().to_pylist()
+        found = sorted((row["id"], row["amount"], row["dbt_valid_to"] is None) for row in history)
+        assert found == [(1, 10.5, False), (1, 11.5, True), (2, 3.0, True), (3, 7.0, True)]
+        assert (lake.list_views(), "european" in str(lake.list_tables())) == (["shop.european"], False)
         assert rows("overwritten") == [(3.0, 2, "us"), (7.0, 3, "eu"), (11.5, 1, "eu")]

@@ -1,12 +1,12 @@
 """The catalog interface, and the three outcomes of a commit attempt."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.format.metadata.requirements import Requirement
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot, Update
@@ -179,8 +179,8 @@ class Catalog(Protocol):
         """
         ...
 
-    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
-        """ProtectedRefError if a rule about refs forbids what would become of a table; nothing is changed."""
+    def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
+        """All that stands in the way of what would become of a table: rules about refs, and a server's grants."""
         ...
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:

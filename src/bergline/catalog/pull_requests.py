@@ -130,8 +130,8 @@ class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     """Why the table cannot be published at all."""
     conflict: str | None = None
     """Why the branch cannot be merged into the target as it is now."""
-    demand: str | None = None
-    """What a rule about refs still demands of who asks."""
+    demands: tuple[str, ...] = ()
+    """What rules about refs still demand of who asks, and which privileges that one lacks."""
     snapshots: int = 0
     """How many snapshots the branch has that the target has not."""
     behind: int = 0
@@ -144,6 +144,8 @@ class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     checks: tuple[ReportedCheck, ...] = ()
     approved_by: tuple[str, ...] = ()
     """Who approves this very head."""
+    uncounted: dict[str, str] = {}
+    """Whose approval a rule would not count if the one who asks published, each with why."""
 
 
 class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -168,14 +170,20 @@ class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defa
         return tuple(entry for entry in self.history if entry.what is EntryKind.COMMENTED)
 
     @property
+    def uncounted(self) -> dict[str, str]:
+        """Who approves the heads of all tables without effect if the one who asks publishes, each with why."""
+        found = {name: why for table in self.tables for name, why in table.uncounted.items()}
+        return {name: found[name] for name in self.approved_by if name in found}
+
+    @property
     def obstacles(self) -> tuple[str, ...]:
-        """What stands in the way of publishing it, by fast-forward or merge."""
+        """All that stands in the way of publishing it, by fast-forward or merge, for the one who asks."""
         if self.record.state is not PullRequestState.OPEN:
             return (f"it is {self.record.state}",)
         found = [
             f"`{table.name}`: {why}"
             for table in self.tables
-            for why in (table.problem, table.conflict, table.demand, *map(_objection, table.checks))
+            for why in (table.problem, table.conflict, *table.demands, *map(_objection, table.checks))
             if why is not None
         ]
         return tuple(found)

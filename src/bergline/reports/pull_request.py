@@ -38,6 +38,7 @@ def overview_values(overview: PullRequestOverview) -> dict[str, Any]:
     return record_values(overview.record) | {
         "changes": [_change(table) for table in overview.tables],
         "approved_by": list(overview.approved_by),
+        "uncounted": overview.uncounted,
         "stale_approvals": list(overview.stale_approvals),
         "obstacles": list(overview.obstacles),
         "history": [_entry(entry) for entry in overview.history],
@@ -71,6 +72,12 @@ def describe_reviews(change: ProposedChange) -> Iterator[str]:
         yield f"check `{check.name}` {check.state}" + (f": {check.detail}" if check.detail else "")
 
 
+def describe_approvals(overview: PullRequestOverview) -> list[str]:
+    """Who approves the heads, each with why that does not count."""
+    why = overview.uncounted
+    return [f"{name} (does not count: {why[name]})" if name in why else name for name in overview.approved_by]
+
+
 def describe_entry(entry: PullRequestEntry) -> str:
     """What somebody did."""
     return f"{entry.principal} {entry.what}" + (f": {entry.text}" if entry.text else "")
@@ -88,7 +95,7 @@ def _change(change: ProposedChange) -> dict[str, Any]:
         "target_head": None if change.target_head is None else str(change.target_head),
         "problem": change.problem,
         "conflict": change.conflict,
-        "demand": change.demand,
+        "demands": list(change.demands),
         "snapshots": change.snapshots,
         "behind": change.behind,
         "added_rows": change.added_rows,
@@ -98,6 +105,7 @@ def _change(change: ProposedChange) -> dict[str, Any]:
         "schema_changes": list(change.schema_changes),
         "checks": [{"name": c.name, "state": c.state, "detail": c.detail, "by": c.principal} for c in change.checks],
         "approved_by": list(change.approved_by),
+        "uncounted": change.uncounted,
     }
 
 

@@ -40,6 +40,7 @@ from bergline.catalog.rest.protocol.endpoints import (
 from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, holding_turn, meeting_turns
 from bergline.console.web.app import Console
+from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
@@ -178,6 +179,7 @@ class Application:
             if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
                 check_cross_origin(headers, any_host=self._any_host)
             principal = ANYBODY if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
+            scope[CALLER] = principal.name
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
             settings, is_local = self.context.settings, _is_local(scope)

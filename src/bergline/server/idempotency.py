@@ -1,10 +1,14 @@
-"""Changes happen once: the audit row and the Idempotency-Key are written in the transaction of the change."""
+"""Changes happen once: the audit row and the Idempotency-Key are written in the transaction of the change.
+
+What the console changes is recorded here too, as the request of the API that would do the same.
+"""
 
 import hashlib
 import logging
 import re
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -13,7 +17,7 @@ from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.event_log import Event
 from bergline.catalog.identifiers import TableName, parse_namespace
-from bergline.catalog.protection.caller import Caller, acting_for, current_caller
+from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
@@ -45,8 +49,9 @@ from bergline.server.handlers.governance.dropped_views import keep_dropped_view
 from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
-from bergline.server.http.response import Response
+from bergline.server.http.response import Response, json_response
 
+_Done = TypeVar("_Done")
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
@@ -69,6 +74,12 @@ class IdempotentChanges:
         with acting_for(change.caller):
             known = change.replayed()
             return change.run(act) if known is None else known
+
+    def make(self, request: Request, act: Callable[[], _Done]) -> _Done:
+        """What a change without a key returns, made with its rows."""
+        change = self.begin(request)
+        with acting_for(change.caller):
+            return change.make(act)
 
     def begin(self, request: Request) -> "RecordedChange":
         """A change that is to be made; RequestRefused for a key that is none."""
@@ -115,22 +126,15 @@ class RecordedChange:
 
     def run(self, act: Callable[[], Response]) -> Response:
         """The response to a change that is made here, with its rows."""
+        return self.answer(lambda: self._noted(act))
 
-        def noted() -> Response:
-            with self._records.database.noting(self.note):
-                return act()
-
-        return self.answer(noted)
+    def make(self, act: Callable[[], _Done]) -> _Done:
+        """What a change without a key returns that is made here, with its rows."""
+        return self._with_conflicts(lambda: self._noted(act))
 
     def answer(self, act: Callable[[], Response]) -> Response:
         """The response to a change, given as a call that returns it or raises what became of the change."""
-        if self._record is None:
-            try:
-                return act()
-            except ConflictError as error:
-                self._note_conflict(error)
-                raise
-        return self._keyed_answer(self._record, act)
+        return self._with_conflicts(act) if self._record is None else self._keyed_answer(self._record, act)
 
     def refuse(self, error: Exception) -> Response:
         """The response to a change that was refused with an error."""
@@ -139,6 +143,17 @@ class RecordedChange:
             raise error
 
         return self.answer(act)
+
+    def _noted(self, act: Callable[[], _Done]) -> _Done:
+        with self._records.database.noting(self.note):
+            return act()
+
+    def _with_conflicts(self, act: Callable[[], _Done]) -> _Done:
+        try:
+            return act()
+        except ConflictError as error:
+            self._note_conflict(error)
+            raise
 
     def _keyed_answer(self, record: AnsweredRequest, act: Callable[[], Response]) -> Response:
         request = self.request
@@ -204,7 +219,8 @@ class RecordedChange:
         request, record, now_ms = self.request, self._record, _now_ms()
         if record is not None:
             location = changed[0][1] if changed else None
-            response = request.precomputed.response
+            made = self.caller.pull_request
+            response = request.precomputed.response if made is None else json_response(made)
             body = None if response is None else response.body.decode()
             self._records.add_request(connection, _with(record, metadata_location=location, body=body))
         if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
@@ -225,10 +241,11 @@ class RecordedChange:
     def _events(self, changed: MovedTables, now_ms: int) -> list[Event]:
         request = self.request
         made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, now_ms)
+        governance = governance_events(made, request, self.caller.pull_request)
         if changed:
-            return [*change_events(made, changed, current_caller()), *governance_events(made, request)]
+            return [*change_events(made, changed, self.caller), *governance]
         if request.endpoint.name not in NAMESPACE_EVENTS:
-            return governance_events(made, request)
+            return governance
         is_new = request.endpoint is CREATE_NAMESPACE
         return [namespace_event(made, parse_namespace(request.read().namespace) if is_new else request.namespace)]
 

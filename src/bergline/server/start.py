@@ -5,6 +5,7 @@ import errno
 import ipaddress
 import resource
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -15,6 +16,7 @@ from bergline.errors import RefusedError, UnavailableError
 from bergline.server.app import Application
 from bergline.server.connection_examples import connection_examples
 from bergline.server.handlers.context import ServerContext
+from bergline.server.http.access_log import AccessLog
 from bergline.server.http.protocol import guarded_protocol
 from bergline.server.purge_job import PurgeJob
 from bergline.server.webhook_job import WebhookJob
@@ -38,8 +40,9 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
     application = Application(context, any_host=anonymous)
+    how = context.settings.access_log
     config = uvicorn.Config(
-        application,
+        application if how is None else AccessLog(application, how, _log),
         http=guarded_protocol(context.settings),
         ws="none",
         log_level="warning",
@@ -99,6 +102,11 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
         f"cannot serve on {host} without tokens: every machine that reaches it could change every table",
         hints=["make a token with `bergline token create`, in the same --catalog", "let everybody in with --anonymous"],
     )
+
+
+def _log(line: str) -> None:
+    sys.stderr.write(line)
+    sys.stderr.flush()
 
 
 def _raise_file_limit(connections: int) -> None:

@@ -88,7 +88,8 @@ class TableHandle:
 
     def check_rules(self, after: TableMetadata) -> None:
         """ProtectedRefError if a rule about refs forbids what would become of the table."""
-        self.catalog.check_rules(self.loaded, after)
+        for refusal in self.catalog.refusals(self.loaded, after):
+            raise refusal
 
     def snapshot_summary(self, given: Mapping[str, str] | None, wap_id: str | None = None) -> dict[str, str]:
         """The summary entries of a snapshot; InvalidInputError for those that bergline writes itself."""

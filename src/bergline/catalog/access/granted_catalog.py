@@ -1,7 +1,7 @@
 """A catalog as one caller may see and use it, for what works on whole catalogs: the pages of a server's console."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.pull_requests import PullRequestCalls
 from bergline.catalog.turns import KeepsTurns, TurnKeeper
-from bergline.errors import NotFoundError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
 
@@ -117,8 +117,8 @@ class GrantedCatalog:
         with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)):
             self._inner.drop_table(name, expected)
 
-    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
-        self._inner.check_rules(table, after)
+    def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
+        return self._inner.refusals(table, after)
 
     def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
         """The rules of the catalog and of namespaces that hold for a table."""

@@ -1,6 +1,6 @@
 """Tables of a pointer catalog by name; commits to them are in `commits`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
@@ -96,8 +96,8 @@ class PointerTables(PointerNamespaces):
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         self._drop_table(name, expected, "the table dropped", proven=expected is not None)
 
-    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
-        self.guard.check_trial(table.name, table.metadata, after)
+    def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
+        return self.guard.refusals(table.name, table.metadata, after)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         return self.store.dropped_tables(most) if isinstance(self.store, DroppedPointers) else []

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pull_requests import PullRequestRecord
 from bergline.format.metadata.table_metadata import TableMetadata
 
 GROUP: Final = "group:"
@@ -48,6 +49,8 @@ class Caller:
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
         self.changes: dict[TableName, SeenChange] = {}
+        self.pull_request: PullRequestRecord | None = None
+        """What the latest change makes of a pull request."""
         self.stands_for: dict[TableName, StandIn] = {}
         """What a server's own publish has made of reviewed heads; no client can say so."""
         self.administers = False
@@ -84,6 +87,13 @@ def see_change(table: TableName, before: TableMetadata | None, after: TableMetad
     caller = _CALLER.get()
     if caller is not None:
         caller.changes[table] = SeenChange(before, after)
+
+
+def see_pull_request(record: PullRequestRecord) -> None:
+    """Keep what a change is about to make of a pull request, likewise."""
+    caller = _CALLER.get()
+    if caller is not None:
+        caller.pull_request = record
 
 
 def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:

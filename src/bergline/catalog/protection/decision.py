@@ -1,6 +1,6 @@
 """Decisions on the moves of a commit: allowed, or refused by a rule, with what to do instead."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -82,13 +82,24 @@ def decide(
     moves = tuple(moves)
     for rule in rules:
         for move in moves:
-            refused = _refusal(rule, move, by, scope)
+            refused = next(_refusals(rule, move, by, scope), None)
             if refused is None:
                 continue
             if isinstance(rule, UnreadableRule) or not by.is_among(rule.bypass):
                 return refused
             bypassed.append(refused)
     return Allowed(tuple(bypassed))
+
+
+def refusals(
+    rules: Iterable[RefRule | UnreadableRule], moves: Iterable[RefMove], by: DecidedBy, scope: RuleScope = TABLE
+) -> Iterator[Refused]:
+    """All that rules say against moves, where `decide` ends with the first."""
+    moves = tuple(moves)
+    for rule in rules:
+        if isinstance(rule, UnreadableRule) or not by.is_among(rule.bypass):
+            for move in moves:
+                yield from _refusals(rule, move, by, scope)
 
 
 def describe_move(move: RefMove) -> str:
@@ -118,25 +129,29 @@ def describe_move(move: RefMove) -> str:
             return f"{counted(len(move.expired), 'snapshot')} of its history removed: {shown}{more}"
 
 
-def _refusal(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scope: RuleScope) -> Refused | None:
+def _refusals(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scope: RuleScope) -> Iterator[Refused]:
+    """What a rule says against a move, one thing at a time: the later questions may read files."""
     if isinstance(rule, UnreadableRule):
-        if not matches(rule.pattern, move.ref):
-            return None
-        why = f"stays as it is because the rule cannot be read ({rule.problem})"
-        return Refused(rule.pattern, move, why, scope.correction(rule.pattern), scope)
+        if matches(rule.pattern, move.ref):
+            why = f"stays as it is because the rule cannot be read ({rule.problem})"
+            yield Refused(rule.pattern, move, why, scope.correction(rule.pattern), scope)
+        return
     # a ref that becomes one of another kind is one of both
     kinds = {ref.is_branch for ref in (move.before, move.after) if ref is not None}
     if not any(rule.applies_to(move.ref, is_branch=is_branch) for is_branch in kinds):
-        return None
+        return
     if by.caller is None and rule.bypass:
-        return None
-    found = (
-        _by_writers(rule, move, by)
-        or _by_kind_of_move(rule, move, scope)
-        or _by_replayed_files(rule, move, by)
-        or _by_review(rule, move, by)
+        return
+    questions: tuple[Callable[[], _Found], ...] = (
+        lambda: _by_writers(rule, move, by),
+        lambda: _by_kind_of_move(rule, move, scope),
+        lambda: _by_replayed_files(rule, move, by),
+        lambda: _by_review(rule, move, by),
     )
-    return None if found is None else Refused(rule.pattern, move, *found, scope)
+    for ask in questions:
+        found = ask()
+        if found is not None:
+            yield Refused(rule.pattern, move, *found, scope)
 
 
 _Found = tuple[str, str] | None

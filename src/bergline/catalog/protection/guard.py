@@ -1,10 +1,11 @@
 """The guard of a catalog: asked before every change of a pointer, it refuses what a rule forbids."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bergline.catalog.identifiers import TableName
+from bergline.errors import RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lazy_module import LazyModule
 
@@ -37,8 +38,8 @@ class RefGuard(Protocol):
         """
         ...
 
-    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
-        """As `check_change`, of a change that is only tried out: its new files are nowhere but in memory."""
+    def refusals(self, table: TableName, base: TableMetadata, result: TableMetadata) -> Iterable[RefusedError]:
+        """All that `check_change` would raise for a change that is only tried out: its new files are in memory."""
         ...
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:

@@ -1,13 +1,13 @@
 """One change of a table, decided by all rules that hold for it: the table's own and those of its scopes."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Final, Protocol
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, RuleNote, StandIn, current_caller, is_among
-from bergline.catalog.protection.decision import DecidedBy, HeadReview, Refused, decide
+from bergline.catalog.protection.decision import DecidedBy, HeadReview, Refused, decide, refusals
 from bergline.catalog.protection.ref_moves import RefMove, find_ref_moves
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_agreement import NamedRule
@@ -118,39 +118,59 @@ class RefChange:
 
         The rules of the base decide, whatever the change makes of them. InvalidInputError for rules that are wrong.
         """
-        base, result = self._base, self._result
-        before, after = rule_texts(base.properties), {} if result is None else rule_texts(result.properties)
-        levels = records.levels(self.table)
-        if not before and not after and not levels:
+        levels, changed = self._rules(records)
+        if not levels:
             return ()
         caller = current_caller()
         name = None if server_decides else caller.name
-        changed = {p for p in before.keys() | after.keys() if before.get(p) != after.get(p)} if result else set()
-        own = RuleLevel(TABLE, read_rules(base.properties))
-        check_changed_rules(after, changed, named_rules(levels))
-        if name is not None:
-            self._check_may_change(own.rules, changed, caller)
-        bypassed = self._decided((own, *levels), self._decided_by(records, caller, name))
+        for forbidden in self._forbidden_rules(levels, changed, caller, name):
+            raise forbidden
+        bypassed = self._decided(levels, self._decided_by(records, caller, name))
         notes = [RuleNote(BYPASSED, refused.rule) for refused in bypassed]
         notes += [RuleNote(CHANGED, pattern) for pattern in sorted(changed)]
         caller.notes[self.table] = tuple(dict.fromkeys(notes))
         self._log(caller, bypassed)
-        return (own, *levels)
+        return levels
+
+    def refusals(self, records: RuleRecords, *, server_decides: bool = False) -> Iterator[ProtectedRefError]:
+        """What each rule says that forbids the change, which is only tried out: nothing is noted."""
+        levels, changed = self._rules(records)
+        caller = current_caller()
+        name = None if server_decides else caller.name
+        yield from self._forbidden_rules(levels, changed, caller, name)
+        by = self._decided_by(records, caller, name)
+        for level in levels:
+            yield from map(self._error, refusals(level.rules, self.moves, by, level.scope))
+
+    def _rules(self, records: RuleRecords) -> tuple[tuple[RuleLevel, ...], frozenset[str]]:
+        """The rules that hold, if any, and which of the table's own the change changes; none if it ends the table."""
+        base, result = self._base, self._result
+        before, after = rule_texts(base.properties), {} if result is None else rule_texts(result.properties)
+        levels = records.levels(self.table)
+        if not before and not after and not levels:
+            return (), frozenset()
+        changed = {p for p in before.keys() | after.keys() if before.get(p) != after.get(p)} if result else set()
+        own = RuleLevel(TABLE, read_rules(base.properties))
+        check_changed_rules(after, changed, named_rules(levels))
+        return (own, *levels), frozenset(changed)
 
     def _decided(self, levels: Iterable[RuleLevel], by: DecidedBy) -> list[Refused]:
         bypassed: list[Refused] = []
         for level in levels:
             decision = decide(level.rules, self.moves, by, level.scope)
             if isinstance(decision, Refused):
-                raise ProtectedRefError(
-                    decision.sentence(str(self.table), self._done),
-                    table=str(self.table),
-                    ref=decision.move.ref,
-                    rule=decision.rule,
-                    hints=[decision.instead],
-                )
+                raise self._error(decision)
             bypassed += decision.bypassed
         return bypassed
+
+    def _error(self, refused: Refused) -> ProtectedRefError:
+        return ProtectedRefError(
+            refused.sentence(str(self.table), self._done),
+            table=str(self.table),
+            ref=refused.move.ref,
+            rule=refused.rule,
+            hints=[refused.instead],
+        )
 
     def _decided_by(self, records: RuleRecords, caller: Caller, name: str | None) -> DecidedBy:
         uuid, stand_in = self.table_uuid, caller.stands_for.get(self.table)
@@ -192,13 +212,15 @@ class RefChange:
             return stand_in is not None
         return any(s.snapshot_id == move.before.snapshot_id for s in self._base.ancestors(stand_in.head))
 
-    def _check_may_change(
-        self, rules: Iterable[RefRule | UnreadableRule], changed: Collection[str], caller: Caller
-    ) -> None:
-        for rule in rules:
+    def _forbidden_rules(
+        self, levels: Iterable[RuleLevel], changed: Collection[str], caller: Caller, name: str | None
+    ) -> Iterator[ProtectedRefError]:
+        """The table's own rules that the change changes, and the caller may not; who that is, a server may know."""
+        own = (rule for level in levels if level.scope is TABLE for rule in level.rules)
+        for rule in own if name is not None else ():
             if rule.pattern in changed and not may_change(rule, caller):
                 assert isinstance(rule, RefRule)  # noqa: S101  (one that cannot be read is changed by everybody)
-                raise ProtectedRefError(
+                yield ProtectedRefError(
                     f"the rule `{rule.pattern}` of table `{self.table}` is changed only by those who may bypass it, "
                     f"{_listed(rule.bypass)}, not by `{caller.name}`",
                     table=str(self.table),

@@ -1,6 +1,7 @@
 """The guard for rules that tables have in their own properties, whatever catalog they are in."""
 
 import contextlib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 from bergline.catalog.identifiers import TableName
@@ -8,6 +9,7 @@ from bergline.catalog.protection.guard import DecideAgain
 from bergline.catalog.protection.ref_change import NoRecords, RefChange, RuleRecords, named_rules
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules import check_changed_rules, rule_texts
+from bergline.errors import RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 
 
@@ -30,8 +32,8 @@ class TableRulesGuard:
         self.check_change(table, base, result)
         return lambda _: None
 
-    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
-        RefChange(table, base, result).check(self._records, server_decides=self._server_decides)
+    def refusals(self, table: TableName, base: TableMetadata, result: TableMetadata) -> Iterable[RefusedError]:
+        return RefChange(table, base, result).refusals(self._records, server_decides=self._server_decides)
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         texts = rule_texts(metadata.properties)

@@ -12,7 +12,7 @@ from bergline.cli.opening import LakeOptions, open_or_create, with_lake
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.extras import install_hint
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
-from bergline.server.http.settings import OidcIssuer, ServerSettings
+from bergline.server.http.settings import AccessLogFormat, OidcIssuer, ServerSettings
 
 try:
     from bergline.server.opening import VendingConfig, open_server
@@ -121,6 +121,9 @@ def serve(
     audit_retention: Annotated[
         str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. \\[default: for ever]")
     ] = None,
+    access_log: Annotated[
+        AccessLogFormat | None, typer.Option(help="Write a line for each request to stderr. \\[default: none]")
+    ] = None,
     webhook_allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -172,6 +175,7 @@ def serve(
             issuers=tuple(issuers),
             event_retention_s=parse_duration(event_retention),
             audit_retention_s=audit_retention_s or 0,
+            access_log=access_log,
             webhook_allow=tuple(webhook_allow or ()),
         ),
     )

@@ -50,7 +50,7 @@ def _newest(lake: Lake, name: TableName | None, limit: int, wanted: EventFilter)
         ) from error
     log = SqlEvents(store.database, store.catalog_name)
     log.check_there()
-    return log.latest(limit, wanted)
+    return list(reversed(log.latest(limit, wanted).events))
 
 
 def _limit(text: str | None) -> int:

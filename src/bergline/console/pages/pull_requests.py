@@ -8,7 +8,13 @@ from bergline.console.actions.pull_requests import asked_pull_request, shown_hea
 from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, UnsupportedError
-from bergline.reports.pull_request import describe_change, describe_entry, overview_values, record_values
+from bergline.reports.pull_request import (
+    describe_approvals,
+    describe_change,
+    describe_entry,
+    overview_values,
+    record_values,
+)
 
 _MOST = 200
 _ALL = "all"
@@ -46,6 +52,7 @@ def pull_request_page(source: Source, number: int, refusal: BerglineError | None
         "heads": shown_heads({head.name: head.snapshot_id for head in overview.heads}),
         "methods": list(PublishMethod),
         "is_author": source.caller == overview.record.author,
+        "approvals": describe_approvals(overview),
         "approves": source.caller in overview.approved_by,
         "refusal": None if refusal is None else {"message": str(refusal), "hints": list(refusal.hints)},
     }

@@ -166,6 +166,7 @@ class Console:
             if visit.wants_json or not visit.is_read:
                 raise
             return redirect(link("sign-in", next=visit.address))
+        visit.note_caller(caller.name)
         source = Source(
             self._host.lake_for(caller), time.time_ns() // 1_000_000, caller.name, may_change=True, groups=caller.groups
         )

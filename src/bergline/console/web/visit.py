@@ -1,6 +1,8 @@
 """One request to the console, and the response to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -27,6 +29,10 @@ _SECURITY = {
 HTML, JSON_TYPE = "text/html; charset=utf-8", "application/json"
 
 
+CALLER: Final = "bergline.caller"
+"""Where a scope has the name of the caller, once it is known: the server's access log shows it."""
+
+
 class Visit(msgspec.Struct, frozen=True):
     """A parsed request."""
 
@@ -41,6 +47,8 @@ class Visit(msgspec.Struct, frozen=True):
     form: Mapping[str, str] = {}
     address: str = "/"
     """Path and query as they were sent."""
+    note_caller: Callable[[str], Any] = str
+    """Called with the caller's name."""
 
     @property
     def is_read(self) -> bool:
@@ -94,6 +102,7 @@ async def read_visit(scope: Scope, receive: Receive) -> Visit:
         wants_json,
         form,
         f"/{path}" + (f"?{query_text}" if query_text else ""),
+        partial(scope.__setitem__, CALLER),
     )
 
 

@@ -13,6 +13,8 @@ from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
+from bergline.catalog.protection.ref_protection import all_rules, protecting_rules, rule_levels
+from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.pull_requests import (
     PULL_REQUEST,
     CheckOutcome,
@@ -28,10 +30,11 @@ from bergline.catalog.pull_requests import (
     PullRequestRecord,
     PullRequestState,
     ReportedCheck,
+    Standing,
     TableHead,
     missing_branch,
 )
-from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests, Then
+from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests
 from bergline.catalog.sql.governance.reviews import (
     RecordedReview,
     ReviewedTable,
@@ -39,14 +42,17 @@ from bergline.catalog.sql.governance.reviews import (
     ReviewState,
     SqlReviews,
 )
+from bergline.catalog.sql.governance.rule_records import SqlRuleRecords
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import (
+    BerglineError,
     CommitUnknownError,
     ConflictError,
     InvalidInputError,
     NotFoundError,
     RefusedError,
     TablesRefusedError,
+    UnavailableError,
 )
 from bergline.format.metadata.refs import check_ref_name
 from bergline.lake.handle import LakeHandle
@@ -60,16 +66,15 @@ _TRIES = 100
 
 
 class DirectPullRequests:
-    """PullRequestCalls on a database; `then` is called in the transaction of every change with what it makes."""
+    """PullRequestCalls on a database."""
 
-    def __init__(self, lake: LakeHandle, store: SqlPointerStore, then: Then = lambda _: None) -> None:
+    def __init__(self, lake: LakeHandle, store: SqlPointerStore) -> None:
         self._lake = lake
         self._catalog = lake.catalog
         self._store = store
         self._database = store.database
         self._requests = SqlPullRequests(store.database, store.catalog_name)
         self._reviews = SqlReviews(store.database, store.catalog_name)
-        self._then = then
 
     def open(self, new: NewPullRequest) -> PullRequestRecord:
         """Open one, of tables that have the branch and the target now."""
@@ -91,7 +96,7 @@ class DirectPullRequests:
         )
         for table in tables:
             load_proposed(self._catalog, record, table)
-        return self._requests.add(record, self._then)
+        return self._requests.add(record)
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
         """So many, newest first."""
@@ -108,7 +113,7 @@ class DirectPullRequests:
         if record.state is PullRequestState.PUBLISHED:
             return PullRequestOverview(record, (), history)
         now = self._now_ms()
-        tables = tuple(self._reviewed(table, propose(self._catalog, record, table, now)) for table in record.tables)
+        tables = tuple(self._proposed_change(record, table, now) for table in record.tables)
         approved = [set(table.approved_by) for table in tables]
         approved_by = set.intersection(*approved)
         once = {entry.principal for entry in history if entry.what is EntryKind.APPROVED}
@@ -194,7 +199,7 @@ class DirectPullRequests:
         reviews = self._head_reviews(record, publication.heads)
         check_passed(record, reviews)
         seen = LookedAt(record, reviews, publication)
-        publishing = Publishing(self._requests, self._reviews, seen, self._then)
+        publishing = Publishing(self._requests, self._reviews, seen)
         try:
             self._commit(record, publication, publishing)
         except CommitUnknownError:
@@ -296,7 +301,19 @@ class DirectPullRequests:
             for reviewed in (ReviewedTable(table.name, table.uuid),)
         }
 
-    def _reviewed(self, table: ProposedTable, change: ProposedChange) -> ProposedChange:
+    def _proposed_change(self, record: PullRequestRecord, table: ProposedTable, now_ms: int) -> ProposedChange:
+        """What would become of a table, and its reviews; errors are part of it, but for a silent catalog."""
+        try:
+            loaded = load_proposed(self._catalog, record, table)
+        except UnavailableError:
+            raise
+        except BerglineError as error:
+            return ProposedChange(table.name, Standing.GONE, problem=str(error))
+        return self._reviewed(record, loaded, table, propose(self._catalog, record, loaded, now_ms))
+
+    def _reviewed(
+        self, record: PullRequestRecord, loaded: LoadedTable, table: ProposedTable, change: ProposedChange
+    ) -> ProposedChange:
         if change.head is None:
             return change
         found = self._reviews.of(ReviewedTable(table.name, table.uuid), change.head)
@@ -306,7 +323,25 @@ class DirectPullRequests:
             if r.kind is ReviewKind.CHECK
         )
         approved = tuple(r.name for r in found if r.state is ReviewState.APPROVED)
-        return msgspec.structs.replace(change, checks=checks, approved_by=approved)
+        uncounted = self._uncounted(record, loaded, change) if approved else {}
+        uncounted = {name: uncounted[name] for name in approved if name in uncounted}
+        return msgspec.structs.replace(change, checks=checks, approved_by=approved, uncounted=uncounted)
+
+    def _uncounted(self, record: PullRequestRecord, loaded: LoadedTable, change: ProposedChange) -> dict[str, str]:
+        """Whose approvals do not count where a rule demands some; as `catalog.protection.decision` decides."""
+        base = loaded.metadata
+        rules = all_rules(base.properties, rule_levels(self._catalog, loaded.name))
+        if not any(
+            isinstance(of.rule, RefRule) and of.rule.approvals
+            for of in protecting_rules(rules, record.target, is_branch=True)
+        ):
+            return {}
+        heads = (change.head, change.target_head)
+        gained, had = ({s.snapshot_id for s in base.ancestors(head)} if head else set() for head in heads)
+        wrote = SqlRuleRecords(self._database, self._store.catalog_name).authors(base.table_uuid or "", gained - had)
+        found = dict.fromkeys(wrote, "who wrote to the branch cannot approve it")
+        found[record.author] = "who opened it cannot approve it"
+        return found | {current_caller().name: "who publishes it cannot approve it"}
 
     def _record(self, connection: sa.Connection, seen: Sequence[tuple[ReviewedTable, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
@@ -355,11 +390,11 @@ class DirectPullRequests:
             check_open(record)
             return record
 
-        return self._requests.change(number, entry, act, self._then, first)
+        return self._requests.change(number, entry, act, first)
 
     def _change(self, number: int, what: EntryKind, act: Act, *, text: str | None = None) -> PullRequestRecord:
         entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text)
-        return self._requests.change(number, entry, act, self._then)
+        return self._requests.change(number, entry, act)
 
     def _now_ms(self) -> int:
         return self._lake.timing.clock_ms()

@@ -1,18 +1,21 @@
 """What a pull request would do to a table now, tried out without changing anything."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.protection.caller import standing_for
 from bergline.catalog.pull_requests import PULL_REQUEST, ProposedChange, ProposedTable, PullRequestRecord, Standing
-from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError, UnavailableError
+from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError
 from bergline.format.metadata.apply import apply_updates
-from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.refs import MAIN, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.scratch import ScratchFileIO
 from bergline.table.commits.operation import CommitStamp
 from bergline.table.references.diff import RefDiff, diff_refs
 from bergline.table.references.publish import Publish, PublishRequest
+from bergline.table.references.ref_changes import drop_ref
 
 
 def load_proposed(catalog: Catalog, record: PullRequestRecord, table: ProposedTable) -> LoadedTable:
@@ -29,18 +32,12 @@ def load_proposed(catalog: Catalog, record: PullRequestRecord, table: ProposedTa
     return loaded
 
 
-def propose(catalog: Catalog, record: PullRequestRecord, table: ProposedTable, now_ms: int) -> ProposedChange:
-    """What would become of one table; errors are part of it, but for a catalog that does not respond."""
-    try:
-        loaded = load_proposed(catalog, record, table)
-    except UnavailableError:
-        raise
-    except BerglineError as error:
-        return ProposedChange(table.name, Standing.GONE, problem=str(error))
+def propose(catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, now_ms: int) -> ProposedChange:
+    """What would become of one table; errors are part of it."""
     base = loaded.metadata
     head, target = base.ref(record.branch).snapshot_id, base.head(record.target)
     found = ProposedChange(
-        table.name,
+        loaded.name,
         _standing(base, head, None if target is None else target.snapshot_id),
         head,
         None if target is None else target.snapshot_id,
@@ -64,7 +61,7 @@ def _standing(base: TableMetadata, head: int, target: int | None) -> Standing:
 def _with_trial(
     catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, found: ProposedChange, now_ms: int
 ) -> ProposedChange:
-    """Publish with new files in memory, and ask the rules what they say to it."""
+    """Publish with new files in memory, and ask rules and grants what they say to it."""
     request = PublishRequest(record.branch, record.target, merge=True, keep_branch=True)
     base = loaded.metadata
     try:
@@ -74,12 +71,27 @@ def _with_trial(
         return msgspec.structs.replace(found, conflict=str(error))
     except BerglineError as error:
         return msgspec.structs.replace(found, problem=str(error))
+    with standing_for({} if found.head is None else {loaded.name: found.head}, record.author):
+        demands = [] if after is base else _demands(catalog.refusals(loaded, after))
+        dropping = _demands(_refusals_to_drop(catalog, loaded, after, record.branch))
+    unless_kept = [f"{demand}; or keep the branch" for demand in dropping if demand not in demands]
+    return msgspec.structs.replace(found, demands=(*demands, *unless_kept))
+
+
+def _refusals_to_drop(
+    catalog: Catalog, loaded: LoadedTable, after: TableMetadata, branch: str
+) -> Iterable[RefusedError]:
+    """What is refused if the branch is dropped too, as it is unless it is kept."""
     try:
-        with standing_for({} if found.head is None else {loaded.name: found.head}, record.author):
-            catalog.check_rules(loaded, after)
+        dropped = drop_ref(after, branch, SnapshotRefType.BRANCH)
     except RefusedError as error:
-        return msgspec.structs.replace(found, demand="; ".join((str(error), *error.hints)))
-    return found
+        return (error,)
+    without = apply_updates(after, dropped.updates, base_location=None, now_ms=after.last_updated_ms)
+    return catalog.refusals(loaded, without)
+
+
+def _demands(refusals: Iterable[RefusedError]) -> list[str]:
+    return ["; ".join((str(error), *error.hints)) for error in refusals]
 
 
 def _with_diff(

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.pull_requests import EntryKind, Publication, PullRequestEntry, PullRequestRecord, PullRequestState
-from bergline.catalog.sql.governance.pull_requests import SqlPullRequests, Then
+from bergline.catalog.sql.governance.pull_requests import SqlPullRequests
 from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
 
@@ -25,11 +25,10 @@ class LookedAt(msgspec.Struct, frozen=True):
 class Publishing:
     """Marks a pull request as published, in the transaction that moves the tables."""
 
-    def __init__(self, requests: SqlPullRequests, reviews: SqlReviews, seen: LookedAt, then: Then) -> None:
+    def __init__(self, requests: SqlPullRequests, reviews: SqlReviews, seen: LookedAt) -> None:
         self._requests = requests
         self._reviews = reviews
         self._seen = seen
-        self._then = then
         self.outdated: ConflictError | None = None
         """Why it was rolled back."""
 
@@ -41,12 +40,10 @@ class Publishing:
         try:
             if outdated is not None:
                 raise changed(self._seen.record, f"the reviews of `{outdated}` changed while it was published")
-            done = self._requests.change_in(connection, self._seen.record.number, entry, self._published)
+            return self._requests.change_in(connection, self._seen.record.number, entry, self._published)
         except ConflictError as error:
             self.outdated = error
             raise RefusedError(str(error)) from error
-        self._then(done)
-        return done
 
     def _outdated_reviews(self, connection: sa.Connection) -> TableName | None:
         """A table whose reviews have changed; they stay as they are until the end of the transaction."""

@@ -13,6 +13,7 @@ from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.protection.guard import DecideAgain, RefGuard
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.catalog.protection.rule_scope import RuleLevel
+from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata, changed, snapshots_gained
 from bergline.server.access.access import Access
@@ -66,10 +67,10 @@ class GrantedChanges:
         self._check_privileges(table, base, result)
         return self.rules.check_member(table, base, result)
 
-    def check_trial(self, table: TableName, base: TableMetadata, result: TableMetadata) -> None:
-        """The rules first: who looks at what somebody else is to do has to know them too."""
-        self.rules.check_trial(table, base, result)
-        self._check_privileges(table, base, result)
+    def refusals(self, table: TableName, base: TableMetadata, result: TableMetadata) -> Iterator[RefusedError]:
+        """What the rules say first: who looks at what somebody else is to do has to know that too."""
+        yield from self.rules.refusals(table, base, result)
+        yield from self._missing_privileges(table, base, result)
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:
         """As the rules say: whether a table may be created is decided by its name, before."""
@@ -84,13 +85,22 @@ class GrantedChanges:
         return self.rules.changing()
 
     def _check_privileges(self, table: TableName, base: TableMetadata, result: TableMetadata | None) -> None:
-        caller = requesting_caller()
+        for refusal in self._missing_privileges(table, base, result):
+            raise refusal
+
+    def _missing_privileges(
+        self, table: TableName, base: TableMetadata, result: TableMetadata | None
+    ) -> Iterator[RefusedError]:
+        caller, is_refused = requesting_caller(), False
         if caller is None or not self._access.is_active:
             return
         for needed in needed_privileges(table, base, result):
             of = (caller.name, caller.groups)
+            if is_refused and needed.any_of is _CHANGING:
+                continue  # what is missing already is one of these
             if not any(self._access.may(*of, privilege, needed.securable) for privilege in needed.any_of):
-                raise forbidden(caller.name, needed.any_of[-1], needed.securable)
+                is_refused = True
+                yield forbidden(caller.name, needed.any_of[-1], needed.securable)
 
 
 def needed_privileges(

@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-import msgspec
-
 from bergline.catalog.event_log import Event, namespace_subject, table_subject
 from bergline.catalog.pull_requests import PullRequestRecord
 from bergline.catalog.rest.protocol import endpoints
@@ -25,12 +23,11 @@ _OF_RULES: Final = {
 }
 
 
-def governance_events(made: ChangeMade, request: Request) -> list[Event]:
+def governance_events(made: ChangeMade, request: Request, pull_request: PullRequestRecord | None) -> list[Event]:
     """The events of a request about governance; none of any other."""
     name = request.endpoint.name
     if name.endswith(_PULL_REQUEST):
-        response = request.precomputed.response
-        return [] if response is None else [_of_pull_request(made, name, response.body)]
+        return [] if pull_request is None else [_of_pull_request(made, name.removesuffix(_PULL_REQUEST), pull_request)]
     if name in _OF_SNAPSHOTS:
         about = _told(request, ("name", "state"))
         data = {"table": str(request.table), "snapshot-id": decode_name(request.names["snapshot"])} | about
@@ -43,8 +40,7 @@ def governance_events(made: ChangeMade, request: Request) -> list[Event]:
     return []
 
 
-def pull_request_event(made: ChangeMade, verb: str, record: PullRequestRecord) -> Event:
-    """The event of a change to a pull request."""
+def _of_pull_request(made: ChangeMade, verb: str, record: PullRequestRecord) -> Event:
     data = {
         "number": record.number,
         "title": record.title,
@@ -54,10 +50,6 @@ def pull_request_event(made: ChangeMade, verb: str, record: PullRequestRecord) -
         "tables": [str(table.name) for table in record.tables],
     }
     return made.event(f"pull-request.{verb}", f"pull-request/{record.number}", data)
-
-
-def _of_pull_request(made: ChangeMade, name: str, body: bytes) -> Event:
-    return pull_request_event(made, name.removesuffix(_PULL_REQUEST), msgspec.json.decode(body, type=PullRequestRecord))
 
 
 def _told(request: Request, names: tuple[str, ...]) -> dict[str, Any]:

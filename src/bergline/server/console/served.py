@@ -1,37 +1,32 @@
 """The console of `bergline serve`: callers come in with the API's tokens, and changes go the API's way."""
 
 import asyncio
-import logging
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-import sqlalchemy as sa
-
 from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import Caller, acting_as, current_caller
-from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW
-from bergline.catalog.sql.governance.events import append_events
-from bergline.catalog.sql.records import AuditEntry
-from bergline.errors import AuthenticationError, BerglineError, ConflictError, UnavailableError
+from bergline.catalog.protection.caller import Caller
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, ENDPOINTS, UNDROP_TABLE, UNDROP_VIEW, Endpoint
+from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, encode_name, encode_namespace
+from bergline.errors import AuthenticationError, UnavailableError
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
 from bergline.lake.pull_requests.direct import DirectPullRequests
 from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.granted_pull_requests import GrantedPullRequests
-from bergline.server.commits.change_events import ChangeMade, change_events
 from bergline.server.commits.locks import Release
-from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.request import Request
+from bergline.server.idempotency import IdempotentChanges
 from bergline.table.commits.retry import Timing
 
 _Done = TypeVar("_Done")
-_OPERATIONS = {"undrop-table": (UNDROP_TABLE.name, "table"), "undrop-view": (UNDROP_VIEW.name, "view")}
-"""How the audit log names actions that are no commits."""
-_LOG = logging.getLogger("bergline.server")
+_ENDPOINTS = {"undrop-table": UNDROP_TABLE, "undrop-view": UNDROP_VIEW}
+"""What the API has for actions that are no commits."""
+_BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
 class ServedLake:
@@ -40,6 +35,7 @@ class ServedLake:
     def __init__(self, context: ServerContext, *, any_host: bool = False) -> None:
         self._context = context
         self._any_host = any_host
+        self._changes = IdempotentChanges(context, context.records)
         self._lake = Lake(context.catalog, context.settings.name)
 
     @property
@@ -84,60 +80,22 @@ class ServedLake:
         act: Callable[[], _Done],
         groups: Collection[str] = (),
     ) -> _Done:
-        """Commit when it is the table's turn, with an audit row in the transaction of the change."""
-        records, agent = self._context.records, f"bergline console: {action}"
-        operation, kind = _OPERATIONS.get(action, (COMMIT_TABLE.name, "table"))
-        resource = f"{kind}/{'.'.join(table.namespace)}/{table.name}"
-
-        def note(connection: sa.Connection, changed: tuple[tuple[TableName, str | None], ...]) -> None:
-            for _, location in changed:
-                entry = AuditEntry(_now_ms(), caller, operation, resource, agent, location)
-                records.add_audit(connection, entry)
-                audit_rules(records, connection, entry, dict(changed))
-            made = ChangeMade(records.catalog_name, COMMIT_TABLE, caller, _now_ms())
-            append_events(connection, change_events(made, changed, current_caller()))
-
+        """Commit when it is the table's turn, recorded as the request of the API that does the same."""
+        endpoint = _ENDPOINTS.get(action, COMMIT_TABLE)
+        kind = "view" if endpoint is UNDROP_VIEW else "table"
+        names = {"namespace": encode_namespace(table.namespace), kind: encode_name(table.name)}
         release = asyncio.run(self._turn(table))
         try:
-            with acting_as(caller, groups), records.database.noting(note):
-                return act()
-        except ConflictError as error:
-            self._note_conflict(AuditEntry(_now_ms(), caller, operation, resource, agent, conflict=str(error)))
-            raise
+            return self._changes.make(_request(endpoint, names, action, caller, groups), act)
         finally:
             release()
 
     def change_pull_request(
         self, caller: str, action: str, number: int, act: Callable[[], _Done], groups: Collection[str] = ()
     ) -> _Done:
-        """Commit with an audit row for each table that moves, or one for the pull request if none does."""
-        records, agent = self._context.records, f"bergline console: {action}"
-        operation, about = f"{action}_pull_request", f"pull-request/{number}"
-
-        def note(connection: sa.Connection, changed: tuple[tuple[TableName, str | None], ...]) -> None:
-            moved = [(f"table/{'.'.join(table.namespace)}/{table.name}", location) for table, location in changed]
-            for resource, location in moved or [(about, None)]:
-                entry = AuditEntry(_now_ms(), caller, operation, resource, agent, location)
-                records.add_audit(connection, entry)
-            said = AuditEntry(_now_ms(), caller, operation, about, agent)
-            audit_rules(records, connection, said, dict(changed))
-            made = ChangeMade(records.catalog_name, COMMIT_TABLE, caller, _now_ms())
-            done = made.event(f"pull-request.{action}", about, {"number": number})
-            append_events(connection, [*change_events(made, changed, current_caller()), done])
-
-        try:
-            with acting_as(caller, groups), records.database.noting(note):
-                return act()
-        except ConflictError as error:
-            self._note_conflict(AuditEntry(_now_ms(), caller, operation, about, agent, conflict=str(error)))
-            raise
-
-    def _note_conflict(self, entry: AuditEntry) -> None:
-        """Record who lost; a record that cannot be written changes nothing about the outcome."""
-        try:
-            self._context.records.add_conflict(entry)
-        except BerglineError as failure:
-            _LOG.warning("could not record a conflict: %s", failure)
+        """Commit, recorded likewise."""
+        endpoint = _BY_NAME[f"{action}_pull_request"]
+        return self._changes.make(_request(endpoint, {"number": str(number)}, action, caller, groups), act)
 
     async def _turn(self, table: TableName) -> Release:
         try:
@@ -147,5 +105,6 @@ class ServedLake:
             raise UnavailableError(f"other commits to `{table}` take long: nothing was changed, try again") from error
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _request(endpoint: Endpoint, names: dict[str, str], action: str, caller: str, groups: Collection[str]) -> Request:
+    agent = {"user-agent": f"bergline console: {action}"}
+    return Request(endpoint, names, {}, agent, b"", UNIT_SEPARATOR, caller, frozenset(groups))

@@ -1,5 +1,7 @@
 """The settings of a server."""
 
+from enum import StrEnum
+
 import msgspec
 
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
@@ -17,6 +19,13 @@ class OidcIssuer(msgspec.Struct, frozen=True):
     groups_claim: str = "groups"
     jwks_url: str | None = None
     """Where its keys are, if its discovery document is not to say that."""
+
+
+class AccessLogFormat(StrEnum):
+    """How the lines of the access log are written."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +66,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_retention_s: int = 30 * 24 * 3600
     audit_retention_s: int = 0
     """How long the audit log is kept; 0 for ever."""
+    access_log: AccessLogFormat | None = None
+    """None for no access log."""
     webhook_allow: tuple[str, ...] = ()
     """Hosts and networks that webhooks may be at though they are not public."""
 

@@ -53,6 +53,13 @@ def test_events_are_printed_from_a_server_and_from_its_database(server: str, tmp
     assert positions(done(tmp_path, "events", "--json", "--table", "db.orders", *at)) == [2, 3]
     both = ("--type", "table.commit", "--type", "namespace.*")
     assert positions(done(tmp_path, "events", "--json", *both, *at)) == [1, 3]
-    ended = run_here("events", "--limit", "1", *at, cwd=tmp_path)
+    ended = run_here("events", "--json", "--limit", "3", *at, cwd=tmp_path)
+    assert (positions(ended.stdout), ended.stderr) == (
+        [2, 3, 4],
+        "there are older ones: --after 0 reads from there on\n",
+    )
+    assert positions(done(tmp_path, "events", "--json", "--limit", "1", "--table", "db.orders", *at)) == [3]
+    assert run_here("events", "--limit", "1001", *at, cwd=tmp_path).returncode == 2
+    ended = run_here("events", "--limit", "1", "--after", "0", *at, cwd=tmp_path)
     assert ended.stderr == "there are more: --after 1 goes on\n"
     assert ended.stdout.split()[2:] == ["anonymous", "namespace.create", "namespace/db"]

@@ -39,6 +39,12 @@ def test_pull_request_is_shown_reviewed_and_published(bl: Command, work: Table) 
     assert bl("pr", "approve", "1", "--head", f"db.orders={head}").returncode == 0
     overview = json.loads(bl("pr", "show", "1", "--json").stdout)
     assert (overview["changes"][0]["head"], len(overview["approved_by"])) == (str(head), 1)
+    assert overview["uncounted"] == {}
+    work.refs.protect("main", approvals=1)
+    (own,) = overview["approved_by"]
+    shown = bl("pr", "show", "1").stdout
+    assert f"approved by {own} (does not count: who publishes it cannot approve it)" in shown
+    work.refs.unprotect("main")
     assert bl("pr", "withdraw", "1").returncode == 0
     done = bl("pr", "publish", "1")
     assert done.stdout == "published pull request 1 (published): `work` into `main` of `db.orders`\n"

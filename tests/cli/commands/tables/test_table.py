@@ -68,10 +68,14 @@ def test_show_has_all_that_a_glance_needs(bl: Command, lake: Lake) -> None:
     table.append(order_rows(1))
     done = bl("table", "show", "db.orders")
     assert (done.returncode, done.stderr) == (0, "")
-    for text in (table.metadata_location, "bucket(4, id)", "1 in 1 data files", "main (", "id, amount, region"):
+    for text in (table.metadata_location, "bucket(4, id)", "1 in 1 data files", "main ("):
         assert text in done.stdout
+    columns = [line.split() for line in done.stdout.splitlines()]
+    start = columns.index(["columns", "id", "long", "required"])
+    assert columns[start + 1 : start + 3] == [["amount", "double"], ["region", "string"]]
     found = json.loads(bl("table", "show", "db.orders", "--json").stdout)
     assert (found["rows"], found["partitioned_by"], found["properties"]["owner"]) == (1, ["bucket(4, id)"], "ann")
+    assert [(c["name"], c["type"]) for c in found["columns"]][:2] == [("id", "long"), ("amount", "double")]
     assert found["refs"][0]["snapshot_id"] == str(table.metadata.current_snapshot_id)
 
 

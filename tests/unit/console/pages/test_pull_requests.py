@@ -52,6 +52,10 @@ def test_what_is_approved_and_published_is_what_was_shown(browser: Any, host: An
     before = browser.get("/pull-requests", **ONE)
     assert act(browser, "approve").status == 303
     assert browser.get("/pull-requests.json", **ONE).json["approved_by"] == ["ann"]
+    opened.refs.protect("main", approvals=1)
+    own = "ann (does not count: who publishes it cannot approve it)"
+    assert f"Approved by <bdi>{own}</bdi>." in browser.get("/pull-requests", **ONE).text
+    opened.refs.unprotect("main")
     assert act(browser, "comment", text="fine").status == 303
     seen = {key: html.unescape(before.field(key)) for key in ("version", "heads")}
     stale = act(browser, "publish", method="fast-forward", **seen)

@@ -167,7 +167,7 @@ def test_rules_decide_with_the_reviews_of_the_heads(lake: Lake, guard: Reviewing
     for name in TABLES:
         lake.load_table(name).set_properties({"bergline.ref-rules.main": "approvals=1; checks=nulls"})
     request = opened(lake)
-    assert "`nulls` passed" in (request.overview.tables[0].demand or "")
+    assert "`nulls` passed" in (request.overview.tables[0].demands[0])
     request.report_check("nulls", "passed")
     with acting_as("ann"), pytest.raises(ProtectedRefError, match="1 approval of others, and has 0"):
         request.publish()

@@ -1,19 +1,34 @@
 """The console of a server: the API's tokens, the API's audit log, the API's order of commits."""
 
 import re
+from collections.abc import Callable
 from urllib.parse import urlencode
 
+import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
+from asgi_client import SCHEMA, TOKEN, AsgiClient, AsgiResponse, bearer
+from granted_server import GrantedServer
 
+from bergline.catalog.access.grant import principal
+from bergline.catalog.access.securable import parse_securable
 from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.event_log import EventFilter
+from bergline.catalog.identifiers import TableName
 from bergline.errors import AuthenticationError, ConflictError, ProtectedRefError, RefusedError
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
 
 LOCAL = {"host": "localhost:8181"}
+VERSION = {
+    "version-id": 1,
+    "timestamp-ms": 1,
+    "schema-id": 0,
+    "summary": {},
+    "default-namespace": ["db"],
+    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
+}
 
 
 @pytest.fixture
@@ -57,6 +72,36 @@ def test_what_comes_back_from_the_bin_is_in_the_audit_log(served: ServerContext)
     ServedLake(served).change("bob", "undrop-table", name, lambda: lake.undrop_table(name))
     (entry,) = served.records.audit()
     assert (entry.principal, entry.operation, entry.resource) == ("bob", "undrop_table", "table/db/orders")
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_what_comes_back_under_another_name_is_recorded_as_by_the_api(granted: GrantedServer, kind: str) -> None:
+    context = granted.context
+    context.settings = msgspec.structs.replace(context.settings, drop_retention_s=3600)
+    made = {"name": "x", "schema": SCHEMA} | ({} if kind == "table" else {"properties": {}, "view-version": VERSION})
+    granted("root", "POST", f"/v1/namespaces/db/{kind}s", made)
+    granted.direct.set_owner(parse_securable(f"{kind} db.x"), principal("ann"))
+    host, old, lake = ServedLake(context), TableName(("db",), "x"), Lake(context.catalog, "lake")
+    undrop = lake.undrop_table if kind == "table" else lake.undrop_view
+
+    def recorded(new: str, act: Callable[[], object]) -> tuple[object, ...]:
+        """What the audit log, the events and the owners say of it."""
+        assert granted("root", "DELETE", f"/v1/namespaces/db/{kind}s/x").status == 204
+        act()
+        (entry,) = context.records.newest_audit(1)
+        (event,) = context.events.latest(1, EventFilter()).events
+        owner = granted.direct.owners()[parse_securable(f"{kind} db.{new}")]
+        rename = {"source": {"namespace": ["db"], "name": new}, "destination": {"namespace": ["db"], "name": "x"}}
+        assert granted("root", "POST", f"/v1/{kind}s/rename", rename).status == 204
+        texts = entry.operation, entry.resource, event.type, event.subject, event.data[kind], str(owner)
+        return tuple(text.replace(new, "NEW") for text in texts)
+
+    api = {"destination": {"namespace": ["db"], "name": "one"}}
+    by_api = recorded("one", lambda: granted("root", "POST", f"/bergline/v1/namespaces/db/{kind}s/x/undrop", api))
+    new = TableName(("db",), "two")
+    by_console = recorded("two", lambda: host.change("root", f"undrop-{kind}", old, lambda: undrop(old, new)))
+    assert by_api == (f"undrop_{kind}", f"{kind}/db/NEW", f"{kind}.undrop", f"{kind}/db/NEW", "db.NEW", "ann")
+    assert by_console == by_api
 
 
 def test_api_and_console_share_the_address(served: ServerContext) -> None:
@@ -166,6 +211,9 @@ def test_pull_request_is_changed_with_audit_rows_of_what_moved(served: ServerCon
     request = lake.pull_requests.get(1)
     host.change_pull_request("ann", "comment", 1, lambda: request.comment("fine"))
     host.change_pull_request("ann", "publish", 1, request.publish)
+    *_, published = served.events.latest(9, EventFilter(types=("pull-request.*",))).events
+    shown = {"number": 1, "title": "Publish work", "state": "published", "branch": "work", "target": "main"}
+    assert (published.type, published.data) == ("pull-request.publish", shown | {"tables": ["db.orders"]})
     with pytest.raises(ConflictError):
         host.change_pull_request("ann", "close", 1, request.close)
     rows = [

@@ -48,6 +48,13 @@ class RestEvents:
         query = {"limit": str(limit)} | ({} if after is None else {"after": str(after)})
         if wait_s:
             query["wait"] = str(wait_s)
+        return self._page(query, wanted)
+
+    def latest(self, limit: int, wanted: EventFilter) -> EventPage:
+        """The newest events, oldest first."""
+        return self._page({"newest": str(limit)}, wanted)
+
+    def _page(self, query: dict[str, str], wanted: EventFilter) -> EventPage:
         if wanted.types:
             query["type"] = ",".join(wanted.types)
         if wanted.subjects:

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -49,6 +50,7 @@ from bergline.errors import (
     ConflictError,
     FormatError,
     NotFoundError,
+    RefusedError,
     UnavailableError,
     UnsupportedError,
 )
@@ -217,9 +219,9 @@ class RestTables(RestNamespaces):
         if expected is not None and is_lost:
             raise UnprovenDropError(name, expected)
 
-    def check_rules(self, table: LoadedTable, after: TableMetadata) -> None:
+    def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
         """What does not depend on the caller's name: the server decides on the rest."""
-        self._guard.check_trial(table.name, table.metadata, after)
+        return self._guard.refusals(table.name, table.metadata, after)
 
     @property
     def keeps_dropped_tables(self) -> bool:

@@ -213,7 +213,7 @@ LIST_EVENTS = Endpoint(
     "GET",
     f"{_OWN}/events",
     response=tuple[CloudEvent, ...],
-    queries=("after", "limit", "type", "subject", "wait"),
+    queries=("after", "newest", "limit", "type", "subject", "wait"),
     media=CLOUD_EVENTS_BATCH,
 )
 LIST_WEBHOOKS = Endpoint("list_webhooks", "GET", _WEBHOOKS, response=ListWebhooksResponse)

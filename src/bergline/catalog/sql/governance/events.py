@@ -107,18 +107,18 @@ class SqlEvents:
         events = tuple(_event(row) for row in rows)
         return EventPage(events, events[-1].position if len(events) == limit else end, newest)
 
-    def latest(self, limit: int, wanted: EventFilter) -> list[LoggedEvent]:
-        """The newest events, newest first, of those that have a position."""
-        query = sa.select(*_COLUMNS).where(
-            self._mine,
-            EVENTS.c.position.is_not(None),
-            _like(EVENTS.c.type, wanted.types),
-            _like(EVENTS.c.subject, wanted.subjects),
-        )
+    def latest(self, limit: int, wanted: EventFilter) -> EventPage:
+        """The newest events, oldest first; a reader goes on after all that there are."""
         with contextlib.suppress(RefusedError):
             self.give_positions()
+        query = sa.select(*_COLUMNS).where(
+            self._mine, _like(EVENTS.c.type, wanted.types), _like(EVENTS.c.subject, wanted.subjects)
+        )
+        query = query.order_by(EVENTS.c.position.desc()).limit(limit)
         with self._database.reading() as connection:
-            return [_event(row) for row in connection.execute(query.order_by(EVENTS.c.position.desc()).limit(limit))]
+            newest = connection.execute(self._newest).scalar() or 0
+            rows = connection.execute(query.where(EVENTS.c.position <= newest)).all()
+        return EventPage(tuple(_event(row) for row in reversed(rows)), newest, newest)
 
     def newest_position(self) -> int:
         """The position of the newest event."""

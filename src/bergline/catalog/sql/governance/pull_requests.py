@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from bergline.catalog.protection.caller import see_pull_request
 from bergline.catalog.pull_requests import (
     PULL_REQUEST,
     EntryKind,
@@ -29,8 +30,6 @@ Act = Callable[[sa.Connection, PullRequestRecord], PullRequestRecord]
 """What a change makes of a pull request whose row is locked."""
 First = Callable[[sa.Connection], None]
 """What is done before the row is locked: reviews are locked first by everybody, so that nobody deadlocks."""
-Then = Callable[[PullRequestRecord], None]
-"""Called in the transaction with what is about to be on record."""
 
 
 class SqlPullRequests:
@@ -41,7 +40,7 @@ class SqlPullRequests:
         self._catalog = catalog_name
         self._mine = PULL_REQUESTS.c.catalog_name == catalog_name
 
-    def add(self, new: PullRequestRecord, then: Then) -> PullRequestRecord:
+    def add(self, new: PullRequestRecord) -> PullRequestRecord:
         """Add one under the next number; AlreadyExistsError if one of the same branch and target is open."""
         newest = sa.select(sa.func.max(PULL_REQUESTS.c.number)).where(self._mine)
         for _ in range(_TRIES):
@@ -53,7 +52,7 @@ class SqlPullRequests:
                         sa.insert(PULL_REQUESTS).values({"catalog_name": self._catalog, **_values(record)})
                     )
                     self._note(connection, number, PullRequestEntry(record.created_ms, record.author, EntryKind.OPENED))
-                    then(record)
+                    see_pull_request(record)
                     self._database.note(connection)
                     return record
             except sa.exc.IntegrityError:
@@ -91,7 +90,7 @@ class SqlPullRequests:
             return tuple(_entry(tuple(row)) for row in connection.execute(query))
 
     def change(
-        self, number: int, entry: PullRequestEntry, act: Act, then: Then, first: First = lambda _: None
+        self, number: int, entry: PullRequestEntry, act: Act, first: First = lambda _: None
     ) -> PullRequestRecord:
         """Change one in a transaction of its own; AlreadyExistsError if another is open in its place."""
         before: PullRequestRecord | None = None
@@ -105,7 +104,6 @@ class SqlPullRequests:
             with self._database.changing() as connection:
                 first(connection)
                 record = self.change_in(connection, number, entry, watched)
-                then(record)
                 self._database.note(connection)
                 return record
         except sa.exc.IntegrityError:
@@ -120,6 +118,7 @@ class SqlPullRequests:
         mine = sa.and_(self._mine, PULL_REQUESTS.c.number == number)
         connection.execute(sa.update(PULL_REQUESTS).where(mine).values(_values(after)))
         self._note(connection, number, entry)
+        see_pull_request(after)
         return after
 
     def _find(self, connection: sa.Connection, number: int, *, lock: bool) -> PullRequestRecord:

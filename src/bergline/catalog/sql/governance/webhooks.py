@@ -210,25 +210,15 @@ class SqlWebhooks:
 
         ConflictError if another has it by now, or if it was paused, deleted or set back.
         """
-        done: dict[str, Any] = {"position": position, "claimed_until_ms": until_ms}
+        done: dict[str, Any] = {"position": position}
         if attempt is not None:
             done |= {"failures": 0, "failing_since_ms": None, "last_error": None}
             done |= {"delivered_ms": attempt.at_ms, "next_ms": attempt.at_ms}
-        with self._database.writing() as connection:
-            self._update_claimed(connection, claim, done)
-            self._record(connection, claim, attempt)
-        moved = msgspec.structs.replace(claim.webhook, position=position)
-        return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
+        return self._hold(claim, until_ms, done, attempt)
 
     def skip(self, claim: ClaimedWebhook, until_ms: int, missed: DeliveryAttempt) -> ClaimedWebhook:
         """Go on after events that are no longer kept, which stays on record; errors as in `advance`."""
-        position = missed.last_position
-        with self._database.writing() as connection:
-            done = {"position": position, "claimed_until_ms": until_ms, "last_error": missed.error}
-            self._update_claimed(connection, claim, done)
-            self._record(connection, claim, missed)
-        moved = msgspec.structs.replace(claim.webhook, position=position)
-        return msgspec.structs.replace(claim, webhook=moved, until_ms=until_ms)
+        return self._hold(claim, until_ms, {"position": missed.last_position, "last_error": missed.error}, missed)
 
     def fail(self, claim: ClaimedWebhook, attempt: DeliveryAttempt, *, is_gone: bool = False) -> None:
         """Try again later, each time after a longer wait; no more after days, or if the receiver is gone for good."""
@@ -251,6 +241,16 @@ class SqlWebhooks:
         """Let another have it."""
         with self._database.writing() as connection:
             connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(claimed_until_ms=_FREE))
+
+    def _hold(
+        self, claim: ClaimedWebhook, until_ms: int, values: dict[str, Any], attempt: DeliveryAttempt | None
+    ) -> ClaimedWebhook:
+        """Change a claimed webhook, in its row and in the claim: what is next in this claim counts from there."""
+        with self._database.writing() as connection:
+            self._update_claimed(connection, claim, values | {"claimed_until_ms": until_ms})
+            self._record(connection, claim, attempt)
+        changed = msgspec.structs.replace(claim.webhook, **values)
+        return msgspec.structs.replace(claim, webhook=changed, until_ms=until_ms)
 
     def _update_claimed(self, connection: sa.Connection, claim: ClaimedWebhook, values: dict[str, Any]) -> None:
         if connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(values)).rowcount != 1:

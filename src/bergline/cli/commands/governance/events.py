@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bergline.catalog.event_log import LoggedEvent, render_event_time
+from bergline.catalog.event_log import MOST_EVENTS, LoggedEvent, render_event_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
 
@@ -19,30 +19,40 @@ def events(
     options: LakeOptions,
     *,
     after: Annotated[
-        int | None, typer.Option(help="Only events after this position. \\[default: from the oldest kept]", min=0)
+        int | None, typer.Option(help="The events after this position. \\[default: the newest]", min=0)
     ] = None,
     kind: Annotated[
         list[str] | None, typer.Option("--type", help="Only of this type, e.g. table.commit or ref.*; may be repeated.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only events of this table, e.g. db.orders.")] = None,
-    limit: Annotated[int, typer.Option(help="How many at most; with --follow there is no end.", min=1)] = 100,
+    limit: Annotated[
+        int, typer.Option(help="How many at most; with --follow, how many before those to come.", min=1)
+    ] = 100,
     follow: Annotated[bool, typer.Option(help="Wait for more, until interrupted.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print events, oldest first: position, time, who, type and subject; with --json one per line."""
     with options.open() as lake:
-        found = lake.events(after, types=kind or (), table=table, follow=follow)
+        wanted: dict[str, Any] = {"types": kind or (), "table": table}
         if follow:
-            for event in found:
+            newest = limit if after is None else None
+            for event in lake.events(after, newest=newest, follow=True, **wanted):
                 _print(event, as_json)
                 sys.stdout.flush()
-            return
-        last = None
-        for event in itertools.islice(found, limit):
-            _print(event, as_json)
-            last = event.position
-        if next(found, None) is not None:
-            notice(f"there are more: --after {last} goes on")
+        elif after is None:
+            newest = limit if limit >= MOST_EVENTS else limit + 1  # one more tells whether there is one
+            found = list(lake.events(newest=newest, **wanted))
+            for event in found[-limit:]:
+                _print(event, as_json)
+            if len(found) > limit:
+                notice("there are older ones: --after 0 reads from there on")
+        else:
+            rest = lake.events(after, **wanted)
+            for event in itertools.islice(rest, limit):
+                _print(event, as_json)
+                after = event.position
+            if next(rest, None) is not None:
+                notice(f"there are more: --after {after} goes on")
 
 
 def _print(event: LoggedEvent, as_json: bool) -> None:

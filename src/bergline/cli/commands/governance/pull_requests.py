@@ -16,6 +16,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.lake.pull_requests.pull_requests import PullRequest
 from bergline.reports.difference import ref_difference
 from bergline.reports.pull_request import (
+    describe_approvals,
     describe_change,
     describe_entry,
     describe_record,
@@ -227,7 +228,7 @@ def _lines(overview: PullRequestOverview) -> list[str]:
         head = "" if change.head is None else f" at snapshot {change.head}"
         lines += [f"table `{change.name}`{head}: {describe_change(change)}"]
         lines += [f"  {line}" for line in describe_reviews(change)]
-    lines += [f"approved by {', '.join(overview.approved_by)}"] if overview.approved_by else []
+    lines += [f"approved by {', '.join(describe_approvals(overview))}"] if overview.approved_by else []
     if overview.stale_approvals:
         lines.append(f"approved before a head moved: {', '.join(overview.stale_approvals)}")
     lines += [f"in the way: {obstacle}" for obstacle in overview.obstacles]

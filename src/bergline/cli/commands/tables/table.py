@@ -300,6 +300,7 @@ def _json_overview(table: Table, overview: TableOverview) -> dict[str, Any]:
         "snapshots": len(metadata.snapshots),
         "partitioned_by": list(overview.partitioned_by),
         "sorted_by": list(overview.sorted_by),
+        "columns": columns_of(metadata.schema),
         "refs": [json_ref(table, line.name, line.ref, line.rules) for line in overview.refs],
         "properties": metadata.properties,
         "problems": [json_problem(problem) for problem in overview.problems],
@@ -309,6 +310,7 @@ def _json_overview(table: Table, overview: TableOverview) -> dict[str, Any]:
 def _overview_lines(table: Table, overview: TableOverview) -> list[list[str]]:
     metadata, totals, now = overview.metadata, overview.totals, _now_ms()
     refs = ", ".join(f"{line.name} ({render_age(line.timestamp_ms, now)})" for line in overview.refs)
+    columns = [f"{f.name} {f.type}{' required' if f.required else ''}" for f in metadata.schema.fields] or ["none"]
     deletes = f", {totals.delete_files:,} of deletes" if totals.delete_files else ""
     return [
         ["table", str(table.name)],
@@ -320,7 +322,7 @@ def _overview_lines(table: Table, overview: TableOverview) -> list[list[str]]:
         ["size", _size(totals.bytes)],
         ["partitioned by", ", ".join(overview.partitioned_by) or "nothing"],
         ["sorted by", ", ".join(overview.sorted_by) or "nothing"],
-        ["columns", ", ".join(field.name for field in metadata.schema.fields)],
+        *(["" if number else "columns", column] for number, column in enumerate(columns)),
         ["snapshots", f"{len(metadata.snapshots):,}"],
         ["refs", refs or "none"],
         *([f"rules of {line.name}", render_rules(line.rules)] for line in overview.refs if line.rules),

@@ -14,14 +14,20 @@ _MOST_DIGITS = 18
 
 
 def list_events(context: ServerContext, request: Request) -> Response:
-    """Events after a position, as a batch of CloudEvents; headers say up to where it goes, and where the end is."""
-    limit = _number(request, "limit")
-    if limit == 0:
-        raise InvalidInputError("expected a whole number above 0 for `limit`, found `0`")
+    """Events after a position, or the newest ones, as CloudEvents; headers say up to where they go, and the end."""
+    after, newest, limit = (_number(request, name) for name in ("after", "newest", "limit"))
+    for name, number in ("newest", newest), ("limit", limit):
+        if number == 0:
+            raise InvalidInputError(f"expected a whole number above 0 for `{name}`, found `0`")
+    if newest is not None and (after is not None or limit is not None):
+        raise InvalidInputError("expected either `newest`, or `after` and `limit`, found both")
     types = [kind for text in _texts(request, "type") for kind in text.split(",")]
     wanted = event_filter(types, _texts(request, "subject"))
     size = _DEFAULT_EVENTS if limit is None else min(limit, MOST_EVENTS)
-    page = context.events.read(_number(request, "after"), size, wanted)
+    if newest is None:
+        page = context.events.read(after, size, wanted)
+    else:
+        page = context.events.latest(min(newest, MOST_EVENTS), wanted)
     catalog = context.records.catalog_name
     return json_response(
         [cloud_event(catalog, event) for event in page.events],

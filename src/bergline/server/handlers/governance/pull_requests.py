@@ -5,7 +5,6 @@ from bergline.catalog.pull_requests import (
     CheckOutcome,
     NewPullRequest,
     Publication,
-    PullRequestRecord,
     PullRequestState,
 )
 from bergline.catalog.rest.protocol.governance_pulls import (
@@ -98,10 +97,7 @@ def reopen_pull_request(context: ServerContext, request: Request) -> Response:
 
 
 def _calls(context: ServerContext, request: Request) -> GrantedPullRequests:
-    def then(record: PullRequestRecord) -> None:
-        request.precompute(json_response(record))
-
-    calls = DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store, then)
+    calls = DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store)
     return GrantedPullRequests(calls, context.catalog, context.access, request.principal, request.groups)
 
 

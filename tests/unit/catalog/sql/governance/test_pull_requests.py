@@ -50,7 +50,7 @@ def new(branch: str = "work") -> PullRequestRecord:
 
 
 def add(requests: SqlPullRequests, branch: str = "work") -> PullRequestRecord:
-    return requests.add(new(branch), lambda _: None)
+    return requests.add(new(branch))
 
 
 def test_pull_request_is_found_as_it_was_left(requests: SqlPullRequests) -> None:
@@ -63,7 +63,7 @@ def test_pull_request_is_found_as_it_was_left(requests: SqlPullRequests) -> None
         return msgspec.structs.replace(record, state=state, published=heads, method=method)
 
     entry = PullRequestEntry(7, "bob", EntryKind.PUBLISHED, "merge", heads)
-    done = requests.change(1, entry, publish, lambda _: None)
+    done = requests.change(1, entry, publish)
     assert requests.find(1) == done
     assert (done.version, done.updated_ms, done.published) == (2, 7, heads)
     assert requests.history(1) == (PullRequestEntry(1, "ann", EntryKind.OPENED), entry)
@@ -71,16 +71,16 @@ def test_pull_request_is_found_as_it_was_left(requests: SqlPullRequests) -> None
         requests.find(2)
 
 
-def test_change_that_fails_in_its_transaction_leaves_nothing(requests: SqlPullRequests) -> None:
-    def fail(_: PullRequestRecord) -> None:
+def test_change_that_fails_in_its_transaction_leaves_nothing(store: SqlPointerStore, requests: SqlPullRequests) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError
 
-    with pytest.raises(RuntimeError):
-        requests.add(new(), fail)
+    with pytest.raises(RuntimeError), store.database.noting(fail):
+        requests.add(new())
     assert requests.page(None, None, 9) == []
     added = add(requests)
-    with pytest.raises(RuntimeError):
-        requests.change(1, PullRequestEntry(2, "ann", EntryKind.CLOSED), lambda _, record: record, fail)
+    with pytest.raises(RuntimeError), store.database.noting(fail):
+        requests.change(1, PullRequestEntry(2, "ann", EntryKind.CLOSED), lambda _, record: record)
     assert (requests.find(1), len(requests.history(1))) == (added, 1)
 
 

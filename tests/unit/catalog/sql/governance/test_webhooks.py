@@ -110,6 +110,14 @@ def test_success_after_failures_starts_anew(webhooks: SqlWebhooks) -> None:
     assert (found.failures, found.failing_since_ms, found.last_error, found.delivered_ms) == (0, None, None, later)
 
 
+def test_failure_after_a_success_in_the_same_claim_is_the_first(webhooks: SqlWebhooks) -> None:
+    webhooks.fail(claimed(webhooks), attempt(100, "no"))
+    again = webhooks.advance(claimed(webhooks, DAY_MS), 1, DAY_MS + 10, attempt(DAY_MS))
+    webhooks.fail(again, attempt(4 * DAY_MS, "no"))
+    (found,) = webhooks.all()
+    assert (found.state, found.failures, found.failing_since_ms) == (WebhookState.ACTIVE, 1, 4 * DAY_MS)
+
+
 def test_receiver_that_is_gone_disables_at_once_and_resume_enables(
     store: SqlPointerStore, webhooks: SqlWebhooks
 ) -> None:

@@ -192,3 +192,40 @@ def test_with_grants_tables_are_those_that_the_author_may_read_and_everybody_is_
         assert "`nulls` passed" in request.look().obstacles[0]
         served.rules.unprotect("main")
         assert "privilege `publish` on table `db.orders` for ref `main`" in request.look().obstacles[0]
+
+
+def test_obstacles_are_all_that_publishing_would_be_refused_for(port: int, served: Lake) -> None:
+    served.rules.protect("main", only_publish=True, approvals=1)
+    served.access.grant("administer", on="catalog", to="root")
+    served.access.grant("read", on="catalog", to="ann")
+    with connected(port, "ann") as ann:
+        request = ann.pull_requests.open("work", tables=["db.orders"])
+        rule, publish, manage = request.look().obstacles
+        assert "with 1 approval of others" in rule
+        assert "privilege `publish` on table `db.orders` for ref `main`" in publish
+        assert "privilege `manage-refs` on table `db.orders` for ref `work`" in manage
+        assert manage.endswith("or keep the branch")
+        served.rules.unprotect("main")
+        served.access.grant("publish", on="namespace db", ref="main", to="ann")
+        assert request.look().obstacles == (manage,)
+        with pytest.raises(RefusedError, match=r"`manage-refs` on table `db\.orders` for ref `work`"):
+            request.publish()
+        request.look()
+        assert request.publish(keep_branch=True).state is PullRequestState.PUBLISHED
+
+
+def test_approval_that_does_not_count_is_told_with_why(port: int, served: Lake, context: ServerContext) -> None:
+    served.rules.protect("main", approvals=2)
+    context.records.create_token("cam", "bl_cam", 1, None)
+    with connected(port, "ann") as ann, connected(port, "bob") as bob, connected(port, "cam") as cam:
+        cam.load_table("db.orders").append(pa.table({"id": [3]}), branch="work")
+        ann.pull_requests.open("work", tables=["db.orders"])
+        for lake in (bob, cam):
+            lake.pull_requests.get(1).approve()
+        wrote, publishes = "who wrote to the branch cannot approve it", "who publishes it cannot approve it"
+        for lake, uncounted in (ann, {"cam": wrote}), (bob, {"bob": publishes, "cam": wrote}):
+            overview = lake.pull_requests.get(1).overview
+            assert (overview.approved_by, overview.uncounted) == (("bob", "cam"), uncounted)
+            assert f"has {2 - len(uncounted)}" in overview.obstacles[0]
+        served.rules.unprotect("main")
+        assert bob.pull_requests.get(1).overview.uncounted == {}
