@@ -170,7 +170,7 @@ class NamedPointers:
             raise self._unknown(name, pointer, "dropped") from error
 
     def _not_found(self, name: TableName) -> NotFoundError:
-        check_namespace(self._store, name.namespace)
+        check_namespace(self._store, name.namespace, condition="TABLE_OR_VIEW_NOT_FOUND")
         other = _other_kind(self._kind)
         pointers = self._store if other == "table" else self._store.views
         if pointers is not None and pointers.read(name) is not None:
@@ -206,7 +206,7 @@ def create_with_file(
     names.check_created(name, created=created)
 
 
-def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
+def check_namespace(store: PointerStore, namespace: tuple[str, ...], *, condition: str | None = None) -> None:
     """NotFoundError, with suggestions, if there is no such namespace."""
     if not store.namespace_exists(namespace):
         name = ".".join(namespace)
@@ -215,7 +215,7 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
         else:
             namespaces = store.list_namespaces()
         known = map(".".join, namespaces)
-        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known, condition=condition)
 
 
 def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) -> Dropped:

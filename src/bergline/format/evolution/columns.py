@@ -110,7 +110,8 @@ def move_column(schema: Schema, path: str, place: ColumnPosition) -> Schema:
         at = next((i for i, f in enumerate(others) if f.name == place[1]), None)
         if at is None:
             known = [f.name for f in others]
-            raise NotFoundError(f"no column `{place[1]}` beside `{path}`", kind="column", name=place[1], known=known)
+            message = f"no column `{place[1]}` beside `{path}`"
+            raise NotFoundError(message, kind="column", name=place[1], known=known, condition="FIELD_NOT_FOUND")
         at += place[0] == "after"
         return (*others[:at], field, *others[at:])
 
@@ -134,6 +135,7 @@ def widen_column(
         raise InvalidInputError(
             f"cannot change column `{path}` from `{old}` to `{type_}`: types only widen",
             hints=[promotions(format_version)],
+            condition="NOT_SUPPORTED_CHANGE_COLUMN",
         )
     check_partitions_stay(field.id, old, type_, specs)
     if old == type_:
@@ -194,7 +196,8 @@ def _struct_of(schema: Schema, path: str) -> NestedField | None:
     if isinstance(field.type, ListType | MapType):
         field = child_fields(field.type)[-1]
     if not isinstance(field.type, StructType):
-        raise InvalidInputError(f"expected a struct, found `{field.type}` in column `{path}`")
+        message = f"expected a struct, found `{field.type}` in column `{path}`"
+        raise InvalidInputError(message, condition="INVALID_FIELD_NAME")
     return field
 
 

@@ -19,7 +19,7 @@ from bergline.spark.rows.change_task import ADDS, DELETES
 from bergline.spark.rows.changes import ACTION, FILE, POS
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
-from bergline.sql.rewrite.assigned_fields import default_literal
+from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
 from bergline.sql.rewrite.merge_query import (
     CLAUSE,
     FILE_COLUMN,
@@ -171,6 +171,7 @@ def _inserted(field: NestedField, values: dict[Name, Column]) -> Column:
     if (field.name,) in values:
         return values[field.name,]
     if field.required and write_value(field) is None:
-        raise InvalidInputError(f"expected a value for the required column `{field.name}`, found none in INSERT")
+        message = f"expected a value for the required column `{field.name}`, found none in INSERT"
+        raise InvalidInputError(message, condition=INVALID_ASSIGNMENTS)
     type_ = spark_type(field.type, field.name)
     return F.expr(default_literal(field)).cast(type_)

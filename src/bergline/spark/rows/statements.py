@@ -34,7 +34,6 @@ from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
 _RANDOM: Final = ("RAND", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID")
-TWICE: Final = "expected one change of each row"
 
 
 def place_columns(metadata: TableMetadata) -> list[str]:
@@ -88,11 +87,18 @@ def delete_matching_rows(
     table.commit(staged(operation, write_target.wap_id))
 
 
+def changed_twice(path: str, position: int) -> InvalidInputError:
+    """The error for a row that a query found twice."""
+    return InvalidInputError(
+        f"expected one change of each row, found several for the row at position {position} of {path}"
+    )
+
+
 def delete_found_rows(rows: DataFrame, table: Table, scan: TableScan, write_target: WriteTarget) -> None:
     """Delete rows that a query found; their file and position are its first columns."""
     places = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     changes = places.select(_action(DELETED), F.col("_0").alias(FILE), F.col("_1").alias(POS))
-    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=TWICE)
+    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=changed_twice)
 
 
 def update_found_rows(
@@ -100,7 +106,7 @@ def update_found_rows(
 ) -> None:
     """Update rows that a query found: where they are, their columns, and the new values of these fields."""
     changes = update_changes(rows, fields, scan.metadata)
-    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=TWICE)
+    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=changed_twice)
 
 
 def update_changes(rows: DataFrame, fields: Sequence[AssignedField], metadata: TableMetadata) -> DataFrame:

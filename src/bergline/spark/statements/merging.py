@@ -5,7 +5,6 @@ With schema evolution the columns and the rows are one transaction: both are the
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
@@ -14,8 +13,11 @@ from bergline.errors import UnsupportedError
 from bergline.format.evolution.schema_changes import UnionByName
 from bergline.format.evolution.schema_evolution import apply_schema_change, evolving
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes, merge_summary
+from bergline.spark.rows.several_sources import SeveralSources
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
@@ -28,12 +30,12 @@ from bergline.sql.rewrite.merge_query import (
     compose_merge,
     compose_source,
     evolving_columns,
+    key_columns,
 )
 from bergline.sql.text.composed import ComposedText
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
-_TWICE: Final = "expected at most one source row for each row of the table in MERGE"
 ReadTarget = Callable[[ComposedText, int, Target], tuple[DataFrame, TableScan]]
 """Runs a query, in which the target stands at an offset; the target's scan comes back with the rows."""
 ReadQuery = Callable[[ComposedText], DataFrame]
@@ -49,7 +51,8 @@ def run_merge(
     with evolved(target, _added_columns(merge, source)) as changing:
         values = clause_values(merge, changing.table.schema, source.names)
         joined, scan = _read_joined(merge, changing, values, read)
-        commit_merge(changing.table, write_target, joined, scan, values)
+        keys = key_columns(merge.condition.text(merge.sql), scan.metadata.schema, merge.alias or merge.table[-1])
+        commit_merge(changing.table, write_target, joined, scan, values, keys=keys)
 
 
 def explain_merge(
@@ -91,17 +94,30 @@ def _read_joined(
 
 
 def commit_merge(
-    table: Table, write_target: WriteTarget, joined: DataFrame, scan: TableScan, clauses: Sequence[ClauseValues]
+    table: Table,
+    write_target: WriteTarget,
+    joined: DataFrame,
+    scan: TableScan,
+    clauses: Sequence[ClauseValues],
+    *,
+    keys: Sequence[str],
 ) -> None:
-    """Commit what clauses make of target and source joined; the scan is that of the target."""
+    """Commit what clauses make of target and source joined; the scan is that of the target, the keys name its rows."""
     metadata = scan.metadata
     has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
     changes = merge_changes(joined, clauses, metadata.schema, has_row_ids=has_row_ids)
-    twice = _TWICE if checks_cardinality(clauses) else ""
+    backend = backend_of(joined)
+    several = SeveralSources(
+        lambda path: plan_of_files(plan_read(scan, backend), [path], backend, table.io),
+        keys,
+        metadata.schema,
+        table.io,
+        joined.sparkSession,
+    )
     inserts_alone = all(clause.kind == "not matched" for clause in clauses)
     RowLevelCommit(table, scan, write_target, "merge").run(
         changes,
-        twice=twice,
+        twice=several if checks_cardinality(clauses) else None,
         summary=_no_entries if inserts_alone else merge_summary,
         copied_rows=None if inserts_alone else COPIED,
     )

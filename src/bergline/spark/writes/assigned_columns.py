@@ -24,10 +24,12 @@ def assigned_value(value: Column, found: T.DataType, assigned: AssignedField, pl
     target = spark_type(assigned.field.type, path)
     misfit = find_misfit(found, target, path, by_name=True)
     if misfit is not None:
-        raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}")
+        message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}"
+        raise InvalidInputError(message, condition=misfit.condition)
     if lacking := _lacking(found, target, path):
-        raise InvalidInputError(f"expected a value for field `{lacking}`, found none in the struct{place}")
-    return stored_value(value, found, target, by_name=True)
+        message = f"expected a value for field `{lacking}`, found none in the struct{place}"
+        raise InvalidInputError(message, condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA")
+    return stored_value(value, found, target, by_name=True, column=path)
 
 
 def updated_columns(schema: Schema, values: Mapping[Name, Column], old: Mapping[str, Column]) -> dict[str, Column]:

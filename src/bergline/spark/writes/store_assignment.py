@@ -9,6 +9,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.spark.backends.choose import backend_class
 
+_INCOMPATIBLE = "INCOMPATIBLE_DATA_FOR_TABLE"
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
@@ -18,6 +19,7 @@ class Misfit(NamedTuple):
     path: str
     expected: str
     found: str
+    condition: str = f"{_INCOMPATIBLE}.CANNOT_SAFELY_CAST"
 
 
 def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: bool) -> Misfit | None:
@@ -36,12 +38,17 @@ def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: b
     return Misfit(path, f"`{target.simpleString()}`", f"`{source.simpleString()}`")
 
 
-def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_name: bool) -> Column:
-    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
+def stored_value(
+    value: Column, source: T.DataType, target: T.DataType, *, by_name: bool, column: str | None = None
+) -> Column:
+    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer.
+
+    A number that is too large is an error that names the column.
+    """
     if plain_type(source) == plain_type(target):
         return value
     if isinstance(source, T.NullType) or not (by_name and _has_struct(target)):
-        return ansi_cast(value, plain_type(target))
+        return ansi_cast(value, plain_type(target), column)
 
     def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
         return stored_value(child, source, target, by_name=by_name)
@@ -59,9 +66,9 @@ def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_na
     return ansi_cast(value, plain_type(target))
 
 
-def ansi_cast(value: Column, target: T.DataType) -> Column:
-    """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
-    return backend_class(value).ansi_cast(value, target)
+def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
+    """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says; errors name the column."""
+    return backend_class(value).ansi_cast(value, target, column)
 
 
 def plain_type(type_: T.DataType) -> T.DataType:
@@ -93,13 +100,19 @@ def _fits(source: T.DataType, target: T.DataType) -> bool:
 def _struct_misfit(source: T.StructType, target: T.StructType, path: str, *, by_name: bool) -> Misfit | None:
     if by_name:
         if unknown := [s.name for s in source if _field_named(target, s.name) is None]:
-            return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`")
+            lacks = any(_field_named(source, t.name) is None for t in target)
+            condition = f"{_INCOMPATIBLE}.{'CANNOT_FIND_DATA' if lacks else 'EXTRA_STRUCT_FIELDS'}"
+            return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`", condition)
         pairs = list(_pairs_by_name(source, target))
         if twice := [t.name for _, t in pairs if [p.name for _, p in pairs].count(t.name) > 1]:
-            return Misfit(path, f"field `{twice[0]}` once", "it twice")
+            return Misfit(path, f"field `{twice[0]}` once", "it twice", f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
     else:
         if len(source) != len(target):
-            return Misfit(path, f"{len(target)} fields ({_names(target)})", f"{len(source)} ({_names(source)})")
+            condition = (
+                f"{_INCOMPATIBLE}.{'STRUCT_MISSING_FIELDS' if len(source) < len(target) else 'EXTRA_STRUCT_FIELDS'}"
+            )
+            found = f"{len(source)} ({_names(source)})"
+            return Misfit(path, f"{len(target)} fields ({_names(target)})", found, condition)
         pairs = list(zip(source, target, strict=True))
     misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", by_name=by_name) for s, t in pairs)
     return next((misfit for misfit in misfits if misfit), None)

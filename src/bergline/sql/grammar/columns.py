@@ -95,7 +95,8 @@ def _column(cursor: Cursor, path: Name, *, moves: bool) -> ColumnDefinition:
             case "position":
                 position = parse_position(cursor)
             case "GENERATED" | "CHECK" | "PRIMARY KEY" | "UNIQUE" | "REFERENCES" | "CONSTRAINT":
-                raise UnsupportedError(f"cannot keep {option} of column `{'.'.join(path)}`: Iceberg has no such thing")
+                message = f"cannot keep {option} of column `{'.'.join(path)}`: Iceberg has no such thing"
+                raise UnsupportedError(message, condition="UNSUPPORTED_FEATURE.TABLE_OPERATION")
     return ColumnDefinition(path, type_, required, doc, default, position)
 
 

@@ -213,6 +213,7 @@ class _Parser:
                 hints=[
                     f"there are {', '.join(_NAMES)}, DECIMAL, VARCHAR, CHAR, GEOMETRY, GEOGRAPHY, ARRAY, MAP and STRUCT"
                 ],
+                condition="UNSUPPORTED_DATATYPE",
             )
         cursor.advance()
         return _NAMES[name]

@@ -156,6 +156,25 @@ def _is_column(name: str, qualifiers: set[str], target: str, value: str) -> bool
     return is_source and name.casefold() == target == parts[-1].casefold()
 
 
+def key_columns(condition: str, schema: Schema, target: str) -> list[str]:
+    """The columns of a target that a condition speaks of, by their names alone or with the target's in front."""
+    try:
+        tokens = SqlText(condition).tokens
+    except SqlSyntaxError:
+        return []
+    found: dict[str, None] = {}
+    for place, token in enumerate(tokens):
+        qualifier = tokens[place - 2].value if place > 1 and tokens[place - 1].is_symbol(".") else target
+        column = next((f.name for f in schema.fields if f.name.casefold() == token.value.casefold()), None)
+        if (
+            column is not None
+            and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+            and qualifier.casefold() == target.casefold()
+        ):
+            found[column] = None
+    return list(found)
+
+
 def check_deterministic(merge: MergeInto) -> None:
     """Refuse conditions whose result is another each time: Spark's MERGE does not have them either."""
     for clause in merge.clauses:

@@ -68,6 +68,7 @@ def check_not_of_lakes(statement: OtherStatement, lakes: Lakes) -> None:
     raise UnsupportedError(
         f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
         hints=[_REFUSED.get(statement.keyword, _Refused()).hint],
+        condition="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
     )
 
 
