@@ -36,7 +36,7 @@ _MISSING = {
 }
 _TAKEN = {
     "table": "TABLE_OR_VIEW_ALREADY_EXISTS",
-    "view": "VIEW_ALREADY_EXISTS",
+    "view": "TABLE_OR_VIEW_ALREADY_EXISTS",
     "namespace": "SCHEMA_ALREADY_EXISTS",
     "column": "FIELD_ALREADY_EXISTS",
 }

@@ -81,5 +81,4 @@ def _check_no_view(catalog: Catalog, name: TableName) -> None:
     except NotFoundError as error:
         if error.kind != "file":
             return
-    message, condition = f"view `{name}` exists already", "TABLE_OR_VIEW_ALREADY_EXISTS"  # a table was to have the name
-    raise AlreadyExistsError(message, kind="view", name=str(name), condition=condition)
+    raise AlreadyExistsError(f"view `{name}` exists already", kind="view", name=str(name))

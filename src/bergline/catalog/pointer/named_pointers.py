@@ -51,13 +51,13 @@ class NamedPointers:
         """Refuse a name that a table or a view has."""
         for kind, pointers in (("table", self._store), ("view", self._store.views)):
             if pointers is not None and pointers.read(name) is not None:
-                raise _taken(kind, name)
+                raise self._taken(kind, name)
 
     def check_created(self, name: TableName, *, created: bool) -> None:
         """Raise for a name that could not be created."""
         if not created:
             self.check_free(name)
-            raise _taken(self._kind, name)  # it is free again
+            raise self._taken(self._kind, name)  # it is free again
 
     def create(
         self,
@@ -182,6 +182,10 @@ class NamedPointers:
         known = map(str, names)
         return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
 
+    def _taken(self, kind: str, name: TableName) -> AlreadyExistsError:
+        condition = "VIEW_ALREADY_EXISTS" if self._kind == "view" else None
+        return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name), condition=condition)
+
     def _unknown(self, name: TableName, location: str, what: str) -> CommitUnknownError:
         return CommitUnknownError(
             f"cannot find out whether {self._kind} `{name}` was {what}", table=str(name), metadata_location=location
@@ -250,7 +254,3 @@ def _of_kind(store: PointerStore, kind: NameKind) -> Pointers:
 
 def _other_kind(kind: NameKind) -> NameKind:
     return "view" if kind == "table" else "table"
-
-
-def _taken(kind: str, name: TableName) -> AlreadyExistsError:
-    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))

@@ -28,6 +28,12 @@ from bergline.format.types.types import (
 
 Fields = tuple[NestedField, ...]
 ColumnPosition = tuple[Literal["first"]] | tuple[Literal["after", "before"], str]
+_CHANGED: dict[tuple[type, type], str] = {
+    (StructType, StructType): "CANNOT_UPDATE_FIELD.STRUCT_TYPE",
+    (ListType, ListType): "CANNOT_UPDATE_FIELD.ARRAY_TYPE",
+    (MapType, MapType): "CANNOT_UPDATE_FIELD.MAP_TYPE",
+}
+"""Spark's conditions for types that are changed inside."""
 
 
 def add_column(
@@ -135,7 +141,7 @@ def widen_column(
         raise InvalidInputError(
             f"cannot change column `{path}` from `{old}` to `{type_}`: types only widen",
             hints=[promotions(format_version)],
-            condition="NOT_SUPPORTED_CHANGE_COLUMN",
+            condition=_CHANGED.get((type(old), type(type_)), "NOT_SUPPORTED_CHANGE_COLUMN"),
         )
     check_partitions_stay(field.id, old, type_, specs)
     if old == type_:

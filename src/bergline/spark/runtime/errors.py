@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
+    NumberFormatException,
     ParseException,
     PySparkException,
     SparkRuntimeException,
@@ -23,9 +24,12 @@ from bergline.errors import (
 from bergline.sql.names.resolve import Lakes, name_parts
 
 _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
-_VERSION_KINDS = {"ref", "snapshot"}
+_PLAIN_KINDS = {"ref", "snapshot", "partition field"}
+"""What only Iceberg has: its runtime raises IllegalArgumentException for it."""
 _SQL_STATES = {
+    "CANNOT_UPDATE_FIELD": "0A000",
     "CANNOT_UP_CAST_DATATYPE": "42846",
+    "CAST_INVALID_INPUT": "22018",
     "COLUMN_ALREADY_EXISTS": "42711",
     "CREATE_VIEW_COLUMN_ARITY_MISMATCH": "21S01",
     "DATATYPE_MISMATCH": "42K09",
@@ -38,6 +42,7 @@ _SQL_STATES = {
     "INCOMPATIBLE_VIEW_SCHEMA_CHANGE": "51024",
     "INSERT_COLUMN_ARITY_MISMATCH": "21S01",
     "INVALID_FIELD_NAME": "42000",
+    "INVALID_PARTITION_OPERATION": "42601",
     "INVALID_TEMP_OBJ_REFERENCE": "42K0F",
     "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR": "42K0E",
     "MERGE_CARDINALITY_VIOLATION": "23K01",
@@ -64,6 +69,7 @@ _SQL_STATES = {
 }
 """By the conditions of Spark that our errors have, without what follows a dot."""
 _CLASSES: dict[str, type[PySparkException]] = {
+    "CAST_INVALID_INPUT": NumberFormatException,
     "DUPLICATE_KEY": ParseException,
     "MERGE_CARDINALITY_VIOLATION": SparkRuntimeException,
     "NOT_NULL_ASSERT_VIOLATION": SparkRuntimeException,
@@ -142,7 +148,7 @@ def _pyspark_class(error: BerglineError) -> type[PySparkException] | None:
         case InvalidInputError() | RefusedError():
             return IllegalArgumentException
         case NotFoundError() | AlreadyExistsError():
-            return IllegalArgumentException if error.kind in _VERSION_KINDS else AnalysisException
+            return IllegalArgumentException if error.kind in _PLAIN_KINDS else AnalysisException
         case UnsupportedError():
             return UnsupportedOperationException
     return None

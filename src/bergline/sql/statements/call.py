@@ -289,7 +289,7 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
     found = str(value) if isinstance(value, Decimal) else repr(value)
     raise InvalidInputError(
         f"expected `{parameter.type}` for argument `{parameter.name}` of `{procedure}`, found {found}",
-        condition="DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        condition="CAST_INVALID_INPUT" if isinstance(value, str) else "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
     )
 
 
