@@ -155,7 +155,7 @@ def _pyspark_class(error: BerglineError) -> type[PySparkException] | None:
 
 
 def _make_twin(ours: type[BerglineError], theirs: type[PySparkException]) -> type[BerglineError]:
-    methods = {"getSqlState": _sql_state, "getMessage": str}
+    methods = {"getSqlState": _sql_state, "getMessage": BerglineError.__str__}
     return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__} | methods)
 
 

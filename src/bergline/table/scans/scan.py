@@ -1,5 +1,6 @@
 """A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
 
+import contextlib
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -9,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from bergline.arguments import check_list, shown
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -116,14 +117,35 @@ class TableScan:
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
-        return plan_scan(
-            self.io,
-            self._metadata,
-            self.version.snapshot_id,
-            table_schema=self.version.schema,
-            columns=self._columns,
-            row_filter=self._filter,
-        )
+        try:
+            return plan_scan(
+                self.io,
+                self._metadata,
+                self.version.snapshot_id,
+                table_schema=self.version.schema,
+                columns=self._columns,
+                row_filter=self._filter,
+            )
+        except NotFoundError as error:
+            if (expired := self.find_expiry(error)) is not None:
+                raise expired from error
+            raise
+
+    def find_expiry(self, error: NotFoundError) -> NotFoundError | None:
+        """What to say of a file that is gone, if the snapshot has expired since the scan was made; None if not."""
+        snapshot = self._metadata.snapshots_by_id.get(self.version.snapshot_id or 0)
+        if error.kind != "file" or snapshot is None or snapshot.manifest_list is None:
+            return None
+        with contextlib.suppress(StorageError, UnavailableError):
+            if not self.io.exists(snapshot.manifest_list):  # expiry removes it with the files that nothing else needs
+                number = snapshot.snapshot_id
+                return NotFoundError(
+                    f"no snapshot {number} any more, which this read was planned on: it has expired",
+                    kind="snapshot",
+                    name=str(number),
+                    hints=["read the table again, from its name on"],
+                )
+        return None
 
     def outline(self) -> ScanPlan:
         """The plan without its files, for who looks them up elsewhere."""
