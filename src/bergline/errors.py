@@ -205,7 +205,7 @@ class StorageError(BerglineError):
     code = "storage"
 
 
-def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+def near_names(name: str, known: Iterable[str], likeness: float = 0.7) -> tuple[str, ...]:
     """The known names most similar to `name`, best first; of very many, only its neighbours are compared."""
     if len(name) > _LONGEST_COMPARED:  # comparing takes the product of both lengths
         return ()
@@ -215,7 +215,7 @@ def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
         looked_at.sort()
         first = max(bisect.bisect(looked_at, folded) - _MOST_COMPARED // 2, 0)
         looked_at = looked_at[first : first + _MOST_COMPARED]
-    return tuple(by_folded[m] for m in difflib.get_close_matches(folded, looked_at, n=3, cutoff=0.7))
+    return tuple(by_folded[m] for m in difflib.get_close_matches(folded, looked_at, n=3, cutoff=likeness))
 
 
 def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:

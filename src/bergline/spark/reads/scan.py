@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import NotFoundError
 from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
@@ -47,12 +46,8 @@ def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_colu
     """A planned scan as a DataFrame, or changes; columns that are not used are there, but must not be looked at."""
     if isinstance(scan, Changelog):
         return read_changelog(scan, spark)
-    try:
+    with scan.expiry_told():
         return _read_scan(scan, spark, used)
-    except NotFoundError as error:
-        if (expired := scan.find_expiry(error)) is not None:
-            raise expired from error
-        raise
 
 
 def _read_scan(scan: TableScan, spark: SparkSession, used: Used) -> DataFrame:

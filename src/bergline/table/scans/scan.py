@@ -117,7 +117,7 @@ class TableScan:
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
-        try:
+        with self.expiry_told():
             return plan_scan(
                 self.io,
                 self._metadata,
@@ -126,6 +126,12 @@ class TableScan:
                 columns=self._columns,
                 row_filter=self._filter,
             )
+
+    @contextlib.contextmanager
+    def expiry_told(self) -> Iterator[None]:
+        """Errors of files that are gone say so, if the snapshot has expired since the scan was made."""
+        try:
+            yield
         except NotFoundError as error:
             if (expired := self.find_expiry(error)) is not None:
                 raise expired from error
@@ -160,7 +166,8 @@ class TableScan:
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
-        return read_plan(self.io, self.plan())
+        with self.expiry_told():
+            return read_plan(self.io, self.plan())
 
     def to_pandas(self, **options: Any) -> "pd.DataFrame":
         """The rows as a pandas DataFrame; whole numbers with nulls among them stay whole (`Int64`).
@@ -175,7 +182,11 @@ class TableScan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in pieces; files are planned now and opened one after the other."""
-        return read_batches(self.io, self.plan())
+        return self._batches(self.plan())
+
+    def _batches(self, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+        with self.expiry_told():
+            yield from read_batches(self.io, plan)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""
