@@ -25,17 +25,36 @@ from typing import Any, ClassVar
 
 _MOST_COMPARED = 500
 _LONGEST_COMPARED = 500
+_MISSING = {
+    "table": "TABLE_OR_VIEW_NOT_FOUND",
+    "metadata table": "TABLE_OR_VIEW_NOT_FOUND",
+    "view": "VIEW_NOT_FOUND",
+    "namespace": "SCHEMA_NOT_FOUND",
+    "column": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+    "procedure": "FAILED_TO_LOAD_ROUTINE",
+    "argument": "UNRECOGNIZED_PARAMETER_NAME",
+}
+_TAKEN = {
+    "table": "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "view": "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "namespace": "SCHEMA_ALREADY_EXISTS",
+    "column": "FIELD_ALREADY_EXISTS",
+}
+"""Spark's conditions for things of these kinds, if nothing else is said."""
 
 
 class BerglineError(Exception):
-    """Base of all errors; `code` is stable, `hints` say what would be right."""
+    """Base of all errors; `code` is stable, `hints` say what would be right, `condition` is Spark's name for it."""
 
     code: ClassVar[str] = "error"
+    condition: str | None = None
 
-    def __init__(self, message: str, *, hints: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, hints: Sequence[str] = (), condition: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hints = tuple(hints)
+        if condition is not None:
+            self.condition = condition
         for hint in self.hints:
             self.add_note(f"hint: {hint}")
 
@@ -69,11 +88,18 @@ class NotFoundError(BerglineError):
     code = "not-found"
 
     def __init__(
-        self, message: str, *, kind: str, name: str, known: Iterable[str] = (), hints: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        kind: str,
+        name: str,
+        known: Iterable[str] = (),
+        hints: Sequence[str] = (),
+        condition: str | None = None,
     ) -> None:
         near = near_names(name, known)
         all_hints = [*hints, f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else hints
-        super().__init__(message, hints=all_hints)
+        super().__init__(message, hints=all_hints, condition=condition or _MISSING.get(kind))
         self.kind = kind
         self.name = name
         self.near = near
@@ -84,8 +110,10 @@ class AlreadyExistsError(BerglineError):
 
     code = "already-exists"
 
-    def __init__(self, message: str, *, kind: str, name: str, hints: Sequence[str] = ()) -> None:
-        super().__init__(message, hints=hints)
+    def __init__(
+        self, message: str, *, kind: str, name: str, hints: Sequence[str] = (), condition: str | None = None
+    ) -> None:
+        super().__init__(message, hints=hints, condition=condition or _TAKEN.get(kind))
         self.kind = kind
         self.name = name
 
@@ -100,9 +128,12 @@ class SqlSyntaxError(InvalidInputError):
     """A statement does not parse; `line` and `column` count from 1."""
 
     code = "sql-syntax"
+    condition = "PARSE_SYNTAX_ERROR"
 
-    def __init__(self, message: str, *, line: int, column: int, hints: Sequence[str] = ()) -> None:
-        super().__init__(f"{message} at line {line}, column {column}", hints=hints)
+    def __init__(
+        self, message: str, *, line: int, column: int, hints: Sequence[str] = (), condition: str | None = None
+    ) -> None:
+        super().__init__(f"{message} at line {line}, column {column}", hints=hints, condition=condition)
         self.line = line
         self.column = column
 
@@ -135,6 +166,7 @@ class NotEmptyError(RefusedError):
     """A namespace that holds something is not dropped."""
 
     code = "not-empty"
+    condition = "SCHEMA_NOT_EMPTY"
 
 
 class ProtectedRefError(RefusedError):
@@ -173,7 +205,7 @@ class StorageError(BerglineError):
     code = "storage"
 
 
-def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+def near_names(name: str, known: Iterable[str], likeness: float = 0.7) -> tuple[str, ...]:
     """The known names most similar to `name`, best first; of very many, only its neighbours are compared."""
     if len(name) > _LONGEST_COMPARED:  # comparing takes the product of both lengths
         return ()
@@ -183,7 +215,7 @@ def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
         looked_at.sort()
         first = max(bisect.bisect(looked_at, folded) - _MOST_COMPARED // 2, 0)
         looked_at = looked_at[first : first + _MOST_COMPARED]
-    return tuple(by_folded[m] for m in difflib.get_close_matches(folded, looked_at, n=3, cutoff=0.7))
+    return tuple(by_folded[m] for m in difflib.get_close_matches(folded, looked_at, n=3, cutoff=likeness))
 
 
 def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:

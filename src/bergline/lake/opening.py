@@ -268,7 +268,8 @@ def _no_file(path: str) -> NotFoundError:
         hints.append(f"an absolute path has four slashes: `{_SQLITE}/{path}`")
     directory, file = os.path.split(path)
     above, name = os.path.split(directory)
-    beside = [os.path.join(directory, f) for f in near_names(file, _names_in(directory))]
+    databases = [name for name in _names_in(directory) if not name.endswith(_SQLITE_FILES[1:])]
+    beside = [os.path.join(directory, f) for f in near_names(file, databases)]
     elsewhere = [os.path.join(above, d, file) for d in near_names(name, _names_in(above))]
     near = [f"`{_SQLITE}{p}`" for p in (*beside, *elsewhere) if os.path.isfile(p)]
     if near:

@@ -1,5 +1,6 @@
 """Files that are gone when a frame runs."""
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,21 @@ def test_errors_of_other_frames_stay_sparks(spark: SparkSession, orders: Table, 
     with pytest.raises(Exception, match="FILE_NOT_EXIST") as caught:
         frame.collect()
     assert not isinstance(caught.value, NotFoundError)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_frame_whose_snapshot_has_expired_says_so(spark: SparkSession, orders: Table, *, renamed: bool) -> None:
+    orders.append(order_rows(1))
+    if renamed:  # then it is not Spark's own reader that misses the file
+        with orders.update_schema() as update:
+            update.rename_column("amount", "price")
+    number = orders.refresh().metadata.current_snapshot_id
+    frames = [spark.sql("SELECT * FROM db.orders"), spark.table("db.orders"), spark.table("db.orders").where("id < 9")]
+    stale = orders.scan()
+    orders.delete("id = 1")
+    orders.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(days=1), retain_last=1)
+    for read in (*(frame.collect for frame in frames), stale.to_arrow):
+        with pytest.raises(NotFoundError) as caught:
+            read()
+        assert str(caught.value) == f"no snapshot {number} any more, which this read was planned on: it has expired"
+        assert caught.value.hints

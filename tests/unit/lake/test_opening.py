@@ -57,6 +57,16 @@ def test_near_catalogs_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert f"did you mean `sqlite:///{meant}`?" in no.value.hints
 
 
+def test_files_that_sqlite_keeps_beside_a_database_are_no_near_catalogs(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
+        lake.create_namespace("db")
+        (tmp_path / "catalog.db-journal").touch()
+        assert (tmp_path / "catalog.db-wal").exists()
+        with pytest.raises(NotFoundError) as no:
+            bergline.connect(f"sqlite:///{tmp_path}/catalog.bd")
+    assert no.value.hints[-1] == f"did you mean `sqlite:///{tmp_path}/catalog.db`?"
+
+
 def test_absolute_path_with_a_slash_too_few_is_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True).close()
     monkeypatch.chdir(tmp_path)

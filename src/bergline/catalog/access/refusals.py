@@ -1,5 +1,7 @@
 """What callers are told who may not do something."""
 
+from collections.abc import Callable, Iterable
+
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import Securable, SecurableKind
 from bergline.errors import NotFoundError, RefusedError
@@ -25,8 +27,8 @@ def hidden(securable: Securable) -> NotFoundError:
     return NotFoundError(f"no {kind} `{path}`", kind=kind, name=path)
 
 
-def concealed(error: NotFoundError) -> NotFoundError:
-    """The error for a missing name, without the names of others that are near it."""
+def concealed(error: NotFoundError, known: Callable[[], Iterable[str]] = tuple) -> NotFoundError:
+    """The error for a missing name, with those near it of names that the caller may know."""
     if error.kind not in CONCEALED:
         return error
-    return NotFoundError(f"no {error.kind} `{error.name}`", kind=error.kind, name=error.name)
+    return NotFoundError(f"no {error.kind} `{error.name}`", kind=error.kind, name=error.name, known=known())

@@ -51,13 +51,13 @@ class NamedPointers:
         """Refuse a name that a table or a view has."""
         for kind, pointers in (("table", self._store), ("view", self._store.views)):
             if pointers is not None and pointers.read(name) is not None:
-                raise _taken(kind, name)
+                raise self._taken(kind, name)
 
     def check_created(self, name: TableName, pointer: str | None) -> str:
         """The pointer of a name that was created; raises if there is none."""
         if pointer is None:
             self.check_free(name)
-            raise _taken(self._kind, name)  # it is free again
+            raise self._taken(self._kind, name)  # it is free again
         return pointer
 
     def create(
@@ -178,7 +178,7 @@ class NamedPointers:
             raise self._unknown(name, pointer, "dropped") from error
 
     def _not_found(self, name: TableName) -> NotFoundError:
-        check_namespace(self._store, name.namespace)
+        check_namespace(self._store, name.namespace, condition="TABLE_OR_VIEW_NOT_FOUND")
         other = _other_kind(self._kind)
         pointers = self._store if other == "table" else self._store.views
         if pointers is not None and pointers.read(name) is not None:
@@ -189,6 +189,10 @@ class NamedPointers:
             names = self.pointers.list_names(name.namespace)
         known = map(str, names)
         return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
+
+    def _taken(self, kind: str, name: TableName) -> AlreadyExistsError:
+        condition = "VIEW_ALREADY_EXISTS" if self._kind == "view" else None
+        return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name), condition=condition)
 
     def _unknown(self, name: TableName, location: str, what: str) -> CommitUnknownError:
         return CommitUnknownError(
@@ -217,7 +221,7 @@ def create_with_file(
     return names.check_created(name, created)
 
 
-def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
+def check_namespace(store: PointerStore, namespace: tuple[str, ...], *, condition: str | None = None) -> None:
     """NotFoundError, with suggestions, if there is no such namespace."""
     if not store.namespace_exists(namespace):
         name = ".".join(namespace)
@@ -226,7 +230,7 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
         else:
             namespaces = store.list_namespaces()
         known = map(".".join, namespaces)
-        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known, condition=condition)
 
 
 def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) -> Dropped:
@@ -261,7 +265,3 @@ def _of_kind(store: PointerStore, kind: NameKind) -> Pointers:
 
 def _other_kind(kind: NameKind) -> NameKind:
     return "view" if kind == "table" else "table"
-
-
-def _taken(kind: str, name: TableName) -> AlreadyExistsError:
-    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))

@@ -28,6 +28,12 @@ from bergline.format.types.types import (
 
 Fields = tuple[NestedField, ...]
 ColumnPosition = tuple[Literal["first"]] | tuple[Literal["after", "before"], str]
+_CHANGED: dict[tuple[type, type], str] = {
+    (StructType, StructType): "CANNOT_UPDATE_FIELD.STRUCT_TYPE",
+    (ListType, ListType): "CANNOT_UPDATE_FIELD.ARRAY_TYPE",
+    (MapType, MapType): "CANNOT_UPDATE_FIELD.MAP_TYPE",
+}
+"""Spark's conditions for types that are changed inside."""
 
 
 def add_column(
@@ -112,7 +118,8 @@ def move_column(schema: Schema, path: str, place: ColumnPosition) -> Schema:
         at = next((i for i, f in enumerate(others) if f.name == place[1]), None)
         if at is None:
             known = [f.name for f in others]
-            raise NotFoundError(f"no column `{place[1]}` beside `{path}`", kind="column", name=place[1], known=known)
+            message = f"no column `{place[1]}` beside `{path}`"
+            raise NotFoundError(message, kind="column", name=place[1], known=known, condition="FIELD_NOT_FOUND")
         at += place[0] == "after"
         return (*others[:at], field, *others[at:])
 
@@ -136,6 +143,7 @@ def widen_column(
         raise InvalidInputError(
             f"cannot change column `{path}` from `{old}` to `{type_}`: types only widen",
             hints=[promotions(format_version)],
+            condition=_CHANGED.get((type(old), type(type_)), "NOT_SUPPORTED_CHANGE_COLUMN"),
         )
     check_partitions_stay(field.id, old, type_, specs)
     if old == type_:
@@ -196,7 +204,8 @@ def _struct_of(schema: Schema, path: str) -> NestedField | None:
     if isinstance(field.type, ListType | MapType):
         field = child_fields(field.type)[-1]
     if not isinstance(field.type, StructType):
-        raise InvalidInputError(f"expected a struct, found `{field.type}` in column `{path}`")
+        message = f"expected a struct, found `{field.type}` in column `{path}`"
+        raise InvalidInputError(message, condition="INVALID_FIELD_NAME")
     return field
 
 

@@ -139,7 +139,8 @@ def check_unique_names(fields: tuple[NestedField, ...]) -> None:
     seen: set[str] = set()
     for field in fields:
         if field.name in seen:
-            raise InvalidInputError(f"expected unique column names, found `{field.name}` twice")
+            message = f"expected unique column names, found `{field.name}` twice"
+            raise InvalidInputError(message, condition="COLUMN_ALREADY_EXISTS")
         seen.add(field.name)
         check_unique_names(child_fields(field.type))
 

@@ -59,7 +59,8 @@ def check_view_requirements(view: ViewMetadata | None, requirements: tuple[ViewR
         match requirement:
             case AssertCreate():
                 if view is not None:
-                    raise AlreadyExistsError(f"view `{name}` exists already", kind="view", name=name)
+                    message, condition = f"view `{name}` exists already", "VIEW_ALREADY_EXISTS"
+                    raise AlreadyExistsError(message, kind="view", name=name, condition=condition)
             case AssertViewUuid(uuid):
                 found = view.view_uuid if view else None
                 if found is None or found.lower() != uuid.lower():

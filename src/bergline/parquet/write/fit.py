@@ -143,7 +143,8 @@ def _is_any_list(type_: pa.DataType) -> bool:
 def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
     if field.required and array.null_count:
         found = counted(array.null_count, "null")
-        raise InvalidInputError(f"expected values in the required column `{path}`, found {found}")
+        message = f"expected values in the required column `{path}`, found {found}"
+        raise InvalidInputError(message, condition="NOT_NULL_ASSERT_VIOLATION")
     children = child_fields(field.type)
     if not any(c.required or child_fields(c.type) for c in children):
         return

@@ -111,9 +111,9 @@ class Access:
         by = self.newest(principal, groups)
         return [item for item in items if by.sees(securable(item))]
 
-    def conceal(self, error: BerglineError) -> BerglineError:
-        """An error; that for a missing name is without names that the caller may not know, while there are grants."""
-        return concealed(error) if isinstance(error, NotFoundError) and self.is_active else error
+    def conceal(self, error: BerglineError, known: Callable[[], Iterable[str]]) -> BerglineError:
+        """An error; that for a missing name has only near names that the caller may know, while there are grants."""
+        return concealed(error, known) if isinstance(error, NotFoundError) and self.is_active else error
 
 
 class CallerOf:

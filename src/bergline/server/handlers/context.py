@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from bergline.catalog.access.securable import table_of, view_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.governance.events import SqlEvents
@@ -186,7 +187,20 @@ class ServerContext:
 
     def concealed(self, request: Request, error: Exception) -> Exception:
         """An error without names that the caller may not know."""
-        return self.access.conceal(request.in_path(error)) if isinstance(error, NotFoundError) else error
+        if not isinstance(error, NotFoundError):
+            return error
+        return self.access.conceal(request.in_path(error), lambda: self._names_seen(request))
+
+    def _names_seen(self, request: Request) -> list[str]:
+        """The tables or views that the caller sees in the namespace of a request for one.
+
+        All are looked at, not only those near a name: how far away a name must be would tell of hidden ones.
+        """
+        if request.endpoint.method == "HEAD" or request.kind not in request.names:
+            return []
+        pointers, of = (self.store.views, view_of) if request.kind == "view" else (self.store, table_of)
+        names = [] if pointers is None else pointers.list_names(request.table.namespace)
+        return [str(name) for name in self.access.seen(request.principal, request.groups, names, of)]
 
     def may_write(self, request: Request, name: TableName) -> bool:
         """Whether the caller, who may read a table, may also write and delete its files."""

@@ -6,6 +6,8 @@ subqueries, functions, temporary views and caches. Only rows that left Spark's p
 """
 
 import re
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame
@@ -17,6 +19,7 @@ from bergline.table.scans.version import BranchRead
 _WORDS = "bergline read"
 _NONE = "none"
 _MARK = re.compile(rf"SubqueryAlias `{_WORDS} ([^\s`]+) ([^\s`]+) ([^\s`]+)`")
+_MARKED_LINE = re.compile(rf"(?P<indent>[ :]*)(?P<branch>(?:[+:]- )?)SubqueryAlias `{_WORDS} [^`]*`")
 _CUT = re.compile(r"\.\.\. \d+ more characters\s*\Z|\ATruncated plan of \d+ characters")
 
 
@@ -32,6 +35,38 @@ def with_provenance(rows: DataFrame, scan: TableScan) -> DataFrame:
 def is_marked(alias: str) -> bool:
     """Whether rows that have this alias are those of a scan."""
     return alias.startswith(_WORDS)
+
+
+def with_unmarked_plans(convert: Callable[[Any], Exception]) -> Callable[[Any], Exception]:
+    """PySpark's function that makes Python exceptions of Java's, whose plans show tables by their names alone."""
+
+    def converted(java_exception: Any) -> Exception:
+        error = convert(java_exception)
+        for field in ("_desc", "_stackTrace"):  # all that PySpark keeps of an error's text
+            if _WORDS in (text := str(getattr(error, field, ""))):
+                setattr(error, field, unmarked(text))
+        return error
+
+    return converted
+
+
+def unmarked(plan: str) -> str:
+    """A plan as Spark shows it, with what is below a mark in its place."""
+    lines = plan.split("\n")
+    for place in reversed(range(len(lines))):
+        found = _MARKED_LINE.fullmatch(lines[place])
+        if found is None:
+            continue
+        indent, branch = found["indent"], found["branch"]
+        inside = indent + (branch[:1].replace("+", " ") + "  " if branch else "")
+        end = place + 1
+        while end < len(lines) and lines[end].startswith((f"{inside}   ", f"{inside}+- ", f"{inside}:")):
+            end += 1
+        below = [inside + line[len(inside) + 3 :] for line in lines[place + 1 : end]]
+        if below:
+            below[0] = indent + branch + below[0][len(inside) :]
+        lines[place:end] = below
+    return "\n".join(lines)
 
 
 def branch_reads(frame: DataFrame) -> tuple[BranchRead, ...]:

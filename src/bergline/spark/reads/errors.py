@@ -47,22 +47,32 @@ def with_missing_files(convert: Callable[[Any], Exception]) -> Callable[[Any], E
 def find_missing_file(text: str) -> NotFoundError | None:
     """The file that an exception's text says is gone, if a table needs it."""
     if found := _FROM_WORKER.search(text):
-        return missing_file(*found.groups())
+        error = missing_file(*found.groups())
+        scans = (scan for scan in reversed(_RECENT) if str(scan.snapshot_id) == found[3])
+        return next((expired for scan in scans if (expired := scan.find_expiry(error))), error)
     if found := _FROM_SPARK.search(text):
         return _native(found[1])
     return None
 
 
 def _native(encoded: str) -> NotFoundError | None:
-    """Spark names the file by its encoded path and knows no snapshot; None if no scan has the file."""
+    """Spark names the file by its encoded path and knows no snapshot; None if no scan has the file.
+
+    What files an expired snapshot had is no longer known: one of its table was among them.
+    """
     target = normalized(unquote(encoded))
     name = target.rsplit("/", 1)[-1]
     for scan in reversed(_RECENT):
         try:
             plan = scan.plan()
-        except BerglineError:  # its manifests are gone too
+        except NotFoundError as error:  # its manifests are gone too
+            if error.kind == "snapshot" and target.startswith(f"{normalized(scan.metadata.location)}/"):
+                return error
+            continue
+        except BerglineError:
             continue
         for path in paths_of(plan.files):
             if path.endswith(name) and normalized(path) == target:
-                return missing_file("data", path, plan.snapshot_id)
+                missing = missing_file("data", path, plan.snapshot_id)
+                return scan.find_expiry(missing) or missing
     return None

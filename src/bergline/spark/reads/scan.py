@@ -47,6 +47,11 @@ def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_colu
     """A planned scan as a DataFrame, or changes; columns that are not used are there, but must not be looked at."""
     if isinstance(scan, Changelog):
         return read_changelog(scan, spark)
+    with scan.expiry_told():
+        return _read_scan(scan, spark, used)
+
+
+def _read_scan(scan: TableScan, spark: SparkSession, used: Used) -> DataFrame:
     if isinstance(scan, ChangelogScan):
         remember_scan(scan)
         return read_changelog_scan(scan, spark, used)

@@ -16,7 +16,7 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.arguments import counted
-from bergline.errors import InvalidInputError
+from bergline.errors import BerglineError
 from bergline.format.deletes.position_set import PositionSet
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
@@ -47,6 +47,8 @@ KEPT: Final = 0
 ACTION: Final = "_bergline_action"
 FILE: Final = "_bergline_file"
 POS: Final = "_bergline_pos"
+RowError = Callable[[str, int], BerglineError]
+"""What is wrong if a row comes twice: the row of a data file at a position."""
 _LOG = logging.getLogger("bergline.spark")
 
 
@@ -82,14 +84,15 @@ class RowLevelCommit:
         self,
         changes: DataFrame,
         *,
-        twice: str = "",
+        twice: RowError | None = None,
         summary: Callable[[Mapping[int, int]], Mapping[str, str]] = lambda _: {},
         copied_rows: str | None = None,
     ) -> Mapping[int, int]:
         """Carry out the changes of a frame and commit them, if there are any; the counts by action come back.
 
-        A row of the table that comes twice is an error, which says `twice`, and leaves nothing behind. The summary gets
-        the entries that `summary` makes of the counts, and the number of rows that were copied, if that has a name.
+        A row of the table that comes twice is the error `twice`, if there is one, and leaves nothing behind. The
+        summary gets the entries that `summary` makes of the counts, and the number of rows that were copied, if that
+        has a name.
         """
         table, spark, target = self._table, changes.sparkSession, self._write_target
         metadata = self._scan.metadata
@@ -118,7 +121,7 @@ class RowLevelCommit:
 
 
 def write_changes(
-    changes: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, *, twice: str = ""
+    changes: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, *, twice: RowError | None = None
 ) -> ChangedRows:
     """The new rows of a change frame as files, and the positions of those that go; an error leaves no file."""
     what = f"bergline: {command} rows of {metadata.location}"
@@ -146,7 +149,7 @@ def write_changes(
     return changed
 
 
-def _joined(results: Sequence[ChangeTaskResult], twice: str) -> ChangedRows:
+def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> ChangedRows:
     if refusal := next((result.refusal for result in results if result.refusal), None):
         raise refusal
     deleted, seen = Positions(), Positions()
@@ -155,11 +158,11 @@ def _joined(results: Sequence[ChangeTaskResult], twice: str) -> ChangedRows:
         seen.join(result.deleted)
         seen.join(result.kept)
     by_file = deleted.by_file()
-    if twice:
+    if twice is not None:
         seen.by_file()
         found = seen.twice or next((result.twice for result in results if result.twice), None)
         if found is not None:
-            raise InvalidInputError(f"{twice}, found several for the row at position {found[1]} of {found[0]}")
+            raise twice(*found)
     counts = Counter[int]()
     for result in results:
         counts.update(result.counts)

@@ -20,7 +20,7 @@ from bergline.spark.rows.changes import ACTION, FILE, POS
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
 from bergline.spark.writes.store_assignment import AssignmentRules
-from bergline.sql.rewrite.assigned_fields import default_literal
+from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
 from bergline.sql.rewrite.merge_query import (
     CLAUSE,
     FILE_COLUMN,
@@ -180,6 +180,7 @@ def _inserted(field: NestedField, values: dict[Name, Column], rules: AssignmentR
         return values[field.name,]
     if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
         kind = "required column" if field.required else "column"
-        raise InvalidInputError(f"expected a value for the {kind} `{field.name}`, found none in INSERT")
+        message = f"expected a value for the {kind} `{field.name}`, found none in INSERT"
+        raise InvalidInputError(message, condition=INVALID_ASSIGNMENTS)
     type_ = spark_type(field.type, field.name)
     return F.expr(default_literal(field)).cast(type_)

@@ -34,15 +34,17 @@ from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import session_backend
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.change_task import ADDS, DELETES
-from bergline.spark.rows.changes import write_changes
+from bergline.spark.rows.changes import RowError, write_changes
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.rows.merge import BY_SOURCE, checks_cardinality, merge_changes
 from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
-from bergline.spark.rows.statements import TWICE, place_columns, update_changes
+from bergline.spark.rows.several_sources import SeveralSources
+from bergline.spark.rows.statements import changed_twice, place_columns, update_changes
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, qualifiers_of
+from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.table.changes.row_changes import RowChanges
 from bergline.table.commits.isolation import RowLevelCommand
@@ -81,18 +83,20 @@ class SparkMergeEngine(SparkRowEngine):
         wanted = Schema(fields=(*places, *metadata.schema.fields))
         target = read_plan(msgspec.structs.replace(read, schema=wanted), self._spark, io)
         if isinstance(request, UpdateRequest):
-            return self._written(_update_frame(request, target, metadata), io, metadata, "update", TWICE)
-        frame, twice = self._merge_frame(request, target, metadata, source)
-        return self._written(frame, io, metadata, "merge", twice)
+            return self._written(_update_frame(request, target, metadata), io, metadata, "update", changed_twice)
+        merge = self._frame_merge(request, metadata, source)
+        changes = merge_changes(
+            merge.joined(target), merge.values, metadata.schema, AssignmentRules(), has_row_ids=merge.has_row_ids
+        )
+        keys = key_columns(_condition(request, metadata.schema), metadata.schema, request.target_alias)
+        several = SeveralSources(lambda _: read, keys, metadata.schema, io, self._spark)
+        return self._written(changes, io, metadata, "merge", several if checks_cardinality(merge.values) else None)
 
-    def _merge_frame(
-        self, request: RowMergeRequest, target: DataFrame, metadata: TableMetadata, source: SourceRows
-    ) -> tuple[DataFrame, str]:
-        """The changes, and what is wrong if a row comes twice."""
+    def _frame_merge(self, request: RowMergeRequest, metadata: TableMetadata, source: SourceRows) -> FrameMerge:
         schema, has_row_ids = metadata.schema, metadata.format_version >= ROW_LINEAGE_VERSION
         rows = arrow_frame(self._spark, source.table).alias(request.source_alias)
         clauses = [_frame_clause(clause, request, schema, source.schema) for clause in request.clauses]
-        merge = FrameMerge(
+        return FrameMerge(
             rows,
             F.expr(_condition(request, schema)),
             clauses,
@@ -101,12 +105,9 @@ class SparkMergeEngine(SparkRowEngine):
             [field.name for field in schema.fields],
             has_row_ids,
         )
-        changes = merge_changes(merge.joined(target), merge.values, schema, AssignmentRules(), has_row_ids=has_row_ids)
-        twice = "expected at most one source row for each target row" if checks_cardinality(merge.values) else ""
-        return changes, twice
 
     def _written(
-        self, frame: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, twice: str
+        self, frame: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, twice: RowError | None
     ) -> FoundChanges:
         changed = write_changes(frame, io, metadata, command, twice=twice)
         counts, updated = changed.counts, DELETES | ADDS

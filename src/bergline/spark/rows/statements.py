@@ -1,13 +1,12 @@
 """DELETE, UPDATE and TRUNCATE TABLE on lake tables: change frames of the rows that a statement's query found."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_FALSE
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
@@ -34,8 +33,6 @@ from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
-
-TWICE: Final = "expected one change of each row"
 
 
 def place_columns(metadata: TableMetadata) -> list[str]:
@@ -83,11 +80,18 @@ def delete_matching_rows(
     table.commit(staged(operation, write_target.wap_id))
 
 
+def changed_twice(path: str, position: int) -> InvalidInputError:
+    """The error for a row that a query found twice."""
+    return InvalidInputError(
+        f"expected one change of each row, found several for the row at position {position} of {path}"
+    )
+
+
 def delete_found_rows(rows: DataFrame, table: Table, scan: TableScan, write_target: WriteTarget) -> None:
     """Delete rows that a query found; their file and position are its first columns."""
     places = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     changes = places.select(_action(DELETED), F.col("_0").alias(FILE), F.col("_1").alias(POS))
-    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=TWICE)
+    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=changed_twice)
 
 
 def update_found_rows(
@@ -95,7 +99,7 @@ def update_found_rows(
 ) -> None:
     """Update rows that a query found: where they are, their columns, and the new values of these fields."""
     changes = update_changes(rows, fields, scan.metadata, assignment_rules(rows.sparkSession))
-    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=TWICE)
+    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=changed_twice)
 
 
 def update_changes(

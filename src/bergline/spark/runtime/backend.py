@@ -364,8 +364,11 @@ class SparkBackend(Protocol):
         ...
 
     @staticmethod
-    def ansi_cast(value: Column, target: T.DataType) -> Column:
-        """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
+    def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
+        """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says.
+
+        The error names the column that the value is for, where Spark lets us say it.
+        """
         ...
 
     def exact_predicate(self, condition: Column | str, schema: Schema, alias: str | None = None) -> Predicate | None:

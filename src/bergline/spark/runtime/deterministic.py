@@ -4,7 +4,6 @@ A task that runs again would find other rows.
 """
 
 from bergline.errors import BerglineError, InvalidInputError
-from bergline.spark.runtime.errors import analysis_error
 from bergline.sql.queries.assignments import Expression
 from bergline.sql.rewrite.assigned_fields import place_of
 from bergline.sql.text.random_calls import random_calls
@@ -25,8 +24,8 @@ def check_deterministic(sql: SqlText, condition: Expression | None, statement: s
 
 def not_deterministic(statement: str, found: str = "one that may be another each time") -> BerglineError:
     """The error for such a condition of a statement."""
-    error = InvalidInputError(
+    return InvalidInputError(
         f"expected a deterministic condition in {statement}, found {found}",
         hints=["compute the value in a table, or in the source of a MERGE, and compare with that"],
+        condition=_MERGE_CONDITION if statement == "MERGE" else _CONDITION,
     )
-    return analysis_error(error, _MERGE_CONDITION if statement == "MERGE" else _CONDITION)

@@ -8,8 +8,10 @@ from typing import Any, Final
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
+    NumberFormatException,
     ParseException,
     PySparkException,
+    SparkRuntimeException,
     UnsupportedOperationException,
 )
 
@@ -17,10 +19,8 @@ from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
     InvalidInputError,
-    NotEmptyError,
     NotFoundError,
     RefusedError,
-    SqlSyntaxError,
     UnsupportedError,
 )
 from bergline.sql.names.resolve import Lakes, name_parts
@@ -31,18 +31,62 @@ _BUSY: Final = (
     "hint: Spark waits 10 s for a new Python process, and no setting changes that: the machine was too busy to start "
     "it in time. Run it again (a stream goes on from its checkpoint), with fewer processes beside it or more cores"
 )
-_VERSION_KINDS = {"ref", "snapshot"}
-_CONDITIONS: dict[tuple[type[BerglineError], str], str] = {
-    (NotFoundError, "table"): "TABLE_OR_VIEW_NOT_FOUND",
-    (NotFoundError, "view"): "TABLE_OR_VIEW_NOT_FOUND",
-    (NotFoundError, "column"): "COLUMN_NOT_FOUND",
-    (NotFoundError, "namespace"): "SCHEMA_NOT_FOUND",
-    (AlreadyExistsError, "table"): "TABLE_OR_VIEW_ALREADY_EXISTS",
-    (AlreadyExistsError, "view"): "TABLE_OR_VIEW_ALREADY_EXISTS",
-    (AlreadyExistsError, "column"): "COLUMN_ALREADY_EXISTS",
-    (AlreadyExistsError, "namespace"): "SCHEMA_ALREADY_EXISTS",
+_PLAIN_KINDS = {"ref", "snapshot", "partition field"}
+"""What only Iceberg has: its runtime raises IllegalArgumentException for it."""
+_SQL_STATES = {
+    "CANNOT_UPDATE_FIELD": "0A000",
+    "CANNOT_UP_CAST_DATATYPE": "42846",
+    "CAST_INVALID_INPUT": "22018",
+    "COLUMN_ALREADY_EXISTS": "42711",
+    "CREATE_VIEW_COLUMN_ARITY_MISMATCH": "21S01",
+    "DATATYPE_MISMATCH": "42K09",
+    "DUPLICATE_KEY": "23505",
+    "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT": "4274K",
+    "FAILED_TO_LOAD_ROUTINE": "38000",
+    "FIELD_ALREADY_EXISTS": "42710",
+    "FIELD_NOT_FOUND": "42704",
+    "INCOMPATIBLE_DATA_FOR_TABLE": "KD000",
+    "INCOMPATIBLE_VIEW_SCHEMA_CHANGE": "51024",
+    "INSERT_COLUMN_ARITY_MISMATCH": "21S01",
+    "INVALID_FIELD_NAME": "42000",
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": "42K0E",
+    "INVALID_PARTITION_OPERATION": "42601",
+    "INVALID_TEMP_OBJ_REFERENCE": "42K0F",
+    "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR": "42K0E",
+    "MERGE_CARDINALITY_VIOLATION": "23K01",
+    "NON_PARTITION_COLUMN": "42000",
+    "NOT_NULL_ASSERT_VIOLATION": "42000",
+    "NOT_SUPPORTED_CHANGE_COLUMN": "0A000",
+    "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE": "0A000",
+    "PARSE_SYNTAX_ERROR": "42601",
+    "RECURSIVE_VIEW": "42K0H",
+    "REQUIRED_PARAMETER_NOT_FOUND": "4274K",
+    "SCHEMA_ALREADY_EXISTS": "42P06",
+    "SCHEMA_NOT_EMPTY": "2BP01",
+    "SCHEMA_NOT_FOUND": "42704",
+    "TABLE_OR_VIEW_ALREADY_EXISTS": "42P07",
+    "TABLE_OR_VIEW_NOT_FOUND": "42P01",
+    "UNEXPECTED_POSITIONAL_ARGUMENT": "4274K",
+    "UNRECOGNIZED_PARAMETER_NAME": "4274K",
+    "UNRESOLVED_COLUMN": "42703",
+    "UNSUPPORTED_DATATYPE": "0A000",
+    "UNSUPPORTED_FEATURE": "0A000",
+    "UNSUPPORTED_MERGE_CONDITION": "42K0E",
+    "VIEW_ALREADY_EXISTS": "42P07",
+    "VIEW_NOT_FOUND": "42P01",
+    "WRONG_NUM_ARGS": "42605",
 }
-"""Spark's conditions for errors about things of these kinds."""
+"""By the conditions of Spark that our errors have, without what follows a dot."""
+_CLASSES: dict[str, type[PySparkException]] = {
+    "CAST_INVALID_INPUT": NumberFormatException,
+    "DUPLICATE_KEY": ParseException,
+    "MERGE_CARDINALITY_VIOLATION": SparkRuntimeException,
+    "NOT_NULL_ASSERT_VIOLATION": SparkRuntimeException,
+    "PARSE_SYNTAX_ERROR": ParseException,
+    "UNSUPPORTED_DATATYPE": ParseException,
+    "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY": ParseException,
+}
+"""What Spark raises with a condition, where it is no AnalysisException."""
 _MISSING = {
     "SCHEMA_NOT_FOUND": "schemaName",
     "REQUIRES_SINGLE_PART_NAMESPACE": "namespace",
@@ -100,51 +144,41 @@ def _near_names(error: AnalysisException, lakes: Lakes) -> list[str]:
 
 
 def spark_error(error: BerglineError) -> BerglineError:
-    """The same error, also of the PySpark class that the official runtime would raise."""
+    """The same error, also of the PySpark class that Spark or the official runtime would raise.
+
+    What Spark has a condition for begins with it, as all of Spark's messages do.
+    """
     base = _pyspark_class(error)
-    return error if base is None or isinstance(error, PySparkException) else _twin(error, base, _condition(error))
-
-
-def analysis_error(error: BerglineError, condition: str) -> BerglineError:
-    """The same error, also an AnalysisException with a condition of Spark's, which the message begins with."""
-    error.message = f"[{condition}] {error.message}"
-    return _twin(error, AnalysisException, condition)
-
-
-def _twin(error: BerglineError, base: type[PySparkException], condition: str | None) -> BerglineError:
+    if base is None or isinstance(error, PySparkException):
+        return error
     key = (type(error), base)
     twin_class = _TWINS.setdefault(key, _make_twin(*key))
     twin = twin_class.__new__(twin_class)
     twin.__dict__.update(error.__dict__)
-    twin.__dict__.update(_message=error.message, _errorClass=condition, _messageParameters={}, _contexts=[])
+    if error.condition is not None:
+        twin.message = f"[{error.condition}] {error.message}"
+    twin.__dict__.update(_message=error.message, _errorClass=error.condition, _messageParameters={}, _contexts=[])
     twin.args = error.args
     return twin.with_traceback(error.__traceback__)
 
 
 def _pyspark_class(error: BerglineError) -> type[PySparkException] | None:
     match error:
-        case SqlSyntaxError():
-            return ParseException
+        case BerglineError(condition=str(condition)):
+            return _CLASSES.get(condition, AnalysisException)
         case InvalidInputError() | RefusedError():
             return IllegalArgumentException
         case NotFoundError() | AlreadyExistsError():
-            return IllegalArgumentException if error.kind in _VERSION_KINDS else AnalysisException
+            return IllegalArgumentException if error.kind in _PLAIN_KINDS else AnalysisException
         case UnsupportedError():
             return UnsupportedOperationException
     return None
 
 
-def _condition(error: BerglineError) -> str | None:
-    """What Spark's own error is called, where it has the same."""
-    match error:
-        case SqlSyntaxError():
-            return "PARSE_SYNTAX_ERROR"
-        case NotEmptyError():
-            return "SCHEMA_NOT_EMPTY"
-        case NotFoundError() | AlreadyExistsError():
-            return _CONDITIONS.get((type(error), error.kind))
-    return None
-
-
 def _make_twin(ours: type[BerglineError], theirs: type[PySparkException]) -> type[BerglineError]:
-    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__})
+    methods = {"getSqlState": _sql_state, "getMessage": BerglineError.__str__}
+    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__} | methods)
+
+
+def _sql_state(twin: BerglineError) -> str | None:
+    return None if twin.condition is None else _SQL_STATES.get(twin.condition.partition(".")[0])

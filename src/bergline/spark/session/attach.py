@@ -23,6 +23,7 @@ from bergline.io.locations import scheme_of
 from bergline.lake.lake import Lake
 from bergline.spark.backends.choose import backend_of, session_backend
 from bergline.spark.backends.classic.query_errors import forget_queries, with_written_text
+from bergline.spark.pushdown.provenance import with_unmarked_plans
 from bergline.spark.reads.errors import forget_scans, with_missing_files
 from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
@@ -234,7 +235,8 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        convert = with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
+        convert = with_missing_files(with_unmarked_plans(with_written_text(captured.convert_exception)))
+        convert = with_busy_machines(convert)
         captured.convert_exception = convert  # type: ignore[assignment]
 
 

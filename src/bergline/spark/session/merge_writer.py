@@ -19,6 +19,7 @@ from bergline.spark.writes.evolution import evolved
 from bergline.spark.writes.store_assignment import assignment_rules
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
+from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 
@@ -90,7 +91,8 @@ class LakeMergeWriter:
             )
             scan = scan.where(session.backend.frame_filter(scan, merge.joined))
             joined = merge.joined(read(scan, session.spark))
-            commit_merge(changing.table, write_target, joined, scan, merge.values, rules=rules)
+            keys = key_columns(_text(self._condition), metadata.schema, merge.name[-1])
+            commit_merge(changing.table, write_target, joined, scan, merge.values, rules=rules, keys=keys)
 
     def _taken(self, source: T.StructType) -> T.StructType:
         """The columns of the source that the table takes over: all for `updateAll`, else those that are assigned."""
@@ -143,6 +145,11 @@ class InsertActions(_Actions):
     def insertAll(self) -> LakeMergeWriter:  # noqa: N802
         """Insert rows by the names of their columns."""
         return self._add("insert", star=True)
+
+
+def _text(condition: Column) -> str:
+    """What PySpark shows of a column: names and functions, much as in SQL."""
+    return str(condition).removeprefix("Column<'").removesuffix("'>")
 
 
 def _checked(condition: Any) -> Column:

@@ -4,7 +4,6 @@ With schema evolution the columns and the rows are one transaction: both are the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
@@ -12,8 +11,10 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes, merge_summary
+from bergline.spark.rows.several_sources import SeveralSources
 from bergline.spark.runtime.deterministic import check_deterministic, not_deterministic
 from bergline.spark.writes.evolution import evolved, evolves
 from bergline.spark.writes.scope import WritingSession
@@ -30,12 +31,12 @@ from bergline.sql.rewrite.merge_query import (
     compose_merge,
     compose_source,
     evolving_columns,
+    key_columns,
 )
 from bergline.sql.text.composed import ComposedText
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
-_TWICE: Final = "expected at most one source row for each row of the table in MERGE"
 ReadTarget = Callable[[ComposedText, int, Target], tuple[DataFrame, TableScan]]
 """Runs a query, in which the target stands at an offset; the target's scan comes back with the rows."""
 ReadQuery = Callable[[ComposedText], DataFrame]
@@ -53,7 +54,8 @@ def run_merge(
         schema = changing.table.schema
         values = clause_values(merge, schema, source.names, case_sensitive=rules.is_case_sensitive)
         joined, scan = _read_joined(merge, changing, values, read)
-        commit_merge(changing.table, write_target, joined, scan, values, rules=rules)
+        keys = key_columns(merge.condition.text(merge.sql), scan.metadata.schema, merge.alias or merge.table[-1])
+        commit_merge(changing.table, write_target, joined, scan, values, rules=rules, keys=keys)
 
 
 def explain_merge(
@@ -108,19 +110,26 @@ def commit_merge(
     clauses: Sequence[ClauseValues],
     *,
     rules: AssignmentRules,
+    keys: Sequence[str],
 ) -> None:
-    """Commit what clauses make of target and source joined; the scan is that of the target."""
-    results = [MATCHED, INSERTED, UNMATCHED]
-    if any(clause.has_condition for clause in clauses) and backend_of(joined).has_random_case(joined, results):
+    """Commit what clauses make of target and source joined; the scan is that of the target, the keys name its rows."""
+    results, backend = [MATCHED, INSERTED, UNMATCHED], backend_of(joined)
+    if any(clause.has_condition for clause in clauses) and backend.has_random_case(joined, results):
         raise not_deterministic("MERGE")
     metadata = scan.metadata
     has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
     changes = merge_changes(joined, clauses, metadata.schema, rules, has_row_ids=has_row_ids)
-    twice = _TWICE if checks_cardinality(clauses) else ""
+    several = SeveralSources(
+        lambda path: plan_of_files(plan_read(scan, backend), [path], backend, table.io),
+        keys,
+        metadata.schema,
+        table.io,
+        joined.sparkSession,
+    )
     inserts_alone = all(clause.kind == "not matched" for clause in clauses)
     RowLevelCommit(table, scan, write_target, "merge").run(
         changes,
-        twice=twice,
+        twice=several if checks_cardinality(clauses) else None,
         summary=_no_entries if inserts_alone else merge_summary,
         copied_rows=None if inserts_alone else COPIED,
     )

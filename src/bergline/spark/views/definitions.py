@@ -12,7 +12,6 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
 from bergline.lake.lake import Lake
 from bergline.quoting import back_quoted_path
-from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.views.scopes import ViewScope
 from bergline.sql.analyze import Statement
@@ -121,11 +120,11 @@ def check_no_variables(plan: str, query: Query, definition: ViewDefinition) -> N
 
 
 def _temporary(kind: str, name: Name, definition: ViewDefinition) -> BerglineError:
-    error = InvalidInputError(
+    return InvalidInputError(
         f"cannot create the persistent view `{definition.scope.views[-1]}`: its query refers to the temporary "
-        f"{kind.lower()} {back_quoted_path(name)}"
+        f"{kind.lower()} {back_quoted_path(name)}",
+        condition="INVALID_TEMP_OBJ_REFERENCE",
     )
-    return analysis_error(error, "INVALID_TEMP_OBJ_REFERENCE")
 
 
 def _new_columns(statement: CreateView | AlterViewAs, rows: DataFrame, view: str) -> Schema:
@@ -134,18 +133,17 @@ def _new_columns(statement: CreateView | AlterViewAs, rows: DataFrame, view: str
     found = rows.schema.fields
     if given and len(given) != len(found):
         few = len(found) < len(given)
-        error = InvalidInputError(
+        raise InvalidInputError(
             f"expected {len(given)} columns for view `{view}`, found {len(found)} in its query: "
-            f"{', '.join(f'`{f.name}`' for f in found)}"
+            f"{', '.join(f'`{f.name}`' for f in found)}",
+            condition=f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{'NOT_ENOUGH' if few else 'TOO_MANY'}_DATA_COLUMNS",
         )
-        which = "NOT_ENOUGH_DATA_COLUMNS" if few else "TOO_MANY_DATA_COLUMNS"
-        raise analysis_error(error, f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{which}")
     names = [name for name, _ in given] or [f.name for f in found]
     folded = [name.casefold() for name in names]
     for name in names:
         if folded.count(name.casefold()) > 1:
-            error = InvalidInputError(f"expected distinct column names in view `{view}`, found `{name}` twice")
-            raise analysis_error(error, "COLUMN_ALREADY_EXISTS")
+            message = f"expected distinct column names in view `{view}`, found `{name}` twice"
+            raise InvalidInputError(message, condition="COLUMN_ALREADY_EXISTS")
     comments = [comment for _, comment in given] or [None] * len(found)
     fields = [
         NestedField(f.id, name, not known.nullable, f.type, comment or f.doc)

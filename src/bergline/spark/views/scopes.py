@@ -17,7 +17,6 @@ from bergline.errors import BerglineError, InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
 from bergline.quoting import dotted
-from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import read_schema, spark_schema
 from bergline.sql.names.resolve import Lakes, ViewTarget
 from bergline.sql.queries.query import Query, TableUse
@@ -74,8 +73,7 @@ def view_scope(target: ViewTarget, outer: ViewScope | None) -> ViewScope:
     names = () if outer is None else outer.views
     if target.name in names:
         cycle = " -> ".join(f"`{name}`" for name in (*names[names.index(target.name) :], target.name))
-        error = InvalidInputError(f"view `{target.name}` reads itself: {cycle}")
-        raise analysis_error(error, "RECURSIVE_VIEW")
+        raise InvalidInputError(f"view `{target.name}` reads itself: {cycle}", condition="RECURSIVE_VIEW")
     version = target.view.metadata.current_version
     catalog = version.default_catalog or target.lake
     checks = outer is not None and outer.checks
@@ -123,13 +121,11 @@ def view_columns(rows: DataFrame, target: ViewTarget, query: Query) -> DataFrame
     for place, field, described in zip(places, wanted, target.view.schema.fields, strict=True):
         column, before = F.col(f"_{place}"), found[place].dataType
         if not can_up_cast(before, field.dataType):
-            raise analysis_error(
-                InvalidInputError(
-                    f"cannot up-cast column `{field.name}` of view `{target.name}` from {before.simpleString()} to "
-                    f"{field.dataType.simpleString()}: {_read(query)} changed",
-                    hints=[_recreate(target, query)],
-                ),
-                "CANNOT_UP_CAST_DATATYPE",
+            raise InvalidInputError(
+                f"cannot up-cast column `{field.name}` of view `{target.name}` from {before.simpleString()} to "
+                f"{field.dataType.simpleString()}: {_read(query)} changed",
+                hints=[_recreate(target, query)],
+                condition="CANNOT_UP_CAST_DATATYPE",
             )
         column = column if before == field.dataType else column.cast(field.dataType)
         metadata = {_COMMENT: described.doc} if described.doc else {}
@@ -189,14 +185,14 @@ def can_up_cast(before: T.DataType, after: T.DataType) -> bool:
 
 def _missing_column(target: ViewTarget, column: str, query: Query, found: Iterable[str] = ()) -> BerglineError:
     known = ", ".join(f"`{name}`" for name in found)
-    error = NotFoundError(
+    return NotFoundError(
         f"no column `{column}` any more in {_read(query)}, which view `{target.name}` reads"
         + (f"; its query gives {known}" if known else ""),
         kind="column",
         name=column,
         hints=[_recreate(target, query)],
+        condition=_INCOMPATIBLE,
     )
-    return analysis_error(error, _INCOMPATIBLE)
 
 
 def _read(query: Query) -> str:

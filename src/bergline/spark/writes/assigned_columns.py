@@ -9,7 +9,6 @@ from pyspark.sql import types as T  # noqa: N812
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
-from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import is_cut, spark_type
 from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit, stored_value
 from bergline.sql.rewrite.assigned_fields import AssignedField
@@ -31,10 +30,11 @@ def assigned_value(
     misfit = find_misfit(found, target, path, rules, by_name=True)
     if misfit is not None:
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}"
-        raise analysis_error(InvalidInputError(message), _UNSAFE)
+        raise InvalidInputError(message, condition=misfit.condition)
     if lacking := _lacking(found, target, path, rules):
-        raise InvalidInputError(f"expected a value for field `{lacking}`, found none in the struct{place}")
-    return stored_value(value, found, target, rules, by_name=True)
+        message = f"expected a value for field `{lacking}`, found none in the struct{place}"
+        raise InvalidInputError(message, condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA")
+    return stored_value(value, found, target, rules, by_name=True, column=path)
 
 
 def updated_columns(schema: Schema, values: Mapping[Name, Column], old: Mapping[str, Column]) -> dict[str, Column]:

@@ -11,7 +11,6 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import UNKNOWN, NestedField
-from bergline.spark.runtime.errors import analysis_error
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.store_assignment import (
     AssignmentRules,
@@ -22,8 +21,7 @@ from bergline.spark.writes.store_assignment import (
     stored_value,
 )
 
-_UNRESOLVED = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
-_ARITY, _PARTITION_ARITY = "INSERT_COLUMN_ARITY_MISMATCH", "INSERT_PARTITION_COLUMN_ARITY_MISMATCH"
+_ARITY = "INSERT_COLUMN_ARITY_MISMATCH"
 _INCOMPATIBLE = "INCOMPATIBLE_DATA_FOR_TABLE"
 
 
@@ -59,7 +57,7 @@ def assign(
                 _checked(numbered, sources[field.name], field, rules, by_name=by_name)
             continue
         if field.name in given:
-            value = ansi_cast(given[field.name], spark_type(field.type, field.name))
+            value = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
         elif field.name in sources:
             value = _checked(numbered, sources[field.name], field, rules, by_name=by_name)
         else:
@@ -69,7 +67,7 @@ def assign(
     return numbered.select(*chosen.values()).toDF(*chosen)
 
 
-def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str = _UNRESOLVED) -> NestedField:
+def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str | None = None) -> NestedField:
     """The column of this name, in any case unless the settings say otherwise; NotFoundError with the near names."""
     exact = [f for f in schema.fields if f.name == name]
     found = exact or [f for f in schema.fields if rules.same_name(f.name, name)]
@@ -77,7 +75,7 @@ def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str 
         return found[0]
     known = [f.name for f in schema.fields]
     message = f"no column `{name}`: the table has {_names(known)}"
-    raise analysis_error(NotFoundError(message, kind="column", name=name, known=known), condition)
+    raise NotFoundError(message, kind="column", name=name, known=known, condition=condition)
 
 
 def _is_as_stored(frame: DataFrame, schema: Schema) -> bool:
@@ -94,14 +92,12 @@ def _by_position(
     else:
         targets = [f.name for f in schema.fields if f.name not in given]
     if len(set(targets)) != len(targets):
-        raise analysis_error(
-            InvalidInputError(f"expected each column once, found {_names(targets)}"), "COLUMN_ALREADY_EXISTS"
-        )
+        message = f"expected each column once, found {_names(targets)}"
+        raise InvalidInputError(message, condition="COLUMN_ALREADY_EXISTS")
     if len(frame.columns) != len(targets):
         message = f"expected {len(targets)} columns ({_names(targets)}), found {len(frame.columns)}"
         which = "NOT_ENOUGH" if len(frame.columns) < len(targets) else "TOO_MANY"
-        condition = _PARTITION_ARITY if given else f"{_ARITY}.{which}_DATA_COLUMNS"
-        raise analysis_error(InvalidInputError(f"{message} ({_names(frame.columns)})"), condition)
+        raise InvalidInputError(f"{message} ({_names(frame.columns)})", condition=f"{_ARITY}.{which}_DATA_COLUMNS")
     return {target: position for position, target in enumerate(targets)}
 
 
@@ -111,7 +107,7 @@ def _by_name(frame: DataFrame, schema: Schema, rules: AssignmentRules) -> dict[s
         target = top_level(schema, column, rules, f"{_INCOMPATIBLE}.EXTRA_COLUMNS").name
         if target in sources:
             message = f"expected column `{target}` once, found `{frame.columns[sources[target]]}` and `{column}`"
-            raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
+            raise InvalidInputError(message, condition=f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
         sources[target] = position
     return sources
 
@@ -120,15 +116,15 @@ def _checked(frame: DataFrame, position: int, field: NestedField, rules: Assignm
     found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, rules, by_name=by_name):
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"
-        raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_SAFELY_CAST")
-    return stored_value(frame[f"_{position}"], found, target, rules, by_name=by_name)
+        raise InvalidInputError(message, condition=misfit.condition)
+    return stored_value(frame[f"_{position}"], found, target, rules, by_name=by_name, column=field.name)
 
 
 def _check_may_be_absent(field: NestedField, rules: AssignmentRules) -> None:
     if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
         kind = "required column" if field.required else "column"
         message = f"expected a value for the {kind} `{field.name}`, found none"
-        raise analysis_error(InvalidInputError(message), f"{_INCOMPATIBLE}.CANNOT_FIND_DATA")
+        raise InvalidInputError(message, condition=f"{_INCOMPATIBLE}.CANNOT_FIND_DATA")
 
 
 def _names(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from bergline.sql.queries.query import Insert
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.table import Table
 
+_NO_PARTITION = "NON_PARTITION_COLUMN"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _KEPT_LITERAL = "spark.sql.legacy.keepPartitionSpecAsStringLiteral"
 _KEPT_NULL = "spark.sql.legacy.parseNullPartitionSpecAsStringLiteral"
@@ -108,19 +109,21 @@ def static_values(spark: SparkSession, partition: Iterable[tuple[str, str | None
     statics: dict[str, Column] = {}
     seen: set[str] = set()
     for name, value in partition:
-        field = top_level(table.schema, name, rules, "PARTITIONS_NOT_FOUND")
+        field = top_level(table.schema, name, rules, _NO_PARTITION)
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"
             raise InvalidInputError(
-                f"expected columns that the table is partitioned by as they are ({columns}), found `{name}`"
+                f"expected columns that the table is partitioned by as they are ({columns}), found `{name}`",
+                condition=_NO_PARTITION,
             )
         if field.name in seen:
-            raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
+            message = f"expected `{field.name}` once in PARTITION, found it twice"
+            raise InvalidInputError(message, condition="DUPLICATE_KEY")
         seen.add(field.name)
         if value is not None:
             is_text = value[0] not in "'\"" and _is_text(spark, value)
             found = F.lit(value) if is_text else F.expr(value)
-            statics[field.name] = ansi_cast(found, spark_type(field.type, field.name))
+            statics[field.name] = ansi_cast(found, spark_type(field.type, field.name), field.name)
     return statics
 
 

@@ -12,11 +12,11 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import UnsupportedError
 from bergline.spark.backends.choose import backend_class
-from bergline.spark.runtime.errors import analysis_error
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _NULLS = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
+_INCOMPATIBLE = "INCOMPATIBLE_DATA_FOR_TABLE"
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _WIDTHS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.FloatType, T.DoubleType)
 """Numbers from narrow to wide, in Spark's order: what is lost of a `bigint` as a `float` does not count."""
@@ -48,7 +48,7 @@ class AssignmentRules(NamedTuple):
         """Refuse the policy that Spark refuses for tables like ours."""
         if self.policy == "LEGACY":
             message = f"expected ANSI or STRICT as {_POLICY}, found LEGACY, which Spark has for its own tables only"
-            raise analysis_error(UnsupportedError(message), "_LEGACY_ERROR_TEMP_1000")
+            raise UnsupportedError(message, condition="_LEGACY_ERROR_TEMP_1000")
 
 
 def assignment_rules(spark: SparkSession) -> AssignmentRules:
@@ -63,6 +63,7 @@ class Misfit(NamedTuple):
     path: str
     expected: str
     found: str
+    condition: str = f"{_INCOMPATIBLE}.CANNOT_SAFELY_CAST"
 
 
 def find_misfit(
@@ -84,13 +85,22 @@ def find_misfit(
 
 
 def stored_value(
-    value: Column, source: T.DataType, target: T.DataType, rules: AssignmentRules, *, by_name: bool
+    value: Column,
+    source: T.DataType,
+    target: T.DataType,
+    rules: AssignmentRules,
+    *,
+    by_name: bool,
+    column: str | None = None,
 ) -> Column:
-    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
+    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer.
+
+    A number that is too large is an error that names the column.
+    """
     if plain_type(source) == plain_type(target):
         return value
     if isinstance(source, T.NullType) or not (by_name and _has_struct(target)):
-        return ansi_cast(value, plain_type(target))
+        return ansi_cast(value, plain_type(target), column)
 
     def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
         return stored_value(child, source, target, rules, by_name=by_name)
@@ -108,9 +118,9 @@ def stored_value(
     return ansi_cast(value, plain_type(target))
 
 
-def ansi_cast(value: Column, target: T.DataType) -> Column:
-    """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
-    return backend_class(value).ansi_cast(value, target)
+def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
+    """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says; errors name the column."""
+    return backend_class(value).ansi_cast(value, target, column)
 
 
 def plain_type(type_: T.DataType) -> T.DataType:
@@ -162,13 +172,19 @@ def _struct_misfit(
 ) -> Misfit | None:
     if by_name:
         if unknown := [s.name for s in source if _field_named(target, s.name, rules) is None]:
-            return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`")
+            lacks = any(_field_named(source, t.name, rules) is None for t in target)
+            condition = f"{_INCOMPATIBLE}.{'CANNOT_FIND_DATA' if lacks else 'EXTRA_STRUCT_FIELDS'}"
+            return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`", condition)
         pairs = list(_pairs_by_name(source, target, rules))
         if twice := [t.name for _, t in pairs if [p.name for _, p in pairs].count(t.name) > 1]:
-            return Misfit(path, f"field `{twice[0]}` once", "it twice")
+            return Misfit(path, f"field `{twice[0]}` once", "it twice", f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
     else:
         if len(source) != len(target):
-            return Misfit(path, f"{len(target)} fields ({_names(target)})", f"{len(source)} ({_names(source)})")
+            condition = (
+                f"{_INCOMPATIBLE}.{'STRUCT_MISSING_FIELDS' if len(source) < len(target) else 'EXTRA_STRUCT_FIELDS'}"
+            )
+            found = f"{len(source)} ({_names(source)})"
+            return Misfit(path, f"{len(target)} fields ({_names(target)})", found, condition)
         pairs = list(zip(source, target, strict=True))
     misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", rules, by_name=by_name) for s, t in pairs)
     return next((misfit for misfit in misfits if misfit), None)

@@ -13,6 +13,8 @@ from bergline.sql.text.tokens import Name
 
 ColumnPlacement = tuple[Literal["first"]] | tuple[Literal["after"], str]
 
+_CONSTRAINTS = (("CONSTRAINT",), ("PRIMARY", "KEY"), ("FOREIGN", "KEY"))
+_UNSUPPORTED = "UNSUPPORTED_FEATURE.TABLE_OPERATION"
 _OPTIONS = "`NOT NULL`, `DEFAULT`, `COMMENT`"
 
 
@@ -32,14 +34,21 @@ def parse_created_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     cursor.expect_symbol("(")
     columns: list[ColumnDefinition] = []
     while True:
-        if cursor.is_at("CONSTRAINT") or cursor.is_at("PRIMARY", "KEY") or cursor.is_at("FOREIGN", "KEY"):
-            raise UnsupportedError(f"cannot keep constraints such as `{cursor.rest().text[:40]}`: Iceberg has none")
+        check_no_constraint(cursor)
         name = cursor.expect_name("a column's name")
         columns.append(_column(cursor, (name,), moves=False))
         if cursor.accept_symbol(")"):
             return tuple(columns)
         if not cursor.accept_symbol(","):
             cursor.fail(f"{_OPTIONS}, `,`, `)`")
+
+
+def check_no_constraint(cursor: Cursor) -> None:
+    """Refuse what begins like a constraint of a table."""
+    is_check = cursor.token.is_word("CHECK") and cursor.following.is_symbol("(")
+    if is_check or any(cursor.is_at(*words) for words in _CONSTRAINTS):
+        message = f"cannot keep constraints such as `{cursor.rest().text[:40]}`: Iceberg has none"
+        raise UnsupportedError(message, condition=_UNSUPPORTED)
 
 
 def parse_added_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
@@ -95,7 +104,8 @@ def _column(cursor: Cursor, path: Name, *, moves: bool) -> ColumnDefinition:
             case "position":
                 position = parse_position(cursor)
             case "GENERATED" | "CHECK" | "PRIMARY KEY" | "UNIQUE" | "REFERENCES" | "CONSTRAINT":
-                raise UnsupportedError(f"cannot keep {option} of column `{'.'.join(path)}`: Iceberg has no such thing")
+                message = f"cannot keep {option} of column `{'.'.join(path)}`: Iceberg has no such thing"
+                raise UnsupportedError(message, condition=_UNSUPPORTED)
     return ColumnDefinition(path, type_, required, doc, default, position)
 
 

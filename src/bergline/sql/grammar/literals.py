@@ -51,6 +51,7 @@ def default_value(literal: Any, type_: IcebergType, time_zone: str, *, format_ve
         raise InvalidInputError(
             f"expected no default in format version {format_version}, found {shown(literal)}",
             hints=["defaults need format version 3: set the property format-version"],
+            condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
         )
     match literal:
         case Moment(dt.datetime() as moment):

@@ -5,6 +5,7 @@ from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import TokenKind
 
 _CLAUSES = {"provider": "USING", "location": "LOCATION"}
+_RESERVED = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY"
 
 
 def parse_properties(cursor: Cursor) -> dict[str, str]:
@@ -15,7 +16,7 @@ def parse_properties(cursor: Cursor) -> dict[str, str]:
         key = _key(cursor)
         cursor.accept_symbol("=")
         if key in found:
-            raise InvalidInputError(f"expected property `{key}` once, found it twice")
+            raise InvalidInputError(f"expected property `{key}` once, found it twice", condition="DUPLICATE_KEY")
         found[key] = _value(cursor)
         if cursor.accept_symbol(")"):
             return found
@@ -45,9 +46,11 @@ def check_table_properties(properties: dict[str, str]) -> dict[str, str]:
     """Refuse keys that have a clause of their own, or that users cannot set."""
     for key, clause in _CLAUSES.items():
         if key in properties:
-            raise InvalidInputError(f"expected no property `{key}`, found one: use the {clause} clause")
+            message = f"expected no property `{key}`, found one: use the {clause} clause"
+            raise InvalidInputError(message, condition=_RESERVED)
     if "owner" in properties:
-        raise InvalidInputError("expected no property `owner`, found one: it is the user who creates the table")
+        message = "expected no property `owner`, found one: it is the user who creates the table"
+        raise InvalidInputError(message, condition=_RESERVED)
     return properties
 
 

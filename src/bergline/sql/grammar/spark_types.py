@@ -230,6 +230,7 @@ class _Parser:
                 hints=[
                     f"there are {', '.join(_NAMES)}, DECIMAL, VARCHAR, CHAR, GEOMETRY, GEOGRAPHY, ARRAY, MAP and STRUCT"
                 ],
+                condition="UNSUPPORTED_DATATYPE",
             )
         cursor.advance()
         if name == "STRING":

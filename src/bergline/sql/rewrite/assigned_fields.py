@@ -24,6 +24,8 @@ Fold = Callable[[str], str]
 """What names are compared as: in lower case, or as they are."""
 Placed = tuple[Name, str]
 """The name that is assigned to, and where it stands, for errors: `place_of` says it."""
+INVALID_ASSIGNMENTS = "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS"
+"""Spark's condition for a column with two values, or with none that needs one."""
 
 
 class AssignedField(msgspec.Struct, frozen=True):
@@ -49,7 +51,8 @@ def assigned_fields(
             if other.path[:length] == assigned.path[:length]:
                 raise InvalidInputError(
                     f"expected one value for column `{'.'.join(other.path)}`, "
-                    f"found another for `{'.'.join(assigned.path)}`{place}"
+                    f"found another for `{'.'.join(assigned.path)}`{place}",
+                    condition=INVALID_ASSIGNMENTS,
                 )
         found.append(assigned)
     return found
@@ -102,19 +105,21 @@ def _inside(column: NestedField, rest: Name, place: str, fold: Fold) -> Assigned
     for part in rest:
         if not isinstance(field.type, StructType):
             raise UnsupportedError(
-                f"expected a struct to set a field of, found `{'.'.join(path)}` of type `{field.type}`{place}"
+                f"expected a struct to set a field of, found `{'.'.join(path)}` of type `{field.type}`{place}",
+                condition="DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
             )
         inner = _named(part, field.type.fields, fold)
         if inner is None:
-            raise _no_column(".".join((*path, part)), [".".join((*path, f.name)) for f in field.type.fields], place)
+            known = [".".join((*path, f.name)) for f in field.type.fields]
+            raise _no_column(".".join((*path, part)), known, place, "FIELD_NOT_FOUND")
         path, field = (*path, inner.name), inner
     return AssignedField(path, field)
 
 
-def _no_column(name: str, known: Iterable[str], place: str) -> NotFoundError:
-    known = list(known)
+def _no_column(name: str, known: Sequence[str], place: str, condition: str | None = None) -> NotFoundError:
     listed = ", ".join(f"`{n}`" for n in known)
-    return NotFoundError(f"no column `{name}`: there are {listed}{place}", kind="column", name=name, known=known)
+    message = f"no column `{name}`: there are {listed}{place}"
+    return NotFoundError(message, kind="column", name=name, known=known, condition=condition)
 
 
 def _named(name: str, fields: Iterable[NestedField], fold: Fold) -> NestedField | None:

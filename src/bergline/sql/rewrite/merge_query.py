@@ -28,7 +28,7 @@ from bergline.sql.rewrite.assigned_fields import (
 from bergline.sql.rewrite.tables import column_edit
 from bergline.sql.text.composed import ComposedText, Composer
 from bergline.sql.text.names import parse_name
-from bergline.sql.text.tokens import Edit, Name, SqlText
+from bergline.sql.text.tokens import Edit, Name, SqlText, TokenKind
 
 MATCHED, INSERTED, UNMATCHED = "_bergline_matched", "_bergline_inserted", "_bergline_unmatched"
 """Structs: what clauses of a kind make of a row; null where none applies."""
@@ -158,6 +158,25 @@ def _is_column(name: str, qualifiers: set[str], target: str, value: str) -> bool
         return False
     is_source = len(parts) == 1 or parts[-2].casefold() in {q.casefold() for q in qualifiers}
     return is_source and name.casefold() == target == parts[-1].casefold()
+
+
+def key_columns(condition: str, schema: Schema, target: str) -> list[str]:
+    """The columns of a target that a condition speaks of, by their names alone or with the target's in front."""
+    try:
+        tokens = SqlText(condition).tokens
+    except SqlSyntaxError:
+        return []
+    found: dict[str, None] = {}
+    for place, token in enumerate(tokens):
+        qualifier = tokens[place - 2].value if place > 1 and tokens[place - 1].is_symbol(".") else target
+        column = next((f.name for f in schema.fields if f.name.casefold() == token.value.casefold()), None)
+        if (
+            column is not None
+            and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+            and qualifier.casefold() == target.casefold()
+        ):
+            found[column] = None
+    return list(found)
 
 
 def _clause_values(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.types.types import IcebergType
 from bergline.sql.grammar.columns import (
     ColumnDefinition,
@@ -192,6 +192,7 @@ class _ColumnChanges:
                 self.make(AddColumns(columns))
                 schema.drop_column(aside)
             case AddColumns(columns):
+                _check_distinct(columns)
                 for column in columns:
                     _check_free(schema, ".".join(column.path))
                     schema.add_column(
@@ -244,6 +245,16 @@ def spelled(schema: SchemaUpdate, path: Name) -> str:
     """The column's name as the table spells it; SQL ignores case."""
     field = schema.schema.find(".".join(path))
     return schema.schema.names_by_id[field.id]
+
+
+def _check_distinct(columns: tuple[ColumnDefinition, ...]) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        name = ".".join(column.path)
+        if name.casefold() in seen:
+            message = f"expected each new column once, found `{name}` twice"
+            raise InvalidInputError(message, condition="COLUMN_ALREADY_EXISTS")
+        seen.add(name.casefold())
 
 
 def _check_free(schema: SchemaUpdate, new: str, old: str | None = None) -> None:

@@ -9,7 +9,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.properties import FORMAT_VERSION, RESERVED_PROPERTIES, asked_format_version
 from bergline.lake.lake import Lake
-from bergline.sql.grammar.columns import parse_added_columns, parse_replaced_columns
+from bergline.sql.grammar.columns import check_no_constraint, parse_added_columns, parse_replaced_columns
 from bergline.sql.grammar.properties import check_table_properties, parse_properties, parse_property_keys
 from bergline.sql.grammar.terms import parse_partition_term, parse_sort_terms
 from bergline.sql.names.resolve import Lakes
@@ -164,6 +164,7 @@ def _change(cursor: Cursor) -> Alteration:
 def _add(cursor: Cursor) -> Alteration:
     if cursor.accept("PARTITION", "FIELD"):
         return _add_field(cursor)
+    check_no_constraint(cursor)
     if not cursor.accept("COLUMN") and not cursor.accept("COLUMNS"):
         cursor.fail("`COLUMN`, `COLUMNS`, `PARTITION FIELD`")
     return AddColumns(parse_added_columns(cursor))
@@ -174,6 +175,7 @@ def _drop(cursor: Cursor) -> Alteration:
         return _drop_field(cursor)
     if cursor.accept("IDENTIFIER", "FIELDS"):
         return DropIdentifierFields(_identifier_fields(cursor))
+    check_no_constraint(cursor)
     if not cursor.accept("COLUMN") and not cursor.accept("COLUMNS"):
         cursor.fail("`COLUMN`, `COLUMNS`, `PARTITION FIELD`, `IDENTIFIER FIELDS`, `BRANCH`, `TAG`")
     return parse_drop_columns(cursor)

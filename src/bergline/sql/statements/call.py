@@ -20,6 +20,7 @@ from bergline.sql.text.timestamps import Moment, in_zone, parse_moment
 from bergline.sql.text.tokens import Name, TokenKind, syntax_error
 
 _SYSTEM = "system"
+_TWICE = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT"
 
 
 class SqlParameter(msgspec.Struct, frozen=True):
@@ -69,10 +70,11 @@ def _arguments(cursor: Cursor, procedure: Name) -> CallProcedure:
         name = _argument_name(cursor)
         if name is None:
             if named:
-                cursor.fail("a named argument after named ones")
+                cursor.fail("a named argument after named ones", condition="UNEXPECTED_POSITIONAL_ARGUMENT")
             positional.append(_value(cursor))
         elif name in named:
-            raise InvalidInputError(f"expected argument `{name}` once, found it twice")
+            message = f"expected argument `{name}` once, found it twice"
+            raise InvalidInputError(message, condition=f"{_TWICE}.DOUBLE_NAMED_ARGUMENT_REFERENCE")
         else:
             named[name] = _value(cursor)
     cursor.expect_end()
@@ -249,17 +251,20 @@ def _of_lake(lakes: Lakes, values: dict[str, Any]) -> Lake:
 def _bind(name: str, procedure: Procedure, call: CallProcedure) -> dict[str, Any]:
     names = [p.name for p in procedure.parameters]
     if len(call.positional) > len(names):
-        raise InvalidInputError(f"expected up to {len(names)} arguments for `{name}`, found {len(call.positional)}")
+        message = f"expected up to {len(names)} arguments for `{name}`, found {len(call.positional)}"
+        raise InvalidInputError(message, condition="WRONG_NUM_ARGS.WITHOUT_SUGGESTION")
     bound = dict(zip(names, call.positional, strict=False))
     for key, value in call.named.items():
         if key not in names:
             raise NotFoundError(f"no argument `{key}` of `{name}`", kind="argument", name=key, known=names)
         if key in bound:
-            raise InvalidInputError(f"expected argument `{key}` of `{name}` once, found it twice")
+            message = f"expected argument `{key}` of `{name}` once, found it twice"
+            raise InvalidInputError(message, condition=f"{_TWICE}.BOTH_POSITIONAL_AND_NAMED")
         bound[key] = value
     for parameter in procedure.parameters:
         if parameter.required and bound.get(parameter.name) is None:
-            raise InvalidInputError(f"expected argument `{parameter.name}` of `{name}`, found none")
+            message = f"expected argument `{parameter.name}` of `{name}`, found none"
+            raise InvalidInputError(message, condition="REQUIRED_PARAMETER_NOT_FOUND")
     return {k: v for k, v in bound.items() if v is not None}
 
 
@@ -283,7 +288,8 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
             return in_zone(parse_moment(value), time_zone)
     found = str(value) if isinstance(value, Decimal) else repr(value)
     raise InvalidInputError(
-        f"expected `{parameter.type}` for argument `{parameter.name}` of `{procedure}`, found {found}"
+        f"expected `{parameter.type}` for argument `{parameter.name}` of `{procedure}`, found {found}",
+        condition="CAST_INVALID_INPUT" if isinstance(value, str) else "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
     )
 
 

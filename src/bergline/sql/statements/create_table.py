@@ -360,7 +360,8 @@ def _check_distinct_names(schema: Schema) -> None:
     for name in schema.names:
         if seen.setdefault(name.casefold(), name) != name:
             raise InvalidInputError(
-                f"expected column names that differ in more than case, found `{seen[name.casefold()]}` and `{name}`"
+                f"expected column names that differ in more than case, found `{seen[name.casefold()]}` and `{name}`",
+                condition="COLUMN_ALREADY_EXISTS",
             )
 
 

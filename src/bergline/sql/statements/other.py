@@ -51,8 +51,7 @@ def read_other(sql: SqlText, own_words: frozenset[str]) -> OtherStatement:
     if keyword not in _REFUSED and keyword not in own_words:
         return OtherStatement(keyword, ())
     refused = _REFUSED.get(keyword, _Refused())
-    error = UnsupportedError(refused.message, hints=[refused.hint]) if refused.message else None
-    return OtherStatement(keyword, dotted_names(sql), error, _subject(sql) if refused.has_subject else None)
+    return OtherStatement(keyword, dotted_names(sql), subject=_subject(sql) if refused.has_subject else None)
 
 
 def check_not_of_lakes(statement: OtherStatement, lakes: Lakes) -> None:
@@ -64,10 +63,12 @@ def check_not_of_lakes(statement: OtherStatement, lakes: Lakes) -> None:
         return
     if statement.error is not None:
         raise statement.error
-    lakes.resolve(name)
+    lakes.resolve_relation(name)
+    refused = _REFUSED.get(statement.keyword, _Refused())
     raise UnsupportedError(
-        f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
-        hints=[_REFUSED.get(statement.keyword, _Refused()).hint],
+        refused.message or f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
+        hints=[refused.hint],
+        condition="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
     )
 
 

@@ -148,7 +148,8 @@ def show_partitions(statement: ShowPartitions, lakes: Lakes) -> pa.Table | None:
     if selector.metadata_table is not None:
         raise InvalidInputError(f"expected a table, found `{'.'.join(statement.table)}`")
     if table.spec.is_unpartitioned:
-        raise InvalidInputError(f"expected a partitioned table, found `{table.name}`, which is not")
+        message = f"expected a partitioned table, found `{table.name}`, which is not"
+        raise InvalidInputError(message, condition="INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED")
     known = {f.name for spec in table.metadata.partition_specs for f in spec.fields}
     for name in statement.values:
         if name not in known:

@@ -128,12 +128,13 @@ class Cursor:
         """Whether a plain or back-quoted name comes next."""
         return self.token.kind in {TokenKind.WORD, TokenKind.QUOTED}
 
-    def fail(self, expected: str) -> NoReturn:
-        """Raise what was expected here."""
+    def fail(self, expected: str, condition: str | None = None) -> NoReturn:
+        """Raise what was expected here; a condition of Spark's, if it is not the usual one."""
         found = f"`{self.token.text}`" if self.token.text else "the end of the statement"
         meant = _KEYWORD.findall(expected) if self.token.kind is TokenKind.WORD else ()
+        message = f"expected {expected}, found {found}"
         raise syntax_error(
-            self.sql.text, self.token.start, f"expected {expected}, found {found}", near_names(self.token.text, meant)
+            self.sql.text, self.token.start, message, near_names(self.token.text, meant), condition=condition
         )
 
 

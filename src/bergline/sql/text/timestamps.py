@@ -17,19 +17,20 @@ class Moment(msgspec.Struct, frozen=True):
     literal: dt.datetime | None
 
 
-def parse_moment(text: str) -> dt.datetime:
+def parse_moment(text: str, condition: str | None = None) -> dt.datetime:
     """A time as SQL writes it; without a zone it is in the session's."""
     try:
         return dt.datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidInputError(f"expected a time like `2026-01-31 12:00:00`, found `{text}`") from None
+        message = f"expected a time like `2026-01-31 12:00:00`, found `{text}`"
+        raise InvalidInputError(message, condition=condition) from None
 
 
 def timestamp_ms(value: int | str, time_zone: str) -> int:
-    """Milliseconds since 1970 of a literal; numbers are seconds, text without a zone is in the session's."""
+    """Milliseconds since 1970 of what follows AS OF; numbers are seconds, text without a zone is in the session's."""
     if isinstance(value, int):
         return value * 1000
-    return moment_ms(parse_moment(value), time_zone)
+    return moment_ms(parse_moment(value, "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"), time_zone)
 
 
 def in_zone(moment: dt.datetime, time_zone: str) -> dt.datetime:

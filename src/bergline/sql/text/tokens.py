@@ -159,7 +159,9 @@ def tokenize(text: str, dialect: Dialect = PLAIN) -> tuple[Token, ...]:
     return (*tokens, _end(text))
 
 
-def syntax_error(text: str, position: int, message: str, near: Sequence[str] = ()) -> SqlSyntaxError:
+def syntax_error(
+    text: str, position: int, message: str, near: Sequence[str] = (), *, condition: str | None = None
+) -> SqlSyntaxError:
     """An error at a place in the text, with line and column; `near` is what may have been meant."""
     before = text[:position]
     found = re.match(r"\w*", text[position:])
@@ -169,6 +171,7 @@ def syntax_error(text: str, position: int, message: str, near: Sequence[str] = (
         line=before.count("\n") + 1,
         column=position - (before.rfind("\n") + 1) + 1,
         hints=[f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else [],
+        condition=condition,
     )
 
 

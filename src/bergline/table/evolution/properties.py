@@ -3,12 +3,13 @@
 What other writers set is looked at only where it is needed.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from bergline.errors import FormatError, InvalidInputError, UnsupportedError
+from bergline.errors import FormatError, InvalidInputError, UnsupportedError, near_names
 from bergline.format.encoding.integers import MAX_INT, MAX_LONG
 from bergline.format.metadata.gzip import CODEC_PROPERTY, metadata_extension
 from bergline.format.metadata.properties import FORMAT_VERSION
@@ -31,6 +32,9 @@ from bergline.table.scans.planning_mode import DATA_MODE, DELETE_MODE, check_pla
 Check = Callable[[str, str], object]
 DISTRIBUTION_MODE: Final = "write.distribution-mode"
 DISTRIBUTION_MODES: Final = ("none", "hash", "range")
+_LOG = logging.getLogger("bergline.table")
+_MISSPELLED = 0.9
+"""How alike a name must be to one that we know: properties of other engines are less."""
 _BOOLEANS = ("true", "false")
 _PREFIXES = ("write.", "write.delete.")
 
@@ -38,7 +42,10 @@ _PREFIXES = ("write.", "write.delete.")
 def check_properties(
     updates: Mapping[str, str], schema: Schema, *, remove: Iterable[str] = (), base: Mapping[str, str] | None = None
 ) -> None:
-    """InvalidInputError, with the property's name, for values that could not be used; `base` holds what is set."""
+    """InvalidInputError, with the property's name, for values that could not be used; `base` holds what is set.
+
+    A name that is almost one that we know is set as it is, with a warning.
+    """
     for key, value in updates.items():
         if key.startswith(COLUMN_MODE):
             _check_column(key, schema)
@@ -47,6 +54,8 @@ def check_properties(
             check(key, value)
         elif key.startswith(PREFIX):
             check_maintenance_property(key, value)  # which refuses a misspelled name
+        elif near := near_names(key, KNOWN_PROPERTIES, _MISSPELLED):
+            _LOG.warning("property `%s` is set, which nothing here looks at: did you mean `%s`?", key, near[0])
     gone = frozenset(remove)
     for key in updates:
         if key in gone:

@@ -110,6 +110,7 @@ class SourceIndex:
         raise InvalidInputError(
             f"expected at most one source row for each target row, found {several['counts']} for the row with {row}",
             hints=["keep one source row for each target row, or make the condition stricter"],
+            condition="MERGE_CARDINALITY_VIOLATION",
         )
 
     def _shown(self, rows: Rows, number: int, *, source: bool) -> str:

@@ -1,5 +1,6 @@
 """A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
 
+import contextlib
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -9,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from bergline.arguments import check_list, shown
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -116,14 +117,41 @@ class TableScan:
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
-        return plan_scan(
-            self.io,
-            self._metadata,
-            self.version.snapshot_id,
-            table_schema=self.version.schema,
-            columns=self._columns,
-            row_filter=self._filter,
-        )
+        with self.expiry_told():
+            return plan_scan(
+                self.io,
+                self._metadata,
+                self.version.snapshot_id,
+                table_schema=self.version.schema,
+                columns=self._columns,
+                row_filter=self._filter,
+            )
+
+    @contextlib.contextmanager
+    def expiry_told(self) -> Iterator[None]:
+        """Errors of files that are gone say so, if the snapshot has expired since the scan was made."""
+        try:
+            yield
+        except NotFoundError as error:
+            if (expired := self.find_expiry(error)) is not None:
+                raise expired from error
+            raise
+
+    def find_expiry(self, error: NotFoundError) -> NotFoundError | None:
+        """What to say of a file that is gone, if the snapshot has expired since the scan was made; None if not."""
+        snapshot = self._metadata.snapshots_by_id.get(self.version.snapshot_id or 0)
+        if error.kind != "file" or snapshot is None or snapshot.manifest_list is None:
+            return None
+        with contextlib.suppress(StorageError, UnavailableError):
+            if not self.io.exists(snapshot.manifest_list):  # expiry removes it with the files that nothing else needs
+                number = snapshot.snapshot_id
+                return NotFoundError(
+                    f"no snapshot {number} any more, which this read was planned on: it has expired",
+                    kind="snapshot",
+                    name=str(number),
+                    hints=["read the table again, from its name on"],
+                )
+        return None
 
     def outline(self) -> ScanPlan:
         """The plan without its files, for who looks them up elsewhere."""
@@ -138,7 +166,8 @@ class TableScan:
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
-        return read_plan(self.io, self.plan())
+        with self.expiry_told():
+            return read_plan(self.io, self.plan())
 
     def to_pandas(self, **options: Any) -> "pd.DataFrame":
         """The rows as a pandas DataFrame; whole numbers with nulls among them stay whole (`Int64`).
@@ -153,7 +182,11 @@ class TableScan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in pieces; files are planned now and opened one after the other."""
-        return read_batches(self.io, self.plan())
+        return self._batches(self.plan())
+
+    def _batches(self, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+        with self.expiry_told():
+            yield from read_batches(self.io, plan)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""

@@ -17,7 +17,7 @@ from bergline import Lake, Table
 
 pytestmark = pytest.mark.spark
 
-_GENERATED = re.compile(r"_pyspark_|bergline_[0-9a-f]|AS `orders`")
+_GENERATED = re.compile(r"_pyspark_|bergline[ _][0-9a-f]|bergline read|AS `orders`")
 
 
 @pytest.fixture(autouse=True)

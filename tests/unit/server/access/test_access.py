@@ -102,7 +102,9 @@ def test_names_that_may_not_be_seen_are_not_suggested(granted: GrantedServer) ->
     granted.grant("list", "namespace db", "ann")
     granted.grant("create", "namespace db.sub", "bob")
     granted("root", "POST", "/v1/namespaces", {"namespace": ["db", "sub"]})
-    assert granted("ann", "GET", "/v1/namespaces/db/tables/order").message == "Table does not exist: db.order"
+    near = "Table does not exist: db.order; did you mean `db.orders`?"
+    assert granted("ann", "GET", "/v1/namespaces/db/tables/order").message == near
+    assert granted("bob", "GET", "/v1/namespaces/db/tables/order").message == "Table does not exist: db.order"
     missing = granted("bob", "GET", "/v1/namespaces/db%1Fsub/tables/orders").message
     assert missing == "Table does not exist: db.sub.orders"
 
@@ -269,3 +271,15 @@ def test_table_in_the_way_is_not_named(granted: GrantedServer, vends: bool) -> N
     with pytest.raises(RefusedError, match="found one with files of another table") as refused:
         context.check_apart(TableName(("db",), "mine"), ["s3://bucket/a"])
     assert "secret" not in f"{refused.value} {refused.value.hints}"
+
+
+def test_near_names_are_those_that_the_caller_sees(granted: GrantedServer) -> None:
+    for name in ("order_items", "order_notes"):
+        granted("root", "POST", "/v1/namespaces/db/tables", {"name": name, "schema": SCHEMA})
+    granted.grant("list", "table db.order_items", "ann")
+    for asked in ("order_item", "order_notes"):  # one that does not exist, and one that is not seen
+        message = granted("ann", "GET", f"/v1/namespaces/db/tables/{asked}").message
+        assert message == f"Table does not exist: db.{asked}; did you mean `db.order_items`?"
+    granted.grant("list", "table db.else", "bob")
+    assert granted("bob", "GET", "/v1/namespaces/db/tables/order_item").message == "Table does not exist: db.order_item"
+    assert granted("ann", "HEAD", "/v1/namespaces/db/tables/order_item").status == 404

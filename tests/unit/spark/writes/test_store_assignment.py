@@ -78,13 +78,17 @@ def test_structs_go_by_name_or_by_position() -> None:
     source, target = struct(B="text", a="int"), struct(a="int", b="text")
     assert find_misfit(source, target, "c", ANSI, by_name=True) is None
     assert find_misfit(source, target, "c", ANSI, by_name=False) == Misfit("c.a", "`int`", "`string`")
-    assert find_misfit(struct(x="int"), target, "c", ANSI, by_name=True) == Misfit("c", "fields `a`, `b`", "`x`")
+    assert find_misfit(struct(x="int"), target, "c", ANSI, by_name=True) == Misfit(
+        "c", "fields `a`, `b`", "`x`", "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA"
+    )
     assert find_misfit(struct(a="int"), target, "c", ANSI, by_name=True) is None
     assert find_misfit(struct(a="int"), target, "c", ANSI, by_name=False) == Misfit(
-        "c", "2 fields (`a`, `b`)", "1 (`a`)"
+        "c", "2 fields (`a`, `b`)", "1 (`a`)", "INCOMPATIBLE_DATA_FOR_TABLE.STRUCT_MISSING_FIELDS"
     )
     twice = struct(b="text", B="text")
-    assert find_misfit(twice, target, "c", ANSI, by_name=True) == Misfit("c", "field `b` once", "it twice")
+    assert find_misfit(twice, target, "c", ANSI, by_name=True) == Misfit(
+        "c", "field `b` once", "it twice", "INCOMPATIBLE_DATA_FOR_TABLE.AMBIGUOUS_COLUMN_NAME"
+    )
 
 
 def test_plain_types_have_no_nullability_and_no_metadata() -> None:

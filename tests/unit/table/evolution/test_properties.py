@@ -169,6 +169,27 @@ def test_location_is_absolute_wherever_it_was_given(
     assert table.location == f"file://{tmp_path}/near/by"
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("wirte.merge.mode", "write.merge.mode"),
+        ("write.target-file-size-byte", "write.target-file-size-bytes"),
+        ("team", None),
+        ("write.parquet.page-row-limit", None),  # Java's
+        ("commit.status-check.total-timeout-ms", None),
+        ("write.avro.compression-codec", None),
+    ],
+)
+def test_a_misspelled_property_is_set_with_a_warning(
+    lake: Lake, caplog: pytest.LogCaptureFixture, name: str, meant: str | None
+) -> None:
+    table = lake.create_table("db.warned", ORDERS, properties={name: "1"})
+    table.set_properties({name: "2"})
+    assert table.properties[name] == "2"
+    warned = f"property `{name}` is set, which nothing here looks at: did you mean `{meant}`?"
+    assert [record.getMessage() for record in caplog.records] == ([warned] * 2 if meant else [])
+
+
 def test_every_known_property_is_documented() -> None:
     page = (ROOT / "docs/reference/properties.md").read_text()
     undocumented = [name for name in KNOWN_PROPERTIES if not _is_documented(name, page)]

@@ -9,10 +9,10 @@ from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE, LOAD_VIEW, Endp
 from bergline.errors import AlreadyExistsError, BerglineError
 
 
-def name_taken_error(session: RestSession, name: TableName) -> AlreadyExistsError:
+def name_taken_error(session: RestSession, name: TableName, *, condition: str | None = None) -> AlreadyExistsError:
     """The error for a taken name; asks the server whether a table or a view has it."""
     kind = "view" if is_view(session, name) else "table"
-    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))
+    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name), condition=condition)
 
 
 def is_view(session: RestSession, name: TableName) -> bool:

@@ -72,7 +72,7 @@ class RestViews(RestNamespaces):
             if now is not None and _same(now.metadata.current_version, metadata.current_version):
                 return now
             if now is not None or is_table(self._session, name):
-                raise name_taken_error(self._session, name)
+                raise name_taken_error(self._session, name, condition="VIEW_ALREADY_EXISTS")
             return None
 
         try:

@@ -291,13 +291,17 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return class_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
 
     @staticmethod
-    def ansi_cast(value: Column, target: T.DataType) -> Column:
+    def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
         tried: Any = value.try_cast(target)
         jvm: Any = SparkContext._jvm  # noqa: SLF001
         sql, node = jvm.org.apache.spark.sql, tried._jc.node()  # noqa: SLF001
         mode = getattr(getattr(sql.internal, "Cast$Ansi$"), "MODULE$")
-        cast = node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin())
-        return ClassicColumn(sql.Column(cast))
+        cast = sql.Column(node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin()))
+        if column is not None and isinstance(target, (T.IntegralType, T.DecimalType)):
+            expressions = getattr(getattr(sql.classic, "ExpressionUtils$"), "MODULE$")
+            named = sql.catalyst.expressions.CheckOverflowInTableInsert(expressions.expression(cast), column)
+            cast = expressions.column(named)
+        return ClassicColumn(cast)
 
     def exact_predicate(self, condition: Column | str, schema: Schema, alias: str | None = None) -> Predicate | None:
         """Spark's names, casts and time zone count."""

@@ -15,7 +15,6 @@ from bergline import __version__
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.spark.backends.classic.catalyst import class_of, scala_items
 from bergline.spark.backends.classic.java_classes import scala_map, scala_object, session_facts
-from bergline.spark.runtime.errors import analysis_error
 from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 
 _VALUE, _WIDTH = "bergline_value", "bergline_width"
@@ -140,9 +139,8 @@ def _parsed(text: str, spark: SparkSession) -> Any:
 
 
 def _wrong(function: str, what: str) -> BerglineError:
-    return analysis_error(
-        InvalidInputError(f"{what} in `system.{function}`"), "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
-    )
+    message = f"{what} in `system.{function}`"
+    return InvalidInputError(message, condition="DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")
 
 
 def _let(value: str, name: str, result: str) -> str:

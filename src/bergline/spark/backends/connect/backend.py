@@ -223,7 +223,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return False  # what a frame is made of stays on the server
 
     @staticmethod
-    def ansi_cast(value: Column, target: T.DataType) -> Column:
+    def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:  # noqa: ARG004
         tried: Any = value.try_cast(target)
         tried._expr._eval_mode = "ansi"  # noqa: SLF001  (the protocol has it; no function of PySpark does)
         return tried  # type: ignore[no-any-return]

@@ -1,0 +1,49 @@
+"""The error of a MERGE in which several source rows match one row of the table."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.arguments import shown
+from bergline.errors import InvalidInputError
+from bergline.format.schema.reserved import FILE, POS
+from bergline.format.schema.schema import Schema
+from bergline.io.fileio import FileIO
+from bergline.quoting import back_quoted
+from bergline.scan.plan import ScanPlan
+from bergline.spark.reads.scan import read_plan
+
+
+class SeveralSources(msgspec.Struct, frozen=True):
+    """What says which row it is: `keys` are the table's columns in the condition, and `plan` has the row's file."""
+
+    plan: Callable[[str], ScanPlan]
+    keys: Sequence[str]
+    schema: Schema
+    io: FileIO
+    spark: SparkSession
+
+    def __call__(self, path: str, position: int) -> InvalidInputError:
+        """The error; the row's key is read for it, which takes a task."""
+        return InvalidInputError(
+            f"expected at most one source row for each row of the table in MERGE, found several for the row "
+            f"{self._key(path, position) or f'at position {position} of {path}'}",
+            hints=["keep one source row for each row of the table, or make the condition stricter"],
+            condition="MERGE_CARDINALITY_VIOLATION",
+        )
+
+    def _key(self, path: str, position: int) -> str:
+        if not self.keys:
+            return ""
+        plan = self.plan(path)
+        files = [file for file in plan.files if file.file.file_path == path]
+        wanted = Schema(fields=(POS, FILE, *(self.schema.find(name) for name in self.keys)))
+        rows = read_plan(msgspec.structs.replace(plan, files=files, schema=wanted), self.spark, self.io)
+        row = rows.where(F.col(POS.name) == position).select(*map(back_quoted, self.keys)).first()
+        return "" if row is None else f"with {', '.join(map(_equation, self.keys, row))}"
+
+
+def _equation(name: str, value: object) -> str:
+    return f"{name} = {shown(value)}"
