@@ -11,6 +11,7 @@ from bergline.format.metadata.properties import FORMAT_VERSION, RESERVED_PROPERT
 from bergline.lake.lake import Lake
 from bergline.sql.grammar.columns import check_no_constraint, parse_added_columns, parse_replaced_columns
 from bergline.sql.grammar.properties import check_table_properties, parse_properties, parse_property_keys
+from bergline.sql.grammar.spark_types import check_collation
 from bergline.sql.grammar.terms import parse_partition_term, parse_sort_terms
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.statements.alter_columns import (
@@ -132,6 +133,9 @@ def parse_comment_on_table(cursor: Cursor) -> AlterTable:
 
 
 def _change(cursor: Cursor) -> Alteration:
+    if cursor.accept("DEFAULT", "COLLATION"):
+        check_collation(cursor, f"`{'.'.join(cursor.subject or ())}`")
+        return SetTableProperties()
     verb = cursor.expect_one_of(
         "ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "UNSET", "REPLACE", "WRITE", "CREATE"
     )

@@ -10,6 +10,7 @@ from bergline.catalog.identifiers import Namespace
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.sql.grammar.properties import parse_properties, parse_property_keys
+from bergline.sql.grammar.spark_types import check_collation
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.statements.statement import NO_ROWS, LakeStatement, StatementKind
 from bergline.sql.text.cursor import Cursor
@@ -63,6 +64,8 @@ def parse_create_namespace(cursor: Cursor) -> CreateNamespace:
         elif cursor.accept("WITH"):
             cursor.expect_one_of(*_PROPERTIES)
             properties.update(parse_properties(cursor))
+        elif cursor.accept("DEFAULT", "COLLATION"):
+            check_collation(cursor, f"tables of `{'.'.join(namespace)}`")
         else:
             cursor.fail("`COMMENT`, `LOCATION`, `WITH PROPERTIES`, the end of the statement")
     return CreateNamespace(namespace, if_not_exists, properties)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sql_statements import meaning
 
 from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.format.types.types import (
@@ -30,6 +31,8 @@ from bergline.format.types.types import (
     StructType,
 )
 from bergline.sql.grammar.spark_types import column_text, default_size, parse_spark_type, type_text
+from bergline.sql.queries.query import OtherStatement
+from bergline.sql.statements.statement import LakeStatement
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Dialect, SqlText
 
@@ -165,3 +168,19 @@ def without_ids(type_: IcebergType) -> IcebergType:
         case MapType(_, key, _, value, required):
             return MapType(0, without_ids(key), 0, without_ids(value), required)
     return type_
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE db.t (id INT, s STRING) USING iceberg DEFAULT COLLATION {}",
+        "ALTER TABLE db.t DEFAULT COLLATION {}",
+        "CREATE NAMESPACE db DEFAULT COLLATION {}",
+        "ALTER TABLE db.t ADD COLUMN s STRING COLLATE {}",
+    ],
+)
+def test_only_the_collation_of_bytes_is_kept(text: str) -> None:
+    assert isinstance(meaning(text.format("utf8_binary")), LakeStatement)
+    refused = meaning(text.format("UTF8_LCASE"))
+    assert isinstance(refused, OtherStatement)
+    assert "cannot keep the collation `UTF8_LCASE` of " in str(refused.error)
