@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, UnsupportedOperationException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import SparkSession
 from rows import ORDERS, order_rows
 
@@ -160,16 +160,16 @@ def test_tables_and_namespaces_are_the_users(spark: SparkSession, lake: Lake) ->
 @pytest.mark.parametrize(
     ("statement", "theirs", "message"),
     [
-        ("CREATE TABLE db.t (id FOO)", UnsupportedOperationException, "expected a type that Iceberg has"),
+        ("CREATE TABLE db.t (id FOO)", ParseException, "expected a type that Iceberg has"),
         ("CREATE TABLE db.t (id INT) PARTITIONED BY (idd)", AnalysisException, "no column `idd`"),
         ("CREATE TABLE db.t (id INT", ParseException, "expected `NOT NULL`.*line 1, column 26"),
         ("ALTER TABLE db.orders RENAME COLUMN amonut TO x", AnalysisException, "no column `amonut`"),
-        ("ALTER TABLE db.orders ALTER COLUMN id TYPE INT", IllegalArgumentException, "types only widen"),
+        ("ALTER TABLE db.orders ALTER COLUMN id TYPE INT", AnalysisException, "types only widen"),
         ("ALTER TABLE db.orders.refs ADD COLUMN x INT", IllegalArgumentException, "expected a table, found"),
         ("DESCRIBE db.orders amonut", AnalysisException, "no column `amonut`"),
         ("DESCRIBE db.ordres", AnalysisException, r"no table `db\.ordres`"),
         ("SHOW CREATE TABLE lake.db.ordres", AnalysisException, r"no table `db\.ordres`"),
-        ("DROP NAMESPACE db", IllegalArgumentException, "it is not empty"),
+        ("DROP NAMESPACE db", AnalysisException, "it is not empty"),
         ("SHOW TABLES IN nope", AnalysisException, "SCHEMA_NOT_FOUND"),
         ("SHOW TABLES IN lake.nope", AnalysisException, "no namespace `nope`"),
     ],
@@ -180,7 +180,7 @@ def test_bad_statements_are_one_error_that_spark_users_catch(
     before = orders.metadata_location
     with pytest.raises(theirs, match=message) as caught:
         spark.sql(statement)
-    assert isinstance(caught.value, BerglineError) != ("NOT_FOUND]" in str(caught.value))
+    assert isinstance(caught.value, BerglineError) != ("SQLSTATE" in str(caught.value))
     assert orders.refresh().metadata_location == before
 
 

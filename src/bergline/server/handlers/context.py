@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bergline.catalog.access.securable import table_of, view_of
+from bergline.catalog.access.securable import SecurableKind
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.governance.events import SqlEvents
@@ -51,6 +51,8 @@ _MAX_BYTES, _MAX_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with ro
 _LONGEST_LOCATION = 4096
 
 Handler = Callable[["ServerContext", Request], Response]
+
+_NEIGHBOURS = 25
 
 
 class ServerContext:
@@ -192,15 +194,19 @@ class ServerContext:
         return self.access.conceal(request.in_path(error), lambda: self._names_seen(request))
 
     def _names_seen(self, request: Request) -> list[str]:
-        """The tables or views that the caller sees in the namespace of a request for one.
+        """The tables or views that the caller sees in the namespace of a request for one: all, or the next ones.
 
-        All are looked at, not only those near a name: how far away a name must be would tell of hidden ones.
+        Of names that are not all seen the next ones are not looked for: how many that are would tell of the others.
         """
-        if request.endpoint.method == "HEAD" or request.kind not in request.names:
+        is_view = request.kind == "view"
+        pointers = self.store.views if is_view else self.store
+        if request.endpoint.method == "HEAD" or request.kind not in request.names or pointers is None:
             return []
-        pointers, of = (self.store.views, view_of) if request.kind == "view" else (self.store, table_of)
-        names = [] if pointers is None else pointers.list_names(request.table.namespace)
-        return [str(name) for name in self.access.seen(request.principal, request.groups, names, of)]
+        name, kind = request.table, SecurableKind.VIEW if is_view else SecurableKind.TABLE
+        seen = self.access.newest(request.principal, request.groups).names_seen(kind, name.namespace)
+        if seen is None:
+            return list(map(str, pointers.names_around(name, _NEIGHBOURS)))
+        return list(map(str, pointers.names_among(name.namespace, seen, None, None)))
 
     def may_write(self, request: Request, name: TableName) -> bool:
         """Whether the caller, who may read a table, may also write and delete its files."""

@@ -15,9 +15,14 @@ from bergline.quoting import back_quoted
 from bergline.scan.plan import ScanPlan
 from bergline.spark.reads.scan import read_plan
 
+_SHOWN = 3
+
 
 class SeveralSources(msgspec.Struct, frozen=True):
-    """What says which row it is: `keys` are the table's columns in the condition, and `plan` has the row's file."""
+    """What says which row it is: `keys` are the table's columns in the condition, and `plan` has the row's file.
+
+    A condition without any of them is true for all rows: then the first columns say which.
+    """
 
     plan: Callable[[str], ScanPlan]
     keys: Sequence[str]
@@ -35,14 +40,13 @@ class SeveralSources(msgspec.Struct, frozen=True):
         )
 
     def _key(self, path: str, position: int) -> str:
-        if not self.keys:
-            return ""
+        names = self.keys or [field.name for field in self.schema.fields[:_SHOWN]]
         plan = self.plan(path)
         files = [file for file in plan.files if file.file.file_path == path]
-        wanted = Schema(fields=(POS, FILE, *(self.schema.find(name) for name in self.keys)))
+        wanted = Schema(fields=(POS, FILE, *(self.schema.find(name) for name in names)))
         rows = read_plan(msgspec.structs.replace(plan, files=files, schema=wanted), self.spark, self.io)
-        row = rows.where(F.col(POS.name) == position).select(*map(back_quoted, self.keys)).first()
-        return "" if row is None else f"with {', '.join(map(_equation, self.keys, row))}"
+        row = rows.where(F.col(POS.name) == position).select(*map(back_quoted, names)).first()
+        return "" if row is None else f"with {', '.join(map(_equation, names, row))}"
 
 
 def _equation(name: str, value: object) -> str:
