@@ -192,7 +192,7 @@ def test_two_source_rows_for_one_row_are_one_error_and_leave_nothing(
         "WHEN MATCHED AND k = 1 THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (id)",
     ):
         with pytest.raises(
-            InvalidInputError, match=r"each row of the table in MERGE, found several for the row with id = 1$"
+            InvalidInputError, match=r"each row of the table in MERGE, found several for the row with id = 1\b"
         ):
             spark.sql(f"MERGE INTO db.t USING {twice} AS s ON t.id = s.id {clause}")
     table.refresh()

@@ -15,7 +15,7 @@ from bergline.io.locations import normalized
 from bergline.scan.planned_files import paths_of
 from bergline.spark.runtime.errors import spark_error
 from bergline.spark.runtime.tasks import missing_file
-from bergline.table.scans.scan import TableScan
+from bergline.table.scans.scan import TableScan, find_expiry
 
 _REMEMBERED = 64
 _RECENT: deque[TableScan] = deque(maxlen=_REMEMBERED)
@@ -49,7 +49,7 @@ def find_missing_file(text: str) -> NotFoundError | None:
     if found := _FROM_WORKER.search(text):
         error = missing_file(*found.groups())
         scans = (scan for scan in reversed(_RECENT) if str(scan.snapshot_id) == found[3])
-        return next((expired for scan in scans if (expired := scan.find_expiry(error))), error)
+        return next((expired for scan in scans if (expired := find_expiry(scan, error))), error)
     if found := _FROM_SPARK.search(text):
         return _native(found[1])
     return None
@@ -74,5 +74,5 @@ def _native(encoded: str) -> NotFoundError | None:
         for path in paths_of(plan.files):
             if path.endswith(name) and normalized(path) == target:
                 missing = missing_file("data", path, plan.snapshot_id)
-                return scan.find_expiry(missing) or missing
+                return find_expiry(scan, missing) or missing
     return None

@@ -31,7 +31,7 @@ from bergline.spark.runtime.types import comment_metadata, read_schema, unreadab
 from bergline.sql.text.tokens import Name
 from bergline.table.references.changed_rows import Changelog
 from bergline.table.scans.changelog_scan import ChangelogScan
-from bergline.table.scans.scan import TableScan
+from bergline.table.scans.scan import TableScan, expiry_told
 
 _POSITIONS = Schema(fields=(POS,))
 Used = Callable[[], frozenset[str] | None]
@@ -47,7 +47,7 @@ def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_colu
     """A planned scan as a DataFrame, or changes; columns that are not used are there, but must not be looked at."""
     if isinstance(scan, Changelog):
         return read_changelog(scan, spark)
-    with scan.expiry_told():
+    with expiry_told(scan):
         return _read_scan(scan, spark, used)
 
 

@@ -117,7 +117,7 @@ class TableScan:
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
-        with self.expiry_told():
+        with expiry_told(self):
             return plan_scan(
                 self.io,
                 self._metadata,
@@ -126,32 +126,6 @@ class TableScan:
                 columns=self._columns,
                 row_filter=self._filter,
             )
-
-    @contextlib.contextmanager
-    def expiry_told(self) -> Iterator[None]:
-        """Errors of files that are gone say so, if the snapshot has expired since the scan was made."""
-        try:
-            yield
-        except NotFoundError as error:
-            if (expired := self.find_expiry(error)) is not None:
-                raise expired from error
-            raise
-
-    def find_expiry(self, error: NotFoundError) -> NotFoundError | None:
-        """What to say of a file that is gone, if the snapshot has expired since the scan was made; None if not."""
-        snapshot = self._metadata.snapshots_by_id.get(self.version.snapshot_id or 0)
-        if error.kind != "file" or snapshot is None or snapshot.manifest_list is None:
-            return None
-        with contextlib.suppress(StorageError, UnavailableError):
-            if not self.io.exists(snapshot.manifest_list):  # expiry removes it with the files that nothing else needs
-                number = snapshot.snapshot_id
-                return NotFoundError(
-                    f"no snapshot {number} any more, which this read was planned on: it has expired",
-                    kind="snapshot",
-                    name=str(number),
-                    hints=["read the table again, from its name on"],
-                )
-        return None
 
     def outline(self) -> ScanPlan:
         """The plan without its files, for who looks them up elsewhere."""
@@ -166,7 +140,7 @@ class TableScan:
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
-        with self.expiry_told():
+        with expiry_told(self):
             return read_plan(self.io, self.plan())
 
     def to_pandas(self, **options: Any) -> "pd.DataFrame":
@@ -185,12 +159,40 @@ class TableScan:
         return self._batches(self.plan())
 
     def _batches(self, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-        with self.expiry_told():
+        with expiry_told(self):
             yield from read_batches(self.io, plan)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())
+
+
+@contextlib.contextmanager
+def expiry_told(scan: TableScan) -> Iterator[None]:
+    """Errors of files that are gone say so, if the snapshot has expired since the scan was made."""
+    try:
+        yield
+    except NotFoundError as error:
+        if (expired := find_expiry(scan, error)) is not None:
+            raise expired from error
+        raise
+
+
+def find_expiry(scan: TableScan, error: NotFoundError) -> NotFoundError | None:
+    """What to say of a file that is gone, if the snapshot has expired since the scan was made; None if not."""
+    snapshot = scan.metadata.snapshots_by_id.get(scan.version.snapshot_id or 0)
+    if error.kind != "file" or snapshot is None or snapshot.manifest_list is None:
+        return None
+    with contextlib.suppress(StorageError, UnavailableError):
+        if not scan.io.exists(snapshot.manifest_list):  # expiry removes it with the files that nothing else needs
+            number = snapshot.snapshot_id
+            return NotFoundError(
+                f"no snapshot {number} any more, which this read was planned on: it has expired",
+                kind="snapshot",
+                name=str(number),
+                hints=["read the table again, from its name on"],
+            )
+    return None
 
 
 def _pandas_frame(rows: pa.Table, options: Mapping[str, Any]) -> "pd.DataFrame":
