@@ -122,7 +122,7 @@ demo: java $(DEMO_INSTALLED)
 WITHOUT_ENGINE := browser cli cluster connect unit versions
 test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
-	@$(MAKE) --no-print-directory lint > .venv/lint.txt 2>&1 & lint=$$!; \
+	@{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } > .venv/lint.txt 2>&1 & lint=$$!; \
 	$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
 	$(BIN)/python -m pytest -m "engine and not thorough" $(WITHOUT_ENGINE:%=--ignore=tests/%); engine=$$?; \
 	wait $$others; others=$$?; wait $$lint; lint=$$?; cat .venv/other-tests.txt .venv/lint.txt; \
