@@ -42,8 +42,7 @@ def test_databases_whose_paths_resemble_a_missing_one_are_named(tmp_path: Path, 
     for typed in ("catalogue.db", "catalog.dbx"):
         done = run_here("table", "list", "--catalog", f"sqlite:///{tmp_path}/{typed}", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
-        is_near = f"hint: did you mean `sqlite:///{tmp_path}/catalog.db`?\n" in done.stderr
-        assert is_near is typed.endswith(".db")
+        assert f"hint: did you mean `sqlite:///{tmp_path}/catalog.db`?\n" in done.stderr
     (tmp_path / "lake").mkdir()
     (tmp_path / "catalog.db").rename(tmp_path / "lake" / "catalog.db")
     done = run_here("table", "list", "--catalog", "sqlite:///lakes/catalog.db", cwd=tmp_path)

@@ -126,10 +126,10 @@ for step in steps:
     last = SCHEMA.highest_id
     for change in (
         lambda s: rename_column(s, "id", "key"),
-        lambda s: add_column(s, "id", INT, last)[0],
+        lambda s: add_column(s, ("id",), INT, last)[0],
         lambda s: rename_column(s, "point.x", "east"),
-        lambda s: add_column(s, "point.x", INT, last + 1)[0],
-        lambda s: add_column(s, "by name.value.w", INT, last + 2)[0],
+        lambda s: add_column(s, ("point", "x"), INT, last + 1)[0],
+        lambda s: add_column(s, ("by name", "value", "w"), INT, last + 2)[0],
         lambda s: drop_column(s, "point.y"),
         lambda s: rename_column(s, "by name", "names"),
     ):

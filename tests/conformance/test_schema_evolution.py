@@ -244,9 +244,9 @@ def random_schema_step(chance: random.Random) -> Step:
 def apply_schema_step(schema: Schema, last: int, step: Step) -> tuple[Schema, int]:
     match step:
         case ["add" | "add_required" as kind, parent, name, wire, doc, default]:
-            path = name if parent is None else f"{parent}.{name}"
+            parts = (name,) if parent is None else (*parent.split("."), name)
             return evolution.add_column(
-                schema, path, parse_type(wire), last, doc=doc, required=kind == "add_required", default=default
+                schema, parts, parse_type(wire), last, doc=doc, required=kind == "add_required", default=default
             )
         case ["drop", path]:
             return evolution.drop_column(schema, path), last

@@ -62,7 +62,7 @@ def test_prompt_goes_on_after_errors_and_over_lines(tmp_path: Path, orders: Tabl
         shown = say(terminal, "SELECT id, 'a;\n' AS t, null AS x\nFROM db.orders -- ;\n;")
         assert "NULL" in shown
         assert "1 row, " in shown
-        assert "error: no table `db.nothing`" in say(terminal, "SELECT * FROM db.nothing;")
+        assert "error: [TABLE_OR_VIEW_NOT_FOUND] no table `db.nothing`" in say(terminal, "SELECT * FROM db.nothing;")
         shown = say(terminal, "SELECT id FROM range(5);")
         assert "only the first 2 rows are shown" in shown
         assert "2 rows," in shown
