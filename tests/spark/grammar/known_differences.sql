@@ -31,8 +31,6 @@ DESCRIBE shop.part PARTITION (p = 'nosuch')
 DESCRIBE shop.emp PARTITION (dept = 'dev')
 
 --because a value that overflows is CAST_OVERFLOW, not CAST_OVERFLOW_IN_TABLE_INSERT
-INSERT INTO shop.t VALUES (3000000000, 'x', 1.5)
-
 --because other condition of the error: INVALID_PARTITION_OPERATION
 SHOW PARTITIONS shop.emp
 
@@ -80,3 +78,7 @@ DESCRIBE shop.emp nosuch
 INSERT INTO shop.byp PARTITION (nosuch = 1) VALUES (1, 'x')
 
 INSERT INTO shop.byp PARTITION (p = 'a') VALUES (1, 'x', 'y')
+
+CREATE VIEW shop.v AS SELECT 1
+
+DROP VIEW shop.w2 -- 2

@@ -378,8 +378,11 @@ class _Composition:
         """
         if not self._named:
             return ()
-        head, sides = "SELECT ", ", ".join(map(back_quoted_path, self._named))
         text = expression.text(self._merge.sql)
+        words = {token.value.casefold() for token in SqlText(text).tokens}
+        # tables in subqueries are told from the sides by their names, which mostly come without a catalog
+        named = [name if len(name) < 3 or name[0].casefold() in words else name[1:] for name in self._named]  # noqa: PLR2004
+        head, sides = "SELECT ", ", ".join(map(back_quoted_path, named))
         query = read_query(SqlText(f"{head}{text} FROM {sides}"))
         if not isinstance(query, Query):  # the composed query cannot be read either, and says so
             return ()

@@ -77,14 +77,14 @@ def test_renamed_column_keeps_its_old_name_too() -> None:
 
 def test_added_column_takes_a_name_over() -> None:
     renamed = rename_column(SCHEMA, "id", "key")
-    added, _ = add_column(renamed, "id", INT, 10)
+    added, _ = add_column(renamed, ("id",), INT, 10)
     first = update_name_mapping(create_name_mapping(SCHEMA), SCHEMA, renamed)
     mapping = update_name_mapping(first, renamed, added)
     assert (mapping.id_of(["key"]), mapping.id_of(["id"])) == (1, 11)
 
 
 def test_added_column_with_fields_is_mapped_at_every_level() -> None:
-    added, _ = add_column(SCHEMA, "point.box", POINT, 10)
+    added, _ = add_column(SCHEMA, ("point", "box"), POINT, 10)
     mapping = update_name_mapping(create_name_mapping(SCHEMA), SCHEMA, added)
     assert [mapping.id_of(["point", "box", *inner]) for inner in ([], ["x"], ["y"])] == [11, 12, 13]
 

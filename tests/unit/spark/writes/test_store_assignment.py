@@ -63,7 +63,9 @@ def test_only_wider_types_fit_where_the_policy_is_strict(source: T.DataType, tar
 def test_names_of_fields_differ_in_case_if_the_session_says_so() -> None:
     source, target = struct(B="text", a="int"), struct(a="int", b="text")
     exact = AssignmentRules(is_case_sensitive=True)
-    assert find_misfit(source, target, "c", exact, by_name=True) == Misfit("c", "fields `a`, `b`", "`B`")
+    assert find_misfit(source, target, "c", exact, by_name=True) == Misfit(
+        "c", "fields `a`, `b`", "`B`", "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA"
+    )
 
 
 def test_misfit_is_named_by_its_path() -> None:

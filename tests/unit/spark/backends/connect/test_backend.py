@@ -13,7 +13,8 @@ from bergline.errors import UnsupportedError
 from bergline.spark.backends.connect.backend import ConnectBackend
 from bergline.spark.runtime.backend import NO_SESSION, SaveRequest
 
-BACKEND = ConnectBackend(SimpleNamespace(session_id="one", client=None))
+SETTINGS = {"spark.sql.sources.default": "parquet"}
+BACKEND = ConnectBackend(SimpleNamespace(session_id="one", client=None, conf=SimpleNamespace(get=SETTINGS.get)))
 
 
 def writer() -> Any:
