@@ -189,7 +189,7 @@ BAD: dict[str, tuple[type[Exception], str]] = {
     ),
     # the optimizer knows that it is false
     "DELETE FROM db.t WHERE rand() < 0": (InvalidInputError, "expected a deterministic condition in DELETE"),
-    "DELETE FROM db.t WHERE own_rand() < 0": (AnalysisException, "expected a deterministic condition in DELETE"),
+    "DELETE FROM db.t WHERE own_rand() < 0": (AnalysisException, "expected a deterministic condition in a statement"),
     "DELETE FROM db.t WHERE id IN (SELECT id FROM db.t WHERE rand() < 0)": (InvalidInputError, "deterministic"),
     "UPDATE db.t SET amount = 1 WHERE uuid() > id": (InvalidInputError, "expected a deterministic condition in UPDATE"),
     "INSERT INTO db.t REPLACE WHERE rand() < 0 SELECT * FROM db.t": (AnalysisException, "NON_DETERMINISTIC"),

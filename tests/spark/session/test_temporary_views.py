@@ -112,8 +112,6 @@ def test_temporary_views_of_sparks_own_tables_stay_sparks(spark: SparkSession) -
         ),
         ("CREATE TABLE db.new (id INT) USING csv", InvalidInputError, "expected `USING iceberg` for a table of a lake"),
         ("DESCRIBE db.orders PARTITION (region = 'eu')", UnsupportedError, "cannot describe one partition"),
-        ("SELECT system.bucket(4, id) FROM db.orders", UnsupportedError, r"cannot call `system\.bucket` in a query"),
-        ("SELECT lake.system.days(current_date())", UnsupportedError, r"cannot call `lake\.system\.days` in a query"),
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(

@@ -37,7 +37,8 @@ def session_text(text: str, backend: SparkBackend) -> SqlText:
 
 def session_name(text: str, backend: SparkBackend) -> Name:
     """The parts of a name that a method of the session was given."""
-    return name_parts(session_text(text, backend).text if VARIABLE in text or '"' in text else text)
+    is_special = isinstance(text, str) and (VARIABLE in text or '"' in text)
+    return name_parts(session_text(text, backend).text if is_special else text)
 
 
 def _with_variables(text: str, backend: SparkBackend) -> str:
