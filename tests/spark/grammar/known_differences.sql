@@ -30,7 +30,6 @@ DESCRIBE shop.part PARTITION (p = 'nosuch')
 
 DESCRIBE shop.emp PARTITION (dept = 'dev')
 
---because a value that overflows is CAST_OVERFLOW, not CAST_OVERFLOW_IN_TABLE_INSERT
 --because other condition of the error: INVALID_PARTITION_OPERATION
 SHOW PARTITIONS shop.emp
 
@@ -60,7 +59,6 @@ END
 SELECT max(id) FROM shop.emp /* not closed
 
 --because errors of DELETE, UPDATE and MERGE have other conditions
-
 UPDATE shop.t SET id = max(id)
 
 --because CREATE TEMP VIEW IDENTIFIER(...) over a lake's table is refused

@@ -124,6 +124,7 @@ def differences(name: str) -> dict[str, str]:
         if lines[0].startswith("--because "):
             reason = lines.pop(0).removeprefix("--because ")
         key = " ".join("\n".join(lines).split())
+        assert key, f"a reason without a statement: {reason}"
         assert key not in found, f"listed twice: {key}"
         assert reason, f"no reason: {key}"
         found[key] = reason
