@@ -30,7 +30,12 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
+from bergline.format.metadata.requirements import (
+    AssertCurrentSchemaId,
+    AssertDefaultSpecId,
+    AssertRefSnapshotId,
+    Requirement,
+)
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot
@@ -150,12 +155,14 @@ def _telling_failure(work: Sequence[TableWork], may_delete: Callable[[], bool] =
 
 
 def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
-    """What a change depends on; where a new branch begins is looked up again, and means nothing to it."""
-    refs = [r for r in change.requirements if isinstance(r, AssertRefSnapshotId)]
+    """What another commit can make wrong about a change.
+
+    Not that files fit the columns and partitions, which every attempt looks at anew, nor where a new branch begins.
+    """
+    required = [r for r in change.requirements if not isinstance(r, AssertCurrentSchemaId | AssertDefaultSpecId)]
+    refs = [r for r in required if isinstance(r, AssertRefSnapshotId)]
     starts_branch = any(r.snapshot_id is None and r.ref != MAIN for r in refs)
-    return tuple(
-        r for r in change.requirements if not (starts_branch and isinstance(r, AssertRefSnapshotId) and r.ref == MAIN)
-    )
+    return tuple(r for r in required if not (starts_branch and isinstance(r, AssertRefSnapshotId) and r.ref == MAIN))
 
 
 class _MovedOnError(Exception):

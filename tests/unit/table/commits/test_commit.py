@@ -99,6 +99,21 @@ def test_overwrite_is_not_limited_by_commits_to_other_branches(lake: Lake, order
     assert ids(table.scan(ref="own").to_arrow()) == [2]
 
 
+def test_overwrite_is_not_limited_by_columns_and_partitions_that_others_change(lake: Lake, orders: Table) -> None:
+    left = list(range(12))
+
+    def rival() -> None:
+        if left:
+            number = left.pop()
+            with orders.update_schema() as update:
+                update.add_column(f"note_{number}", "string")
+            with orders.update_spec() as update:
+                update.add_field(f"note_{number}")
+
+    loser, _ = rival_lake(lake, before_swap=rival)
+    assert ids(loser.load_table("db.orders").overwrite(order_rows(2)).scan().to_arrow()) == [2]
+
+
 def test_total_time_limits_retries(lake: Lake, orders: Table) -> None:
     orders.set_properties({"commit.retry.total-timeout-ms": "0"})
     loser, _ = rival_lake(lake, before_swap=beaten(orders, 3))
