@@ -96,8 +96,9 @@ def put_on(
     if failed and not proposal.may_move:
         raise failed[0][1]
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
-    if reason is None:
+    if not failed:
         check_layout(files or io, base.metadata, proposal.requirements, proposal.updates)
+    if reason is None:
         return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
     rebase = _Rebase(io, base, proposal, now_ms, files or io)
     try:

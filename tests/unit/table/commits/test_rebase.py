@@ -352,6 +352,24 @@ def test_append_of_another_writer_for_a_spec_that_is_gone_is_refused(lake: Lake)
     table.refresh().append(order_rows(2))
 
 
+def test_append_of_another_writer_whose_number_is_taken_and_whose_schema_is_gone_is_refused(lake: Lake) -> None:
+    def take_number_and_remove_schema(table: Table) -> None:
+        with table.update_schema() as schema:
+            schema.add_column("second", "int")
+        table.append(order_rows(2), branch="other")
+        assert table.expire(older_than=FAR, clean_metadata=True).removed_schemas == (1,)
+
+    table = new_table(lake).append(order_rows(1))
+    change_columns(table)
+    late, catalog = rebasing(lake, lambda: take_number_and_remove_schema(table), may_move=False)
+    catalog.edit = of_another_writer
+    late.load_table("db.t").append(order_rows(3))
+    assert catalog.refusals == [
+        "expected a snapshot of schema [0, 2], found one of schema 1, which was removed meanwhile"
+    ]
+    assert head(table.refresh()).schema_id == 2
+
+
 def test_list_that_cannot_be_read_here_is_its_writers_to_know(lake: Lake) -> None:
     base = lake.catalog.load_table(new_table(lake).name)
     for location in ("file:///elsewhere/snap.avro", f"{base.metadata.location}/metadata/none.avro", None):
