@@ -1,4 +1,4 @@
-"""Random transactions of picks, publishes, merges and expiry on one table, answered late or not at all.
+"""Random transactions of picks, publishes, merges, expiry and clean-up on one table, answered late or not at all.
 
 What a transaction added may have expired by the time that it hears of its outcome, by its own hand or by another's:
 rows stay right, every file that a snapshot needs is there, and nothing else is left behind.
@@ -25,9 +25,9 @@ from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.retry import Timing
 from bergline.testing.faults import Fault
 
-KINDS = ("append", "dev", "pick", "wap", "merge", "squash", "delete", "manifests", "expire")
+KINDS = ("append", "dev", "pick", "wap", "merge", "squash", "delete", "manifests", "expire", "clean up")
 ENDS = ((), ("append", "expire"))
-RIVALS = ("append", "dev", "expire", "append, expire", "append, expire")
+RIVALS = ("append", "dev", "expire", "append, expire", "append, expire", "evolve, evolve, clean up")
 Model = dict[str, frozenset[int]]
 
 
@@ -111,6 +111,8 @@ class World:
         there = self.table.metadata.snapshots_by_id.keys()
         if late.sent - there:
             self.seen["landed, then expired"] += 1
+        if len(self.table.metadata.partition_specs) < len(self.table.schema.fields) - len(ORDERS):
+            self.seen["specs removed"] += 1
 
     def check(self) -> None:
         """Every ref reads as the model says, all that snapshots need is there, and nothing else."""
@@ -160,6 +162,10 @@ class World:
                 return lambda t: t.delete(f"id = {number - 1}"), remove
             case "manifests":
                 return lambda t: t.rewrite_manifests(), lambda: None
+            case "evolve":
+                return evolve, lambda: None
+            case "clean up":
+                return lambda t: expire(t, clean_metadata=True), lambda: None
             case _:
                 return expire, lambda: None
 
@@ -173,9 +179,19 @@ class World:
         return {ref: frozenset(ids(self.table.scan(ref=ref).to_arrow())) for ref in self.table.refs}
 
 
-def expire(table: Table) -> None:
+def expire(table: Table, *, clean_metadata: bool = False) -> None:
     """All snapshots but those that a ref names."""
-    table.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(hours=1), retain_last=1)
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+    table.expire(older_than=later, retain_last=1, clean_metadata=clean_metadata)
+
+
+def evolve(table: Table) -> None:
+    """Another column, and another partition spec: twice, and a clean-up may remove those in between."""
+    number = len(table.schema.fields)
+    with table.update_schema() as schema:
+        schema.add_column(f"c{number}", "int")
+    with table.update_spec() as spec:
+        spec.add_field(f"bucket({number}, id)")
 
 
 def run(plans: list[Plan], version: str) -> Counter[str]:
@@ -207,6 +223,10 @@ PLANS = st.builds(
 @example([Plan(("append",)), Plan(("wap", "append", "expire"), before="append")], "3")
 @example([Plan(("pick",), fault=Fault.LANDS_BUT_ANSWER_IS_LOST, after="append, expire")], "2")
 @example([Plan(("merge",), before="append", after="append, expire")], "2")
+@example(
+    [Plan(("append",), before="evolve, evolve, clean up"), Plan(("wap", "pick"), before="evolve, evolve, clean up")],
+    "2",
+)
 def test_what_expired_before_its_answer_is_neither_lost_nor_left_behind(plans: list[Plan], version: str) -> None:
     for what in run(plans, version):
         event(what)
@@ -227,5 +247,6 @@ def test_random_plans_meet_what_they_are_about() -> None:
     refused = {kind: seen[f"{kind} refused"] for kind in ("pick", "wap", "merge", "squash")}
     done = {kind: seen[kind] for kind in refused}
     assert seen["landed, then expired"] >= 6, seen
+    assert seen["specs removed"] >= 3, seen
     assert all(done[kind] > refused[kind] for kind in ("pick", "wap")), seen
     assert done["merge"] + done["squash"] > 0, seen
