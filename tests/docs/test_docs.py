@@ -61,6 +61,12 @@ def test_links_lead_to_headings(path: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_row_is_in_a_table(path: Path) -> None:
+    lost = re.findall(r"(?:^|\n)\n(\|.*)\n(?!\|--)", path.read_text())  # after an empty line a table begins
+    assert not lost
+
+
 def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
