@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,6 +16,7 @@ from rows import order_rows
 from bergline import Lake, Table
 from bergline.errors import BerglineError
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.backends.classic.java_classes import scala_object
 from bergline.spark.statements.session_text import session_text
 
 pytestmark = pytest.mark.spark
@@ -22,6 +25,7 @@ _POLICY = "spark.sql.storeAssignmentPolicy"
 _NTZ = {"spark.sql.timestampType": "TIMESTAMP_NTZ"}
 _DOUBLE_QUOTED = {"spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"}
 _CASE = {"spark.sql.caseSensitive": "true"}
+_PAGE = Path(__file__).parents[3] / "docs/reference/spark-settings.md"
 
 
 @contextmanager
@@ -181,6 +185,10 @@ def test_variables_in_a_text_are_read_as_spark_reads_them(
         spark.sql("CREATE VIEW db.v AS SELECT id FROM ${t}")
         spark.sql("BEGIN INSERT INTO ${t} VALUES (4, 4.0, 'eu'); END")
         assert spark.table("${t}").count() == 3
+        assert spark.catalog.tableExists("${t}")
+        assert spark.catalog.tableExists("orders", "${db}")
+        assert [column.name for column in spark.catalog.listColumns("${t}")] == ["id", "amount", "region"]
+        assert not spark.catalog.isCached("${t}")
         spark.table("${db}.orders").where("id = 4").writeTo("${t}").append()
         with pytest.raises(AnalysisException) as raised:
             spark.sql("SELECT 1 FROM ${t}\nWHERE no_such > ${one}")
@@ -219,6 +227,7 @@ def test_double_quotes_are_names_where_the_session_says_so(spark: SparkSession, 
         rows = spark.sql("""SELECT "a b" AS "n", '"' AS s FROM "db"."o d" WHERE "a b" > 0""")
         assert [row.asDict() for row in rows.collect()] == [{"n": 3, "s": '"'}]
         assert spark.table('"db"."o d"').count() == 1
+        assert spark.catalog.getTable('"db"."o d"').name == "o d"
         spark.sql('SET bergline.quoted="as it is"')
         assert spark.conf.get("bergline.quoted") == '"as it is"'
     spark.conf.unset("bergline.quoted")
@@ -257,3 +266,35 @@ def test_time_travel_options_have_the_names_that_the_session_says(spark: SparkSe
     with settings(spark, {"spark.sql.timeTravelVersionKey": "at"}):
         assert spark.read.option("at", first.snapshot_id).table("db.orders").count() == 1
         assert spark.sql(f"SELECT * FROM db.orders WITH ('at' = '{first.snapshot_id}')").count() == 1
+
+
+def test_expressions_of_row_changes_are_read_as_the_session_says(spark: SparkSession, narrow: Table) -> None:
+    with settings(spark, {"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}):
+        spark.sql("UPDATE db.n SET s = typeof(1e3) WHERE typeof(1e0) = 'decimal(1,0)'")
+        spark.sql(
+            "MERGE INTO db.n USING (SELECT 2 AS k) u ON i = k WHEN NOT MATCHED THEN INSERT (s) VALUES (typeof(1e1))"
+        )
+    assert sorted(row.s for row in spark.table("db.n").collect()) == ["decimal(2,0)", "decimal(4,0)"]
+
+
+def test_the_default_source_may_be_iceberg(spark: SparkSession, narrow: Table) -> None:
+    with settings(spark, {"spark.sql.sources.default": "iceberg"}):
+        spark.read.load("db.n").write.mode("append").save("db.n")
+        assert spark.read.load("db.n").count() == 2
+    with settings(spark, {"spark.sql.sources.default": "json"}), pytest.raises(BerglineError):
+        spark.table("db.n").write.saveAsTable("db.new")
+
+
+def test_scripts_are_refused_where_the_session_says_so(spark: SparkSession, narrow: Table) -> None:
+    with settings(spark, {"spark.sql.scripting.enabled": "false"}), pytest.raises(Py4JJavaError, match="SQL_SCRIPTING"):
+        spark.sql("BEGIN DELETE FROM db.n WHERE true; END")
+    assert spark.table("db.n").count() == 1
+
+
+def test_settings_on_the_page_are_settings_of_spark(spark: SparkSession) -> None:
+    entries = scala_object(spark, "org.apache.spark.sql.internal.SQLConf").getConfigEntries()
+    known = {entry.key() for entry in entries.toArray()}
+    named = set(re.findall(r"`(spark\.sql\.[\w.]+\*?)`", _PAGE.read_text()))
+    with_star = {name for name in named if name.endswith("*")}
+    assert named - with_star - known == set()
+    assert [name for name in with_star if not any(key.startswith(name[:-1]) for key in known)] == []

@@ -13,12 +13,12 @@ from bergline.format.partition.transforms import Identity
 from bergline.lake.lake import Lake
 from bergline.quoting import dotted
 from bergline.spark.session.session import LakeSession
+from bergline.spark.statements.session_text import session_name
 from bergline.sql.grammar.spark_types import type_text
 from bergline.sql.names.resolve import Lakes, ViewTarget
 from bergline.sql.statements.namespaces import Use
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.show_names import child_namespaces, matching
-from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 
 Original = Callable[..., Any]
@@ -49,13 +49,13 @@ def list_catalogs(session: LakeSession, original: Original, catalog: Catalog, pa
 
 def refresh_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
     """Nothing of a lake's table or view is kept."""
-    if session.lakes.resolve_relation(_parts(tableName)) is None:
+    if session.lakes.resolve_relation(_parts(session, tableName)) is None:
         original(catalog, tableName)
 
 
 def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
     """Nothing of a lake's table or view is kept."""
-    return original(catalog, tableName) if session.lakes.resolve_relation(_parts(tableName)) is None else False
+    return original(catalog, tableName) if session.lakes.resolve_relation(_parts(session, tableName)) is None else False
 
 
 def cache_table(
@@ -66,7 +66,7 @@ def cache_table(
     storageLevel: Any = None,  # noqa: N803
 ) -> Any:
     """Refused for a lake's table, as CACHE TABLE is."""
-    name = _parts(tableName)
+    name = _parts(session, tableName)
     if session.lakes.place(name):
         session.sql(f"CACHE TABLE {dotted(name)}")
     return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
@@ -80,7 +80,7 @@ def current_database(session: LakeSession, original: Original, catalog: Catalog)
 
 def set_current_database(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
     """Use a namespace of a lake, or a database of Spark's."""
-    used = run_statement(Use(_parts(dbName)), session.lakes)
+    used = run_statement(Use(_parts(session, dbName)), session.lakes)
     return original(catalog, dbName) if used is None else None
 
 
@@ -97,13 +97,13 @@ def list_databases(session: LakeSession, original: Original, catalog: Catalog, p
 
 def get_database(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
     """A namespace."""
-    placed = session.lakes.place_namespace(_parts(dbName))
+    placed = session.lakes.place_namespace(_parts(session, dbName))
     return _database(session.lakes, *placed) if placed and placed[1] else original(catalog, dbName)
 
 
 def database_exists(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
     """Whether a lake or Spark has a namespace."""
-    placed = session.lakes.place_namespace(_parts(dbName))
+    placed = session.lakes.place_namespace(_parts(session, dbName))
     if placed is None:
         return original(catalog, dbName)
     lake, namespace = placed
@@ -122,7 +122,7 @@ def list_tables(
     if dbName is None:
         placed = None if lakes.current.lake is None else (lakes.default, lakes.current.namespace)
     else:
-        placed = lakes.place_namespace(_parts(dbName))
+        placed = lakes.place_namespace(_parts(session, dbName))
     if placed is None:
         return original(catalog, dbName, pattern)
     lake, namespace = placed
@@ -135,11 +135,11 @@ def list_tables(
 
 def get_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
     """A table or view."""
-    placed = session.lakes.place_existing(_parts(tableName))
+    placed = session.lakes.place_existing(_parts(session, tableName))
     if placed is None:
         return original(catalog, tableName)
     lake, name = placed[0], TableName(placed[1][:-1], placed[1][-1])
-    is_view = not lake.table_exists(name) and session.lakes.find_view(_parts(tableName)) is not None
+    is_view = not lake.table_exists(name) and session.lakes.find_view(_parts(session, tableName)) is not None
     return (_view if is_view else _table)(session.lakes, lake, name)
 
 
@@ -151,7 +151,7 @@ def table_exists(
     dbName: str | None = None,  # noqa: N803
 ) -> Any:
     """Whether a lake or Spark has a table or view."""
-    full = _joined(tableName, dbName)
+    full = _joined(session, tableName, dbName)
     placed = session.lakes.place_existing(full)
     if placed is None:
         return original(catalog, tableName, dbName)
@@ -167,7 +167,7 @@ def list_columns(
     dbName: str | None = None,  # noqa: N803
 ) -> Any:
     """The columns of a table or view."""
-    table = session.lakes.resolve_table_or_view(_joined(tableName, dbName))
+    table = session.lakes.resolve_table_or_view(_joined(session, tableName, dbName))
     if table is None:
         return original(catalog, tableName, dbName)
     schema = table.view.schema if isinstance(table, ViewTarget) else table.schema
@@ -224,9 +224,9 @@ def _database(lakes: Lakes, lake: Lake, namespace: Name) -> Database:
     )
 
 
-def _joined(table: str, database: str | None) -> Name:
-    return (*(() if database is None else _parts(database)), *_parts(table))
+def _joined(session: LakeSession, table: str, database: str | None) -> Name:
+    return (*(() if database is None else _parts(session, database)), *_parts(session, table))
 
 
-def _parts(name: str) -> Name:
-    return parse_name(check_text(name, "a name as text"), "a name")
+def _parts(session: LakeSession, name: str) -> Name:
+    return session_name(check_text(name, "a name as text"), session.backend)

@@ -83,9 +83,9 @@ def _arguments(cursor: Cursor, procedure: Name) -> CallProcedure:
 
 def _argument_name(cursor: Cursor) -> str | None:
     """The name before `=>`, if there is one."""
-    if cursor.token.kind is not TokenKind.WORD or not cursor.following.is_symbol("=>"):
+    if cursor.token.kind not in {TokenKind.WORD, TokenKind.QUOTED} or not cursor.following.is_symbol("=>"):
         return None
-    name = cursor.advance().text.lower()
+    name = cursor.advance().value.lower()
     cursor.advance()
     return name
 

@@ -42,6 +42,7 @@ from bergline.sql.text.timestamps import Moment
         ("CALL p('it''s', \"d\\nq\")", CallProcedure(("p",), ("it's", "d\nq"))),
         ("CALL p(map('s3a,s3n', 's3', 'a', 'b'), map())", CallProcedure(("p",), ({"s3a,s3n": "s3", "a": "b"}, {}))),
         ("CALL p(:t, n => ?)", CallProcedure(("p",), (SqlParameter("t"),), {"n": SqlParameter(None)})),
+        ("CALL p(`Table` => 'a', `n` => 1)", CallProcedure(("p",), (), {"table": "a", "n": 1})),
         ("CALL p()", CallProcedure(("p",))),
         ("SELECT 1", None),
     ],
