@@ -29,9 +29,10 @@ from bergline.spark.reads import relations
 settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bergline")
 
-# queries of tests run once or twice: compiling them well costs more than a third of all the time
+# queries of tests run once or twice: compiling them well costs more than a third of all the time, and in the cache that
+# Java gives its first compiler, code of many queries is thrown out and compiled again for another seventh
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = {"spark_session", "official_runtime"}
@@ -42,7 +43,7 @@ _WITHOUT_ENGINE = {
     for name in line.split()
 }
 """Folders that `make test` does not look into for tests with an engine: such a test there runs with the others."""
-_KINDS_WITH_ENGINE, _KINDS_WITH_SERVER = 4, 8
+_KINDS_WITH_ENGINE, _KINDS_WITH_SERVER = 4, 4
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

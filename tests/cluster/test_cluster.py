@@ -242,9 +242,10 @@ def test_attempts_that_lose_a_race_add_nothing(driver: ClusterDriver, place: dic
     assert set(files_of(table)) == set(written(table))
 
 
+@pytest.mark.kinds(3)
 @pytest.mark.parametrize(
     ("killed", "change"),
-    [("worker", "delete"), ("worker", "merge"), ("executor", "update"), ("executor", "merge"), ("driver", "update")],
+    [("worker", "delete"), ("worker", "merge"), ("executor", "merge"), ("executor", "update"), ("driver", "update")],
 )
 def test_kill_in_a_row_change_loses_and_doubles_nothing(
     cluster: SparkCluster,

@@ -20,7 +20,7 @@ EXPECTED = {"main": 119_982, "staging": 119_980, "2026-q1-final": 119_980}
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The demo's directory and output, after it ran twice."""
+    """The demo's directory and output, after it ran twice; its tests share a process with those on an engine."""
     needs_java()
     directory = tmp_path_factory.mktemp("demo")
     for _ in range(2):
@@ -49,13 +49,14 @@ def stages(text: str) -> dict[str, list[str]]:
     return {block.split(".")[0]: masked(f"== {block}") for block in text.split("\n== ")[1:]}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_docs_show_the_demos_own_output(demo: tuple[Path, str], path: Path) -> None:
+@pytest.mark.engine
+def test_docs_show_the_demos_own_output(demo: tuple[Path, str]) -> None:
     real = stages(demo[1])
     assert len(real) == 10
-    for block in re.findall(r"<!-- demo -->\n```text\n(.*?)```", path.read_text(), re.DOTALL):
-        (number,) = stages(f"\n{block}")
-        assert stages(f"\n{block}")[number] == real[number]
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        for block in re.findall(r"<!-- demo -->\n```text\n(.*?)```", path.read_text(), re.DOTALL):
+            (number,) = stages(f"\n{block}")
+            assert stages(f"\n{block}")[number] == real[number], path
 
 
 def test_concepts_and_guide_use_the_demos_output() -> None:
@@ -66,6 +67,7 @@ def test_concepts_and_guide_use_the_demos_output() -> None:
     assert all("<!-- demo -->" in p.read_text() for p in pages)
 
 
+@pytest.mark.engine
 def test_pyiceberg_reads_main_branch_and_tag_of_the_demo(demo: tuple[Path, str]) -> None:
     lake = demo[0]
     catalog = pyiceberg_catalog(lake / "catalog.db", lake / "warehouse", "lake")

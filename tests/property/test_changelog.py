@@ -47,7 +47,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     first=ROWS,
     steps=st.lists(STEPS, min_size=1, max_size=7),

@@ -276,7 +276,7 @@ def delete_by_equality(table: Table, branch: str, numbers: set[int]) -> None:
         table.row_delta(deletes=deletes, branch=branch, isolation="none")
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     rounds=rounds,
     partition_by=st.sampled_from([[], ["k"], ["k"]]),

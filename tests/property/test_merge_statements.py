@@ -164,7 +164,7 @@ def _first(clauses: list[Clause], pair: Pair, otherwise: Row | None) -> Row | No
     return otherwise
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, ROWS, st.sampled_from(ON), CLAUSES, LAYOUTS, st.integers(0, 7))
 def test_merge_does_what_the_model_does(
     spark: SparkSession,

@@ -13,7 +13,7 @@ from writers import Writers
 import bergline
 from bergline import Table
 
-WRITERS, EACH = 8, 25
+WRITERS, EACH = 8, 18
 KILLS = 12
 Took = Callable[[object], None]
 

@@ -22,7 +22,7 @@ from bergline.table.engine.arrow_engine import ArrowRowEngine
 
 pytestmark = pytest.mark.long
 
-EACH = min(int(os.environ.get("BERGLINE_EXAMPLES", "10")), 150)  # every version of the table names all before it
+EACH = min(int(os.environ.get("BERGLINE_EXAMPLES", "6")), 150)  # every version of the table names all before it
 IDS = 60
 KINDS = ("append", "delete", "update", "upsert", "merge")
 CHANGERS = 5

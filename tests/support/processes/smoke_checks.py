@@ -6,6 +6,8 @@ its own in namespace `db` and puts the session's settings back, so that all can 
 
 import contextlib
 import datetime as dt
+import io
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pytest
 from other_formats import write_file
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import partitioning
 from rows import ORDERS, order_rows
@@ -631,6 +634,23 @@ def our_errors_are_raised_at_once_as_sparks_classes(spark: Any, lake: Lake) -> N
     with pytest.raises(UnsupportedError, match="option"):
         spark.range(1).writeTo("db.refused").option("nope", "x")
     assert len(lake.load_table("db.refused").metadata.snapshots) == 1
+
+
+@smoke_check
+def errors_and_their_log_show_tables_by_their_names(spark: Any, lake: Lake) -> None:
+    _orders(lake, "shown").append(order_rows(1))
+    logged, logger = io.StringIO(), PySparkLogger.getLogger("SQLQueryContextLogger")
+    handler = logging.StreamHandler(logged)
+    logger.addHandler(handler)
+    try:
+        with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN") as caught:
+            spark.sql("SELECT nosuch FROM db.shown").collect()
+    finally:
+        logger.removeHandler(handler)
+    for text in str(caught.value), logged.getvalue():
+        assert "SubqueryAlias" in text
+        assert "shown" in text or "_pyspark_connect_temp_view" in text
+        assert "bergline read" not in text
 
 
 @smoke_check

@@ -6,6 +6,7 @@ subqueries, functions, temporary views and caches. Only rows that left Spark's p
 """
 
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
@@ -37,17 +38,28 @@ def is_marked(alias: str) -> bool:
     return alias.startswith(_WORDS)
 
 
-def with_unmarked_plans(convert: Callable[[Any], Exception]) -> Callable[[Any], Exception]:
-    """PySpark's function that makes Python exceptions of Java's, whose plans show tables by their names alone."""
+def with_unmarked_plans(log: Callable[[Any], None]) -> Callable[[Any], None]:
+    """PySpark's function that logs an error, the last step of making one: both show tables by their names alone.
 
-    def converted(java_exception: Any) -> Exception:
-        error = convert(java_exception)
-        for field in ("_desc", "_stackTrace"):  # all that PySpark keeps of an error's text
+    The log has the text of the exception that is being handled, that of Java or gRPC, which cannot be changed: it is
+    handed another one of that name.
+    """
+
+    def logged(error: Any) -> None:
+        for field in ("_desc", "_stackTrace", "_message", "_stacktrace"):  # in classic sessions, and over Connect
             if _WORDS in (text := str(getattr(error, field, ""))):
                 setattr(error, field, unmarked(text))
-        return error
+        handled = sys.exc_info()[1]
+        if handled is None or _WORDS not in (text := str(handled)):
+            log(error)
+            return
+        shown = type(type(handled).__name__, (Exception,), {})(unmarked(text))
+        try:
+            raise shown.with_traceback(handled.__traceback__)  # noqa: TRY301  (what is being handled is what is logged)
+        except Exception:  # noqa: BLE001
+            log(error)
 
-    return converted
+    return logged
 
 
 def unmarked(plan: str) -> str:

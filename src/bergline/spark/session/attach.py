@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession
 
@@ -235,9 +236,10 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        convert = with_missing_files(with_unmarked_plans(with_written_text(captured.convert_exception)))
-        convert = with_busy_machines(convert)
+        convert = with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
         captured.convert_exception = convert  # type: ignore[assignment]
+        _ORIGINALS[PySparkException, "_log_exception"] = log = PySparkException._log_exception  # noqa: SLF001
+        PySparkException._log_exception = with_unmarked_plans(log)  # type: ignore[assignment, method-assign]  # noqa: SLF001
 
 
 def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
