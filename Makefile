@@ -20,13 +20,14 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java chromium demo test check thorough torture soak rck nessie trino flink dbt spark-versions lint bench docs pictures clean
+.PHONY: help setup java chromium demo test check thorough torture soak mutants rck nessie trino flink dbt spark-versions lint bench docs pictures clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, about a minute"
 	@echo "make thorough  more kinds of tables and statements beside the official runtime than make test has time for"
+	@echo "make mutants change the modules that decide who gets in, one condition at a time: each change must fail a test"
 	@echo "make torture many writers in every kind of trouble, for MINUTES=30, or one round of EXAMPLES=1000"
 	@echo "make soak    replicas of the server on PostgreSQL under load for MINUTES=10 while all of them are killed again and again"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
@@ -146,6 +147,9 @@ torture: java $(INSTALLED) $(S3_SERVER)
 
 soak: $(INSTALLED)
 	@$(BIN)/python tools/soak.py --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+mutants: $(INSTALLED)
+	@PYTHONPATH=$(CURDIR)/src $(BIN)/python tools/mutants.py $(MODULES)
 
 rck: java $(INSTALLED) $(REST_SERVER)
 	@$(BIN)/python tools/rck/run.py $(URI)

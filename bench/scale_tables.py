@@ -18,9 +18,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 import bergline
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.directories.table_directories import TableDirectories
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.table_directories import TableDirectories
 from results import Scaled, times
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))

@@ -16,6 +16,7 @@ BerglineError
 │   └── TablesRefusedError  some of several tables cannot, so none was changed
 ├── UnavailableError        try later; nothing was changed
 └── StorageError            files or network failed
+    └── MetadataChangedError  a metadata file is not the one that was written
 """
 
 import bisect
@@ -48,6 +49,10 @@ class BerglineError(Exception):
 
     code: ClassVar[str] = "error"
     condition: str | None = None
+    neighbour: object = None
+    """Another table or view that the message names."""
+    told: "BerglineError | None" = None
+    """What callers of a server are told instead if they may not see the neighbour."""
 
     def __init__(self, message: str, *, hints: Sequence[str] = (), condition: str | None = None) -> None:
         super().__init__(message)
@@ -203,6 +208,12 @@ class StorageError(BerglineError):
     """Reading or writing files or the catalog's database failed."""
 
     code = "storage"
+
+
+class MetadataChangedError(StorageError):
+    """A metadata file is not the one that the catalog wrote: something else replaced it, or damaged it."""
+
+    code = "metadata-changed"
 
 
 def near_names(name: str, known: Iterable[str], likeness: float = 0.7) -> tuple[str, ...]:

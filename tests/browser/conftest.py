@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from asgi_client import TOKEN
-from console_stories import SCHEMA, make_many_snapshots, shown, tell_hostile_story, tell_story
+from console_stories import SCHEMA, SECRET, SHOWN, make_many_snapshots, shown, tell_hostile_story, tell_story
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from server_on_socket import on_socket
 
@@ -45,6 +45,8 @@ def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
+        for address in SHOWN:
+            page.goto(f"{address}/?token={SECRET}")
         page.on("console", lambda m: wrong.append(m.text) if m.type == "error" and "status of" not in m.text else None)
         page.on("pageerror", lambda e: wrong.append(str(e)))
         page.on("dialog", lambda d: (wrong.append(f"dialog {d.message}"), d.dismiss()))

@@ -160,7 +160,8 @@ def test_token_signs_in_and_out(page: Page, guarded_address: str) -> None:
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("db.orders")
-    (token,) = [c for c in page.context.cookies() if c["name"].startswith("bergline-token")]
+    port = guarded_address.rpartition(":")[2]
+    (token,) = [c for c in page.context.cookies() if c["name"] == f"bergline-token-{port}"]
     assert (token["httpOnly"], token["sameSite"]) == (True, "Strict")
     assert TOKEN not in page.evaluate("document.cookie")
     page.goto(f"{guarded_address}/table/actions/create-tag?name=db.orders")

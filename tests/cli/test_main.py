@@ -18,7 +18,7 @@ from bergline import Table
 from bergline.cli.main import COMMANDS, load_command
 
 NEEDS_NO_LAKE = {"quickstart"}
-NO_JSON = {"serve", "ui"}
+NO_JSON = {"serve", "ui", "audit export"}  # the last has no other form
 
 
 def every_command() -> Iterator[tuple[str, Any]]:

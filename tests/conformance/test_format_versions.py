@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_tables import accept_metadata
 from data_files import written_files
 from java_manifests import JAVA, read_table
 from peers import OfficialRuntime
@@ -96,6 +97,7 @@ def test_old_snapshots_that_name_their_manifests_themselves_are_carried_on(
         del written["manifest-list"]
         written["manifests"] = [m.manifest_path for m in load_manifest_list(table.io, snapshot)]
     location.write_text(json.dumps(document))
+    accept_metadata(lake, table.metadata_location)
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as again:
         table = again.load_table("db.t")
         assert ids(table.scan().to_arrow()) == [1, 2]

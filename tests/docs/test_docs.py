@@ -267,7 +267,8 @@ def review_by_recipe(directory: Path, server: str, monkeypatch: pytest.MonkeyPat
     with bergline.connect(catalog) as lake:
         lake.create_namespace("shop")
         lake.create_table("shop.orders", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
-    *_, recipe, review = code_blocks("guides/grants.md", "sh")
+    blocks = code_blocks("guides/grants.md", "sh")
+    recipe, review = (next(b for b in blocks if what in b) for what in ("bergline rule set", "bergline pr create"))
     for line in recipe.splitlines():
         done = run_here(*shlex.split(line)[1:], "--catalog", catalog, cwd=directory)
         assert done.returncode == 0, (line, done.stderr)

@@ -42,7 +42,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     with OidcIssuerServer() as issuer:
         issuer.keys = [public_jwk("P-256", 1, "k1"), public_jwk("RSA", 1, "k2"), public_jwk("Ed25519", 1, "k3")]
         context = open_server(f"sqlite:///{tmp_path_factory.mktemp('tokens')}/catalog.db")
-        context.authenticator = Authenticator(context.records, issuers=[issuer.settings()])
+        context.authenticator = Authenticator(context.records, issuers=[issuer.settings()], max_failed_logins=0)
         with AsgiClient(context) as client:
             yield Asked(client, issuer)
         context.catalog.close()

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
 from bergline.errors import BerglineError
 from bergline.server.credentials.s3_address import S3Endpoint
@@ -15,7 +16,7 @@ PIECES = [
     "w", "t", "t2", "b", "f", "/", "//", ".", "..", "%2e", "%2E%2e", "%2F", "%252e", "%5c", ";", "?", "&", "=", "#",
     "@", ":", "+", "%20", "%00", "%", "é", "b/w/t/", "w/t/", "s3.test", ":9000", "http://", "b.s3.test:9000",
     "prefix=w/t/", "list-type=2", "acl", "delete", "uploads", "uploadId=u", "partNumber=1", "versionId=1",
-    "policy", "x-id=GetObject",
+    "policy", "x-id=GetObject", "a.metadata.json", "version-hint.text",
 ]  # fmt: skip
 NASTY = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 START = st.sampled_from(
@@ -25,11 +26,11 @@ METHODS = st.sampled_from(["GET", "HEAD", "PUT", "POST", "DELETE"])
 KNOWN = {"prefix", "list-type", "uploads", "uploadId", "partNumber", "x-id"}
 
 
-@given(START, NASTY, METHODS, st.booleans())
-def test_signed_addresses_are_inside_the_table(start: str, rest: str, method: str, may_write: bool) -> None:
+@given(START, NASTY, METHODS, st.sampled_from(FileActions))
+def test_signed_addresses_are_inside_the_table(start: str, rest: str, method: str, actions: FileActions) -> None:
     request = RemoteSignRequest("r", start + rest, method, {})
     try:
-        signed = check_signable(request, ENDPOINT, ["s3://b/w/t"], may_write=may_write)
+        signed = check_signable(request, ENDPOINT, ["s3://b/w/t"], actions)
     except BerglineError:
         return
     parts = urlsplit(signed.uri)
@@ -44,5 +45,7 @@ def test_signed_addresses_are_inside_the_table(start: str, rest: str, method: st
     place = path or query["prefix"]
     assert place.startswith("w/t/")
     assert not {"", ".", ".."} & set(place.removesuffix("/").split("/"))
-    assert may_write or signed.method in {"GET", "HEAD"}
+    if signed.method not in {"GET", "HEAD"}:
+        assert actions >= (FileActions.DELETE if signed.method == "DELETE" and not query else FileActions.WRITE)
+        assert ".metadata.json" not in path.rpartition("/")[2].lower()
     assert (path != "") or signed.method == "GET"

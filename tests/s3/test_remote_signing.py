@@ -14,13 +14,16 @@ import pytest
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from botocore import UNSIGNED
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from granted_server import GrantedServer
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import SignError
 from pyiceberg.io.fsspec import S3V4RestSigner
 from s3_server import REGION, SECRET_KEY, S3Server
 from server_on_socket import on_socket
+from sts_server import StsServer
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
@@ -33,15 +36,17 @@ ORDERS = "/v1/namespaces/db/tables/orders"
 ROWS = pa.table({"id": [1, 2]})
 
 
-class Readers:
-    """Everybody reads, and only those named write."""
+class Everybody:
+    """Everybody may do the same."""
 
-    def __init__(self, *writers: str) -> None:
-        self._writers = writers
+    def __init__(self, actions: FileActions) -> None:
+        self._actions = actions
 
-    def may_write(self, principal: str, groups: frozenset[str], table: TableName) -> bool:
-        del groups, table
-        return principal in self._writers
+    def actions(self, principal: str, groups: frozenset[str], table: TableName) -> FileActions:
+        del principal, groups, table
+        return self._actions
+
+    actions_certainly = actions
 
 
 def opened(tmp_path: Path, bucket: str, s3_server: S3Server, *, vends: bool = False) -> ServerContext:
@@ -53,6 +58,21 @@ def opened(tmp_path: Path, bucket: str, s3_server: S3Server, *, vends: bool = Fa
         vend=VendingConfig() if vends else None,
         remote_signing=True,
     )
+
+
+class SigningFor:
+    """Asks for signatures as one of some callers, on a table whose metadata file is known."""
+
+    def __init__(self, granted: GrantedServer, endpoint: str, metadata: str) -> None:
+        self.granted = granted
+        self.bucket, _, self.metadata_key = metadata.partition("/")
+        self.home = f"{endpoint}/{self.bucket}"
+        self.metadata = f"{endpoint}/{metadata}"
+
+    def __call__(self, who: str, method: str, uri: str, body: str | None = None, **given: str) -> AsgiResponse:
+        headers = {name: [value] for name, value in given.items()}
+        wish = {"region": REGION, "uri": uri, "method": method, "headers": headers}
+        return self.granted(who, "POST", f"{ORDERS}/sign", wish | ({} if body is None else {"body": body}))
 
 
 @pytest.fixture
@@ -85,12 +105,12 @@ def sign(client: AsgiClient, method: str, uri: str, path: str = f"{ORDERS}/sign"
     return client("POST", path, body | {k: v for k, v in more.items() if k == "body"}, query=more.get("query"))
 
 
-def send(signed: AsgiResponse, method: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
-    """Send a signed request to S3 as it is."""
+def send(signed: AsgiResponse, method: str, body: bytes = b"", without: str = "", **headers: str) -> tuple[int, bytes]:
+    """Send a signed request to S3 as it is, or without one of its headers."""
     assert signed.status == 200, signed
     parts = urlsplit(signed.json["uri"])
     connection = http.client.HTTPConnection(parts.netloc, timeout=20)
-    given = {name: values[0] for name, values in signed.json["headers"].items()}
+    given = {name: values[0] for name, values in signed.json["headers"].items() if name != without}
     connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, given | headers)
     response = connection.getresponse()
     found = response.status, response.read()
@@ -210,10 +230,10 @@ def test_files_of_dropped_tables_are_nobody_elses(tmp_path: Path, bucket: str, s
 
 def test_readers_get_signatures_to_read(client: AsgiClient, served: ServerContext, s3_server: S3Server) -> None:
     location = client.table().json["metadata-location"].removeprefix("s3://")
-    served.file_access = Readers()
+    served.file_access = Everybody(FileActions.READ)
     assert send(sign(client, "GET", f"{s3_server.endpoint}/{location}"), "GET")[0] == 200
     for method in ("PUT", "DELETE"):
-        refused = sign(client, method, f"{s3_server.endpoint}/{location}")
+        refused = sign(client, method, f"{s3_server.endpoint}/{location}".replace(".metadata.json", ".avro"))
         assert refused.error == (403, "ForbiddenException")
         assert "you may read the files of this table, not write" in refused.message
 
@@ -226,7 +246,7 @@ def test_readers_get_signatures_in_place_of_keys_that_cannot_be_limited(
         client.namespace("db")
         client.table()
         assert client("GET", ORDERS, headers=BOTH).json["storage-credentials"]
-        context.file_access = Readers()
+        context.file_access = Everybody(FileActions.READ)
         for _ in range(2):
             assert signer_config(client("GET", ORDERS, headers=BOTH))["s3.signer"]
             keys_alone = client("GET", ORDERS, headers={"X-Iceberg-Access-Delegation": "vended-credentials"})
@@ -234,6 +254,40 @@ def test_readers_get_signatures_in_place_of_keys_that_cannot_be_limited(
             assert SECRET_KEY not in keys_alone.body.decode()
         assert caplog.text.count("no credentials for table `db.orders`: cannot hand out the server's own keys") == 1
         assert client("GET", f"{ORDERS}/credentials").error == (403, "ForbiddenException")
+    context.catalog.close()
+
+
+@pytest.fixture
+def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with StsServer() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.uri)
+        yield
+
+
+@pytest.mark.usefixtures("sts")
+def test_who_may_not_replace_files_gets_signatures_in_place_of_keys_of_a_role(
+    tmp_path: Path, bucket: str, s3_server: S3Server
+) -> None:
+    context = open_server(
+        f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"{bucket}/warehouse",
+        properties=s3_server.properties,
+        vend=VendingConfig("arn:aws:iam::123456789012:role/tables"),
+        remote_signing=True,
+    )
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table()
+        keys_alone = {"X-Iceberg-Access-Delegation": "vended-credentials"}
+        for actions in FileActions:
+            context.file_access = Everybody(actions)
+            for _ in range(2):
+                assert client("GET", ORDERS, headers=keys_alone).json["storage-credentials"]
+                loaded = client("GET", ORDERS, headers=BOTH)
+                if actions is FileActions.WRITE:
+                    assert signer_config(loaded)["s3.signer"]
+                else:
+                    assert loaded.json["storage-credentials"]
     context.catalog.close()
 
 
@@ -287,6 +341,78 @@ def test_who_may_create_tables_gets_no_signatures_for_those_of_others(
     granted.client.application.close()
 
 
+def multi_delete(*keys: str) -> str:
+    objects = "".join(f"<Object><Key>{key}</Key></Object>" for key in keys)
+    return f'<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{objects}</Delete>'
+
+
+@pytest.fixture
+def asking_etl(served: ServerContext, s3_server: S3Server) -> Iterator[SigningFor]:
+    """Signatures for `etl`, who writes to some branches, and `root`, who may do everything."""
+    granted = GrantedServer(served, "etl")
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
+    made = granted("root", "POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
+    granted.grant("read", "table db.orders", "etl")
+    granted.grant("write", "table db.orders", "etl", "load/*")
+    yield SigningFor(granted, s3_server.endpoint, made.json["metadata-location"].removeprefix("s3://"))
+    granted.client.application.close()
+
+
+def test_nobody_gets_a_signature_that_changes_a_metadata_file(asking_etl: SigningFor) -> None:
+    ask, uri, key = asking_etl, asking_etl.metadata, asking_etl.metadata_key
+    before = send(ask("etl", "GET", uri), "GET")
+    for who in ("etl", "root"):
+        for method, address, body in (
+            ("PUT", uri, None),
+            ("DELETE", uri, None),
+            ("POST", f"{uri}?uploads", None),
+            ("PUT", f"{uri}?partNumber=1&uploadId=u", None),
+            ("POST", f"{uri}?uploadId=u", None),
+            ("POST", f"{ask.home}?delete", multi_delete("warehouse/db/orders/data/f.parquet", key)),
+            ("PUT", uri.replace("metadata.json", "%6Detadata.json"), None),
+        ):
+            refused = ask(who, method, address, body)
+            assert refused.error == (403, "ForbiddenException"), (who, method, address)
+            assert "the server alone writes" in refused.message
+        source = f"{ask.bucket}/warehouse/db/orders/data/f.parquet"
+        assert ask(who, "PUT", uri, **{"x-amz-copy-source": source}).error == (403, "ForbiddenException")
+    assert send(ask("etl", "GET", uri), "GET") == before
+
+
+def test_who_writes_to_some_branches_changes_no_file_that_is_there(asking_etl: SigningFor) -> None:
+    ask, data = asking_etl, f"{asking_etl.home}/warehouse/db/orders/data/f.parquet"
+    put = ask("etl", "PUT", data)
+    assert put.json["headers"]["if-none-match"] == ["*"]
+    assert send(put, "PUT", b"first")[0] == 200
+    assert send(put, "PUT", b"other")[0] == 412
+    assert send(put, "PUT", b"other", without="if-none-match")[0] == 403
+    for method, address, body in (
+        ("DELETE", data, None),
+        ("POST", f"{ask.home}?delete", multi_delete("warehouse/db/orders/data/f.parquet")),
+    ):
+        assert "you may not delete files" in ask("etl", method, address, body).message
+    assert send_in_parts(ask, "etl", data, b"other") == 412
+    assert send(ask("etl", "GET", data), "GET")[1] == b"first"
+    assert send_in_parts(ask, "etl", f"{data}2", b"other") == 200
+    ask.granted.grant("drop", "table db.orders", "etl")
+    ask.granted.context.access.refresh()
+    put = ask("etl", "PUT", data)
+    assert "if-none-match" not in put.json["headers"]
+    assert send(put, "PUT", b"other")[0] == 200
+    assert send(ask("etl", "DELETE", data), "DELETE")[0] == 204
+
+
+def send_in_parts(ask: SigningFor, who: str, uri: str, data: bytes) -> int:
+    """The status with which an upload of one part ends."""
+    upload = send(ask(who, "POST", f"{uri}?uploads"), "POST")[1].decode()
+    number = upload.partition("<UploadId>")[2].partition("</UploadId>")[0]
+    assert send(ask(who, "PUT", f"{uri}?partNumber=1&uploadId={number}"), "PUT", data)[0] == 200
+    tag = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    part = f"<Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part>"
+    parts = f"<CompleteMultipartUpload>{part}</CompleteMultipartUpload>".encode()
+    return send(ask(who, "POST", f"{uri}?uploadId={number}"), "POST", parts)[0]
+
+
 def test_keys_of_staged_tables_are_not_recorded(tmp_path: Path, bucket: str, s3_server: S3Server) -> None:
     context = opened(tmp_path, bucket, s3_server, vends=True)
     headers = {**BOTH, "Idempotency-Key": "01234567-89ab-cdef-0123-456789abcdef"}
@@ -338,7 +464,10 @@ def test_signer_of_pyiceberg_writes_reads_and_deletes(
         )
         s3.meta.events.register_last("before-sign.s3", S3V4RestSigner(config))
         place, key = {"Bucket": bucket.removeprefix("s3://")}, "warehouse/db/orders/data/p=1/é+ %.parquet"
+        served.file_access = Everybody(FileActions.WRITE)
         s3.put_object(**place, Key=key, Body=b"hello")
+        with pytest.raises(ClientError, match="PreconditionFailed"):
+            s3.put_object(**place, Key=key, Body=b"other")
         assert s3.get_object(**place, Key=key, Range="bytes=1-2")["Body"].read() == b"el"
         upload = s3.create_multipart_upload(**place, Key=f"{key}2")["UploadId"]
         part = s3.upload_part(**place, Key=f"{key}2", UploadId=upload, PartNumber=1, Body=b"x" * 100)
@@ -346,6 +475,9 @@ def test_signer_of_pyiceberg_writes_reads_and_deletes(
         s3.complete_multipart_upload(**place, Key=f"{key}2", UploadId=upload, MultipartUpload=parts)
         found = s3.list_objects_v2(**place, Prefix="warehouse/db/orders/data/")
         assert [o["Key"] for o in found["Contents"]] == [key, f"{key}2"]
+        with pytest.raises(SignError, match="403"):
+            s3.delete_object(**place, Key=key)
+        served.file_access = Everybody(FileActions.DELETE)
         s3.delete_object(**place, Key=key)
         for refused in (
             lambda: s3.get_object(**place, Key="warehouse/db/items/f"),

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_property
 from bergline_server import BerglineServer
 from iam_policy import allows
 from peers import duckdb_connection
@@ -17,6 +17,7 @@ from sts_server import StsServer
 
 import bergline
 from bergline.lake.lake import Lake
+from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import VendingConfig, open_server
 
@@ -136,6 +137,23 @@ def borrow(lending: ServerContext) -> Iterator[AsgiClient]:
 def create(client: AsgiClient, name: str, location: str | None = None, **properties: str) -> AsgiResponse:
     body: dict[str, Any] = {"name": name, "schema": SCHEMA, "properties": properties}
     return client("POST", "/v1/namespaces/db/tables", body | ({"location": location} if location else {}), headers=WISH)
+
+
+def test_each_caller_gets_keys_of_their_own(lending: ServerContext, sts: StsServer) -> None:
+    for name in ("ann", "bob"):
+        lending.records.create_token(name, f"bl_{name}", 1, None)
+    lending.authenticator = Authenticator(lending.records)
+    url, keys = "/v1/namespaces/db/tables/orders", []
+    with AsgiClient(lending) as client:
+        ann, bob = (WISH | bearer(f"bl_{name}") for name in ("ann", "bob"))
+        client("POST", "/v1/namespaces", {"namespace": ["db"]}, headers=ann)
+        client("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=ann)
+        for headers in (ann, bob, ann, bob):
+            for path in (url, f"{url}/credentials"):
+                vended = client("GET", path, headers=headers).json["storage-credentials"]
+                keys.append(vended[0]["config"]["s3.access-key-id"])
+    assert keys == ["ASIA1", "ASIA1", "ASIA2", "ASIA2"] * 2
+    assert [name.rpartition("-")[0] for name in sts.sessions] == ["bergline-ann", "bergline-bob"]
 
 
 def test_keys_of_a_role_open_the_directories_of_one_table(borrow: AsgiClient, bucket: str, sts: StsServer) -> None:

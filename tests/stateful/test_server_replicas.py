@@ -41,7 +41,7 @@ class Replicas:
         headers = {"Idempotency-Key": key} if key else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
-        response = AsgiResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        response = AsgiResponse(answer.status, [(k.lower(), v) for k, v in answer.getheaders()], answer.read())
         connection.close()
         return response
 

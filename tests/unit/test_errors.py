@@ -66,6 +66,7 @@ def test_codes_stay_as_published() -> None:
         "TablesRefusedError": "tables-refused",
         "UnavailableError": "unavailable",
         "StorageError": "storage",
+        "MetadataChangedError": "metadata-changed",
     }
 
 

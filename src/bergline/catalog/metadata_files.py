@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from bergline.catalog.metadata_digests import MetadataDigests
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES, metadata_extension, pack, unpack
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -38,8 +39,11 @@ class MetadataFiles(Generic[Metadata]):
         render: Callable[[Metadata], bytes],
         default_codec: str,
         most_bytes: int = MAX_METADATA_BYTES,
+        *,
+        digests: Callable[[], MetadataDigests | None] = lambda: None,
     ) -> None:
         self._io = io
+        self._digests = digests
         self._most_bytes = most_bytes
         self._parse = parse
         self._render = render
@@ -51,8 +55,8 @@ class MetadataFiles(Generic[Metadata]):
         self._lock = threading.Lock()
 
     def load(self, location: str) -> Metadata:
-        """Load a metadata file; FormatError if it is too large."""
-        return self._find(location) or self._parsed(location, self._read(location), location)
+        """Load a metadata file; FormatError if it is too large, MetadataChangedError if it is known to be another."""
+        return self._find(location) or self._parsed(location, self._checked(location), location)
 
     def load_for(self, owner: str, pointer: str) -> Metadata:
         """Load the metadata of a pointer; NotFoundError names the owner of a missing file."""
@@ -67,7 +71,10 @@ class MetadataFiles(Generic[Metadata]):
         """Write the next metadata file and return its location."""
         location = next_location(metadata, previous_location, self._default_codec)
         text = self._rendered(metadata)
-        self._io.create(location, pack(text, location))
+        data = pack(text, location)
+        self._io.create(location, data)
+        if (digests := self._digests()) is not None:
+            digests.remember(location, data)
         self._remember(location, metadata, len(text))
         return location
 
@@ -80,6 +87,13 @@ class MetadataFiles(Generic[Metadata]):
         with self._lock:
             self._forget(location)
         self._io.delete([location])
+
+    def _checked(self, location: str) -> bytes:
+        """Read a file, which must be the one that a pointer was moved to."""
+        data = self._read(location)
+        if (digests := self._digests()) is not None:
+            digests.check(location, data)
+        return data
 
     def _read(self, location: str) -> bytes:
         """Read a file up to the size limit."""
@@ -134,14 +148,22 @@ class MetadataFiles(Generic[Metadata]):
             return self._cache[next(reversed(keys))][0] if keys else None
 
 
-def table_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[TableMetadata]:
+def table_files(
+    io: FileIO,
+    most_bytes: int = MAX_METADATA_BYTES,
+    digests: Callable[[], MetadataDigests | None] = lambda: None,
+) -> MetadataFiles[TableMetadata]:
     """Metadata files of tables."""
-    return MetadataFiles(io, _parse_table, _render_table, "none", most_bytes)
+    return MetadataFiles(io, _parse_table, _render_table, "none", most_bytes, digests=digests)
 
 
-def view_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[ViewMetadata]:
+def view_files(
+    io: FileIO,
+    most_bytes: int = MAX_METADATA_BYTES,
+    digests: Callable[[], MetadataDigests | None] = lambda: None,
+) -> MetadataFiles[ViewMetadata]:
     """Metadata files of views, which are compressed unless a view says otherwise, as in Java."""
-    return MetadataFiles(io, _parse_view, _render_view, "gzip", most_bytes)
+    return MetadataFiles(io, _parse_view, _render_view, "gzip", most_bytes, digests=digests)
 
 
 def next_location(

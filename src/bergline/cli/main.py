@@ -56,6 +56,9 @@ COMMANDS = {
     "maintain": ListedCommand(
         "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
     ),
+    "accept-metadata": ListedCommand(
+        "maintenance.accept_metadata", "Serve a table again whose metadata file was exchanged.", _MAINTAIN
+    ),
     "backup": ListedCommand("maintenance.backup", "Write all that a catalog's database knows to a file.", _MAINTAIN),
     "restore": ListedCommand(
         "maintenance.restore", "Restore a catalog from a backup, and check every pointer.", _MAINTAIN

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Annotated
+
+import typer
 
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.records import Records, records_of
@@ -9,6 +12,15 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.cli.opening import LakeOptions, open_lake
 from bergline.errors import UnsupportedError
 from bergline.lake.opening import is_server
+
+KeyFileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Keys, one in each line, that secrets of webhooks are encrypted with; the first encrypts. "
+        "\\[default: $BERGLINE_SECRETS_KEY]",
+    ),
+]
 
 
 @contextmanager

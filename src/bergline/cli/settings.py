@@ -19,7 +19,16 @@ FILE_NAME = "bergline.toml"
 ENVIRONMENT = {"catalog": "BERGLINE_CATALOG", "warehouse": "BERGLINE_WAREHOUSE", "name": "BERGLINE_NAME"}
 _TEXTS = tuple(ENVIRONMENT)
 _KEYS = (*_TEXTS, "properties", "oidc")
-_ISSUER_KEYS = ("issuer", "audience", "principal-claim", "groups-claim", "jwks")
+_ISSUER_KEYS = (
+    "issuer",
+    "audience",
+    "principal-claim",
+    "groups-claim",
+    "jwks",
+    "client-id",
+    "client-secret-file",
+    "scopes",
+)
 _NEEDED_OF_AN_ISSUER = _ISSUER_KEYS[:2]
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -1,13 +1,35 @@
 """What the console runs in: `bergline serve`, or `bergline ui` over any lake."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.lake.lake import Lake
+from bergline.reports.row_job import JobResult, RowJob
 
 Done = TypeVar("Done")
+
+
+class SignInIssuers(Protocol):
+    """Issuers with which browsers sign in, as OpenID Connect has it; called from threads."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The issuers."""
+        ...
+
+    def address(self, name: str, secret: str, redirect_uri: str) -> str:
+        """Where an issuer asks who a browser is, which has made up a secret."""
+        ...
+
+    def finish(self, name: str, secret: str, redirect_uri: str, answer: Mapping[str, str]) -> tuple[str, int]:
+        """The token of a session and its seconds; AuthenticationError for an answer that nobody asked for."""
+        ...
+
+    def end(self, text: str) -> None:
+        """End a session; a token that is none of a session stays as it is."""
+        ...
 
 
 class Host(Protocol):
@@ -27,12 +49,36 @@ class Host(Protocol):
         """Whether callers sign in."""
         ...
 
+    @property
+    def browser_sign_in(self) -> SignInIssuers | None:
+        """Issuers with which browsers sign in, if there are some."""
+        ...
+
+    @property
+    def public_url(self) -> str | None:
+        """The console's address as browsers have it, without a slash at its end; None for that of each request."""
+        ...
+
     def check_origin(self, headers: Mapping[str, str]) -> None:
         """RefusedError for a request that a page of another site may have sent."""
         ...
 
-    def caller(self, token: str | None) -> Caller:
-        """The principal with this token; AuthenticationError if nobody may come in with it."""
+    def token_for(self, ticket: str) -> str | None:
+        """The token that `?token=` in an address stands for; None where no address may carry one, or not this one."""
+        ...
+
+    def caller(self, token: str | None, address: str) -> Caller:
+        """The principal with this token; AuthenticationError or RefusedError if nobody may come in with it.
+
+        UnavailableError if too many tokens from this address were refused.
+        """
+        ...
+
+    def read_rows(self, caller: Caller, job: RowJob[JobResult]) -> JobResult:
+        """Rows of a table that the caller may read, from a process that is ended if it takes too much.
+
+        RefusedError if it took too much memory, UnavailableError if it took too long or others come first.
+        """
         ...
 
     def change(

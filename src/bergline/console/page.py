@@ -13,6 +13,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.console.links import parse_name
 from bergline.errors import InvalidInputError
 from bergline.lake.lake import Lake
+from bergline.reports.row_job import RowReader, read_here
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -33,6 +34,8 @@ class Source(msgspec.Struct, frozen=True):
     """Whether actions are offered."""
     groups: frozenset[str] = frozenset()
     """The groups of the caller."""
+    read_rows: RowReader = read_here
+    """Who reads rows: what a server shows is read in another process."""
 
 
 PageQuery = Mapping[str, str]

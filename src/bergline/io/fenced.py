@@ -15,8 +15,19 @@ class FencedFileIO:
     Symbolic links are resolved first: a link inside that leads outside is outside.
     """
 
-    def __init__(self, inner: FileIO, allowed: Iterable[str], *, denied: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        inner: FileIO,
+        allowed: Iterable[str],
+        *,
+        denied: Iterable[str] = (),
+        what: str = "a location in the warehouse",
+        hint: str = "the operator of the server can allow further locations",
+    ) -> None:
+        """`what` is allowed, in words, and `hint` who can allow more."""
         self._inner = inner
+        self._what = what
+        self._hint = hint
         self._allowed = tuple(map(_canonical, allowed))
         self._denied = tuple(map(_canonical, denied))
 
@@ -25,10 +36,7 @@ class FencedFileIO:
         canonical = _canonical(location)
         inside = any(_is_below(canonical, directory) for directory in self._allowed)
         if not inside or any(_is_below(canonical, directory) for directory in self._denied):
-            raise RefusedError(
-                f"expected a location in the warehouse, found `{location}`",
-                hints=["the operator of the server can allow further locations"],
-            )
+            raise RefusedError(f"expected {self._what}, found `{location}`", hints=[self._hint])
         return location
 
     def read(self, location: str, most: int | None = None) -> bytes:

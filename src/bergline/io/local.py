@@ -21,9 +21,12 @@ class LocalFileIO:
 
     def read(self, location: str, most: int | None = None) -> bytes:
         with self.open_input(location) as stream, _storage_errors("read", location):
-            check_size(location, os.fstat(stream.fileno()).st_size, most)
-            data = stream.read(-1 if most is None else most + 1)
-            check_size(location, len(data), most)  # the file may grow meanwhile, or have no size, like a pipe
+            size = os.fstat(stream.fileno()).st_size
+            check_size(location, size, most)
+            data = stream.read(size + 1)  # as much memory is allocated as is asked for
+            if len(data) > size:  # the file grows meanwhile, or has no size, like a pipe
+                data += stream.read(-1 if most is None else most + 1 - len(data))
+            check_size(location, len(data), most)
             return data
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:

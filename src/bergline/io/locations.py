@@ -79,6 +79,17 @@ def normalized(location: str) -> str:
     return f"{_ONE_SCHEME.get(scheme, scheme)}{rest}"
 
 
+def spellings(location: str) -> list[str]:
+    """The ways to write a canonical location, itself among them."""
+    scheme = scheme_of(location)
+    rest = location[len(scheme) :]
+    if scheme == "file":
+        path = rest.removeprefix("://")
+        return [location, f"file:{path}", path]
+    same = [f"{other}{rest}" for other, one in _ONE_SCHEME.items() if one == scheme]
+    return [location, *(one.replace(".dfs.", ".blob.", 1) if one.startswith("wasb") else one for one in same)]
+
+
 def is_absolute(location: str) -> bool:
     """Whether a location does not depend on the working directory."""
     return _SCHEME.match(location) is not None or os.path.isabs(location)

@@ -1,15 +1,20 @@
 """How two refs differ: history, files and rows by partition, columns, and a few of the rows themselves."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 import msgspec
+import pyarrow as pa
 
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.reserved import CHANGE_TYPE
+from bergline.io.fileio import FileIO
 from bergline.parquet.read.changelog import CHANGE_COLUMNS
 from bergline.reports.problem import Problem, attempt
+from bergline.reports.row_job import RowReader, read_here
 from bergline.reports.row_sample import RowSample, sample_rows
 from bergline.table.references.changed_rows import Changelog, needs_matching
 from bergline.table.references.diff import PartitionDiff, RefDiff
@@ -61,7 +66,51 @@ class RefDifference(msgspec.Struct, frozen=True):
         return self.sample is None and self.compared_rows > MOST_COMPARED_ROWS
 
 
-def ref_difference(table: Table, from_ref: str, to_ref: str, *, sample: int = 20) -> RefDifference:
+class DifferingRows(msgspec.Struct, frozen=True):
+    """Some of the rows that differ."""
+
+    compared: int
+    """How many would be read to know all of them."""
+    sample: RowSample | None
+    """None if there are too many to look for a sample."""
+
+
+class ChangedRowsJob(msgspec.Struct, frozen=True):
+    """What is needed to find rows that differ."""
+
+    io: FileIO
+    metadata: TableMetadata
+    from_ref: str
+    to_ref: str
+    limit: int
+
+    def reading(self, io: FileIO) -> Self:
+        """See `RowJob`."""
+        return msgspec.structs.replace(self, io=io)
+
+    def found_type(self) -> type[DifferingRows]:
+        """See `RowJob`."""
+        return DifferingRows
+
+    def run(self, check: Callable[[], None]) -> DifferingRows:
+        """The first of the rows that differ, whatever came and went between the two states."""
+        before, after = (resolve_version(self.metadata, ref=name) for name in (self.from_ref, self.to_ref))
+        states = before.snapshot_id, after.snapshot_id
+        rules = MatchRules(net=True)
+        changes = Changelog(self.io, self.metadata, after.schema, rules, snapshots=None, states=states)
+        plan = changes.plan()
+        compared = sum(change.file.record_count for change in plan.changes)
+        if compared > MOST_COMPARED_ROWS and needs_matching(plan.changes):
+            return DifferingRows(compared, None)
+        about = {f.name for f in CHANGE_COLUMNS}
+        own = [f.name for f in changes.schema.fields if f.name not in about]
+        batches = _checked(changes.to_batches(), check)
+        return DifferingRows(compared, sample_rows(batches, [CHANGE_TYPE.name, *own], self.limit))
+
+
+def ref_difference(
+    table: Table, from_ref: str, to_ref: str, *, sample: int = 20, read_rows: RowReader = read_here
+) -> RefDifference:
     """How the second ref differs from the first, with at most so many rows; NotFoundError for unknown refs."""
     for name in (from_ref, to_ref):
         table.metadata.ref(name)
@@ -74,29 +123,18 @@ def ref_difference(table: Table, from_ref: str, to_ref: str, *, sample: int = 20
             PartitionDifference(p, min(rewritten.get((p.partition, p.spec_id), 0), p.added_rows, p.removed_rows))
             for p in diff.partitions
         ]
-    compared, rows = 0, None
+    found = None
     if sample > 0:
-        found = attempt(problems, "rows that differ", lambda: _sample(_net_changes(table, from_ref, to_ref), sample))
-        compared, rows = found or (0, None)
-    return RefDifference(from_ref, to_ref, diff, tuple(partitions), rows, compared, tuple(problems))
+        job = ChangedRowsJob(table.io, table.metadata, from_ref, to_ref, sample)
+        found = attempt(problems, "rows that differ", lambda: read_rows(job))
+    found = found or DifferingRows(0, None)
+    return RefDifference(from_ref, to_ref, diff, tuple(partitions), found.sample, found.compared, tuple(problems))
 
 
-def _net_changes(table: Table, from_ref: str, to_ref: str) -> Changelog:
-    """What the two states differ in, whatever came and went between them."""
-    metadata = table.metadata
-    before, after = (resolve_version(metadata, ref=name) for name in (from_ref, to_ref))
-    states = before.snapshot_id, after.snapshot_id
-    return Changelog(table.io, metadata, after.schema, MatchRules(net=True), snapshots=None, states=states)
-
-
-def _sample(changes: Changelog, limit: int) -> tuple[int, RowSample | None]:
-    plan = changes.plan()
-    compared = sum(change.file.record_count for change in plan.changes)
-    if compared > MOST_COMPARED_ROWS and needs_matching(plan.changes):
-        return compared, None
-    about = {f.name for f in CHANGE_COLUMNS}
-    own = [f.name for f in changes.schema.fields if f.name not in about]
-    return compared, sample_rows(changes.to_batches(), [CHANGE_TYPE.name, *own], limit)
+def _checked(batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        check()
+        yield batch
 
 
 def _rewritten(table: Table, diff: RefDiff) -> Mapping[_PartitionOf, int]:

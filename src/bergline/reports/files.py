@@ -13,6 +13,7 @@ from bergline.format.partition.columns import partition_values
 from bergline.parquet.write.write_spec import write_spec
 from bergline.reports.problem import Problem, attempt, problem_of
 from bergline.scan.manifests import load_manifest_list
+from bergline.scan.restrictions import check_rows_readable
 from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.scans.version import ReadVersion
@@ -85,6 +86,7 @@ class FilesReport(msgspec.Struct, frozen=True):
 
 def files_report(table: Table, version: ReadVersion) -> FilesReport:
     """The files of a state of a table (see `version_at`)."""
+    check_rows_readable(table.metadata)
     metadata, problems = table.metadata, list[Problem]()
     sizes = attempt(problems, "the target size of files", lambda: _sizes(metadata))
     target, small = (None, None) if sizes is None else sizes

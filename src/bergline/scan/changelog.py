@@ -31,6 +31,7 @@ from bergline.scan.plan import ChangelogPlan, FileChange, PlannedFile, ScanPlan,
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.planner import bound_on, file_groups, key_columns, plan_scan
 from bergline.scan.pruning import Pruning
+from bergline.scan.restrictions import check_rows_readable
 
 
 def plan_changelog(
@@ -43,6 +44,7 @@ def plan_changelog(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ChangelogPlan:
     """Plan a read of what each of some snapshots changed; their places in the sequence are the ordinals."""
+    check_rows_readable(metadata)
     bound = bound_on(row_filter, table_schema)
     pruning = Pruning(bound, table_schema)
     changes = tuple(

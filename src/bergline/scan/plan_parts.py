@@ -13,6 +13,7 @@ from bergline.scan.manifests import load_manifest_list, spec_of
 from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.planner import added_groups, append_manifests, bound_on, file_groups, with_deletes
 from bergline.scan.pruning import Pruning
+from bergline.scan.restrictions import check_rows_readable
 
 
 class PlanParts:
@@ -28,6 +29,7 @@ class PlanParts:
         schema: Schema,
         row_filter: BoundFilter,
     ) -> None:
+        check_rows_readable(metadata)
         self._io = io
         self._metadata = metadata
         self._appends = appends

@@ -27,6 +27,7 @@ from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list
 from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
+from bergline.scan.restrictions import check_rows_readable
 
 _Result = TypeVar("_Result")
 FileChoice = Callable[[FileGroup], pl.Series]
@@ -42,6 +43,7 @@ def scan_outline(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The plan of a scan without its files, and so without what their deletes compare."""
+    check_rows_readable(metadata)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshot_id,
@@ -95,6 +97,7 @@ def plan_appends(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """Plan a scan of the files that snapshots added (latest first), as they were added: no deletes apply."""
+    check_rows_readable(metadata)
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
     groups = added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots)

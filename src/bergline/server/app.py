@@ -45,6 +45,7 @@ from bergline.errors import BerglineError
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once
+from bergline.server.access.request_audit import REQUEST
 from bergline.server.commits.locks import Release
 from bergline.server.commits.overtaken_clients import holder_of
 from bergline.server.console.served import ServedLake
@@ -56,7 +57,7 @@ from bergline.server.handlers.registry import HANDLERS
 from bergline.server.handlers.tables import load_from_cache
 from bergline.server.http.errors import RequestRefused, error_response, response_for
 from bergline.server.http.long_polls import LongPolls
-from bergline.server.http.request import Request
+from bergline.server.http.request import Request, address_of, is_local
 from bergline.server.http.request_bodies import RequestBodies
 from bergline.server.http.response import JSON, HeaderName, PendingResponse, Response
 from bergline.server.http.routes import Routes, wrong_method
@@ -71,13 +72,13 @@ _HTML = "text/html"
 _FIRST_ERROR = 400
 _MAX_FORM_BYTES = 64 * 1024  # before a token was checked
 _MAX_NAME_BYTES = 64 * 1024
+_MAX_TOKENS_WAITING = 100
 _NAMES_ONLY = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
 """Endpoints whose bodies hold names only."""
 _HEADER_NAMES = {  # Java 1.11 finds them only in this case
     "etag": HeaderName(b"ETag"),
     "cache-control": HeaderName(b"Cache-Control"),
 }
-_LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = (COMMIT_TABLE, COMMIT_VIEW)
 _TABLE_COMMITS = (COMMIT_TABLE, COMMIT_TRANSACTION)
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_PLANNING_RESULT.name, FETCH_SCAN_TASKS.name}
@@ -103,7 +104,10 @@ class Application:
         self._change_pool = ThreadPool("bergline-server-changes", threads, queued)
         self._slow_pool = ThreadPool("bergline-server-slow", max(threads // 4, 1), queued)
         self._planning_pool = ThreadPool("bergline-server-planning", max(threads // 4, 1), queued)
-        self._jwt_pool = ThreadPool("bergline-server-jwt", max(threads // 4, 1), queued)
+        known, unknown, issued = (f"bergline-server-{kind}" for kind in ("known-tokens", "tokens", "jwt"))
+        self._known_token_pool = ThreadPool(known, max(threads // 4, 1), queued)
+        self._token_pool = ThreadPool(unknown, max(threads // 4, 1), min(queued, _MAX_TOKENS_WAITING))
+        self._jwt_pool = ThreadPool(issued, max(threads // 4, 1), min(queued, _MAX_TOKENS_WAITING))
         self._polls = LongPolls()
         self._ready_lock = threading.Lock()
         self._ready_check: Future[Response] | None = None
@@ -122,9 +126,12 @@ class Application:
 
     def close(self) -> None:
         """Finish the requests that are running, and take no more."""
-        for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool, self._jwt_pool):
+        for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):
+            pool.close()
+        for pool in (self._known_token_pool, self._token_pool, self._jwt_pool):
             pool.close()
         self.context.plan_workers.close()
+        self.context.row_reading.close()
         self._commits.close()
         self._console.close()
 
@@ -140,9 +147,11 @@ class Application:
         started = time.perf_counter()
         if self._is_page(scope):
             status = await self._console.respond(scope, receive, send)
+            self.context.request_audit.visited(scope, status)
             self.context.metrics.count("console", status, time.perf_counter() - started)
             return
         name, response = await self._respond(scope, receive)
+        self.context.request_audit.answered(scope, name, response)
         self.context.metrics.count(name, response.status, time.perf_counter() - started)
         headers = {"content-type": JSON, "content-length": str(len(response.body))} | response.headers
         if not response.body:
@@ -178,11 +187,11 @@ class Application:
             name = endpoint.name
             if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
                 check_cross_origin(headers, any_host=self._any_host)
-            principal = ANYBODY if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
+            principal = ANYBODY if endpoint is GET_TOKEN else await self._principal(scope, headers)
             scope[CALLER] = principal.name
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
-            settings, is_local = self.context.settings, _is_local(scope)
+            settings = self.context.settings
             request = Request(
                 endpoint,
                 names,
@@ -192,9 +201,11 @@ class Application:
                 settings.separator,
                 principal.name,
                 principal.groups,
-                is_local=is_local,
+                is_local=is_local(scope),
+                address=address_of(scope),
                 max_values=settings.max_json_values,
             )
+            scope[REQUEST] = request
             can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
             can_be_cached = can_be_cached and not self.context.overtaken.has_turn_to_begin(request)
             can_be_cached = can_be_cached and is_allowed_at_once(self.context.access, request)
@@ -269,13 +280,17 @@ class Application:
             limit = min(limit, _MAX_NAME_BYTES)
         return await self._bodies.read(headers, receive, settings, limit)
 
-    async def _principal(self, header: str | None) -> Principal:
-        authenticator = self.context.authenticator
+    async def _principal(self, scope: Scope, headers: Headers) -> Principal:
+        """Who asks; tokens that are not known wait for each other alone."""
+        authenticator, header, address = self.context.authenticator, headers.get("authorization"), address_of(scope)
         known = authenticator.cached(header)
-        if known is None:
-            pool = self._jwt_pool if authenticator.may_wait_for_keys(header) else self._pool
-            known = await self._with_timeout(pool.start(authenticator.check, header))
-        return known
+        if known is not None:
+            return known
+        authenticator.admit(header, address)
+        pool = self._jwt_pool if authenticator.may_wait_for_keys(header) else self._token_pool
+        if not authenticator.has_tokens or authenticator.knows(header):
+            pool = self._known_token_pool
+        return await self._with_timeout(pool.start(authenticator.check, header, address))
 
     async def _start(self, request: Request) -> Future[Response]:
         """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
@@ -341,6 +356,8 @@ class Application:
 
     def _pool_for(self, request: Request) -> ThreadPool:
         """A pool of its own for each kind of request that may take long, so that others need not wait."""
+        if request.endpoint is GET_TOKEN:
+            return self._token_pool
         if request.endpoint.name in _PLANNING or request.endpoint is LOAD_PULL_REQUEST:
             return self._planning_pool
         if "purgeRequested" in request.query or request.endpoint in _CALLS_OUT:
@@ -369,12 +386,6 @@ def _manners(request: Request) -> TurnManners:
     if not request.heeds_turns:
         return TurnManners.IGNORE
     return TurnManners.RAISE if request.endpoint in _TABLE_COMMITS else TurnManners.WAIT
-
-
-def _is_local(scope: Scope) -> bool:
-    """Whether a request comes from the same machine; uvicorn resolves the headers of a proxy there."""
-    client = scope.get("client") or ("",)
-    return client[0] in _LOOPBACK
 
 
 def _busy() -> RequestRefused:

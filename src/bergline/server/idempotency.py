@@ -47,6 +47,7 @@ from bergline.server.handlers.credentials import wants_credentials, with_credent
 from bergline.server.handlers.dropped_tables import keep_dropped
 from bergline.server.handlers.governance.dropped_views import keep_dropped_view
 from bergline.server.handlers.governance.ownership import follow_owners
+from bergline.server.handlers.governance.reserved_directories import follow_directories
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
@@ -229,6 +230,7 @@ class RecordedChange:
         if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
             for name, location in changed:
                 keep_dropped_view(self._context, request, connection, name, location)
+        follow_directories(self._context, request, connection, changed, self.caller)
         follow_owners(self._context, request, connection, changed)
         agent = _agent(request)
         for resource, location in _resources(request, changed):

@@ -24,6 +24,8 @@ class VendingConfig(msgspec.Struct, frozen=True):
     lifetime_s: int = 3600
     downscopes_gcs: bool = False
     """Tokens of Google, each limited to one table."""
+    kms_keys: tuple[str, ...] = ()
+    """The keys of AWS KMS, by ARN, with which files are encrypted."""
 
 
 def open_server(
@@ -72,6 +74,13 @@ def _vending(properties: Mapping[str, str], vend: VendingConfig | None) -> Vendi
         return None
     if vend.role and vend.downscopes_gcs:
         raise InvalidInputError("expected a role of AWS or tokens of Google to vend, found both")
+    if vend.kms_keys and not vend.role:
+        raise InvalidInputError(
+            "expected a role whose credentials may use keys of KMS, found none",
+            hints=["give one with --assume-role ARN"],
+        )
     if vend.downscopes_gcs:
         return GcsVending(properties)
-    return StsVending(properties, vend.role, vend.lifetime_s) if vend.role else StaticVending(properties)
+    if vend.role:
+        return StsVending(properties, vend.role, vend.lifetime_s, kms_keys=vend.kms_keys)
+    return StaticVending(properties)

@@ -51,7 +51,7 @@ class PurgeJob:
             pass
         except BerglineError as error:
             _LOG.warning("cannot purge table %s: %s", claim.table.name, error)
-            purge.put_off(str(error))
+            purge.put_off(str(error.told or error) if self._context.access.refresh().is_active else str(error))
         return True
 
     def _run(self) -> None:
@@ -107,7 +107,10 @@ class _Purge:
                 raise
             return PurgeResult(0)  # it is the last file that goes
         table = LoadedTable(dropped.name, metadata, dropped.metadata_location)
-        return purge_dropped(catalog, table, self._begin, self._go_on, resumed=dropped.purge_begun)
+        result = purge_dropped(catalog, table, self._begin, self._go_on, resumed=dropped.purge_begun)
+        if result is not None and not result.failed:
+            self._context.directories.reserved.release(dropped.name, metadata.table_uuid)
+        return result
 
     def _begin(self) -> bool:
         return self._context.store.bin.begin(self._claim)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from bergline.arguments import check_list, check_texts, check_whole, shown
+from bergline.catalog.table_locations import OwnFiles
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
@@ -285,7 +286,8 @@ class _DiscardOnFailure:
         lists = load_manifest_lists(self._io, self._loaded.snapshots)
         manifests = {m.manifest_path: m for manifests in lists for m in manifests}
         needed = {path for path, _ in live_at(self._io, manifests.values(), self._paths)}
-        self._io.delete([path for path in self._paths if path not in needed])
+        own = OwnFiles(self._loaded)
+        self._io.delete([path for path in self._paths if path not in needed and own.has(path)])
 
 
 def _check_data_files(files: Sequence[DataFile]) -> None:

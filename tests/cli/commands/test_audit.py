@@ -1,10 +1,13 @@
 """`bergline audit`."""
 
+import http.client
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bergline_server import BerglineServer
 from typer.testing import CliRunner
 
 from bergline.catalog.sql.records import AuditEntry, records_of
@@ -52,3 +55,51 @@ def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:
     for wrong in (["list", "--since", "yesterday"], ["prune", "--older-than", "never"]):
         with pytest.raises(InvalidInputError):
             run(*wrong)
+
+
+def test_requests_are_exported_with_changes_and_nothing_is_lost_when_the_server_is_told_to_end(tmp_path: Path) -> None:
+    catalog, log = f"sqlite:///{tmp_path}/catalog.db", tmp_path / "audit.jsonl"
+    connect(catalog, create=True).close()
+
+    def run(*arguments: str) -> str:
+        return CliRunner().invoke(app, [*arguments, "--catalog", catalog], catch_exceptions=False).stdout
+
+    def exported(*arguments: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run("audit", "export", *arguments).splitlines()]
+
+    token = run("token", "create", "ann").strip()
+    with BerglineServer(tmp_path, "--audit-log", str(log), "--trusted-proxy", "10.0.0.0/8") as server:
+        assert server.status("POST", "/v1/namespaces", b'{"namespace": ["db"]}', token) == 200
+        for _ in range(5):
+            assert server.status("GET", "/v1/namespaces/db", token=token) == 200
+        for _ in range(3):
+            connection = http.client.HTTPConnection(*server.address, timeout=20)
+            connection.request("GET", "/v1/config", headers={"X-Forwarded-For": "192.0.2.7"})
+            assert connection.getresponse().status == 401
+            connection.close()
+        server.terminate()
+    lines = exported()
+    times = [line["time"] for line in lines]
+    assert times == sorted(times)
+    assert [(x["kind"], x["principal"], x["operation"], x["resource"]) for x in lines if x["kind"] == "change"] == [
+        ("change", "ann", "create_namespace", "namespace/db")
+    ]
+    reads = exported("--kind", "read")
+    assert {(x["principal"], x["resource"], x["address"]) for x in reads} == {("ann", "namespace/db", "127.0.0.1")}
+    assert sum(x.get("count", 1) for x in reads) == 5
+    failed = exported("--kind", "failed-login", "--since", "1h")
+    assert {(x["address"], x.get("detail")) for x in failed} == {("127.0.0.1", "no token")}
+    assert sum(x.get("count", 1) for x in failed) == 3
+    assert exported("--until", "2020-01-01") == exported("--kind", "conflict") == []
+    in_file = [json.loads(line) for line in log.read_text().splitlines()]
+    assert sorted(map(str, in_file)) == sorted(str(x) for x in lines if x["kind"] != "change")
+
+
+def test_address_is_what_a_trusted_proxy_says(tmp_path: Path) -> None:
+    with BerglineServer(tmp_path, "--audit-log", str(tmp_path / "log"), "--trusted-proxy", "127.0.0.1") as server:
+        connection = http.client.HTTPConnection(*server.address, timeout=20)
+        connection.request("GET", "/v1/namespaces", headers={"X-Forwarded-For": "198.51.100.1, 192.0.2.7"})
+        assert connection.getresponse().status == 200
+        connection.close()
+        server.terminate()
+    assert [json.loads(line)["address"] for line in (tmp_path / "log").read_text().splitlines()] == ["192.0.2.7"]

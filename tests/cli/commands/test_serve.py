@@ -107,6 +107,21 @@ def test_issuers_that_leave_something_open_are_refused(arguments: list[str], tol
     assert told in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--tls-cert", "c"], "expected both --tls-cert and --tls-key"),
+        (["--tls-key", "k"], "expected both --tls-cert and --tls-key"),
+        (["--tls-client-ca", "a"], "expected both --tls-cert and --tls-key"),
+        (["--tls-cert", "c", "--tls-key", "k"], "expected PEM files for --tls-cert and --tls-key"),
+    ],
+)
+def test_tls_is_never_left_out_by_mistake(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = run_here("serve", "--port", "0", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
 def test_no_audit_retention_is_not_said_by_zero(tmp_path: Path) -> None:
     done = run_here("serve", "--port", "0", "--audit-retention", "0d", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

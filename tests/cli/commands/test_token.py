@@ -115,3 +115,33 @@ def test_secret_is_rotated_while_the_old_one_goes_on_working(tmp_path: Path) -> 
         run("rotate", "ci")
     with pytest.raises(InvalidInputError, match="duration"):
         run("rotate", "ci-1", "--overlap", "soon")
+
+
+def test_tokens_of_issuers_are_revoked_by_id_and_principal(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog, create=True).close()
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["token", *arguments, "--catalog", catalog], catch_exceptions=False)
+        return done.stdout
+
+    run("create", "etl", "--for", "ann")
+    assert json.loads(run("revoke", "--jti", "4711", "--json")) == {"revoked": "4711"}
+    run("revoke", "--principal", "corp:ann", "--issued-before", "2026-01-31T12:00Z")
+    run("revoke", "--principal", "ann")
+    assert json.loads(run("list", "--json")) == []
+    listed = json.loads(run("revoked", "--json"))
+    assert [(one["kind"], one["name"], one["issued_before"]) for one in listed[1:]] == [
+        ("principal", "corp:ann", "2026-01-31T12:00:00+00:00"),
+        ("jti", "4711", None),
+    ]
+    assert listed[0]["name"] == "ann"
+    assert listed[0]["issued_before"] == listed[0]["revoked"]
+    for wrong in (
+        [],
+        ["etl", "--jti", "1"],
+        ["--jti", "1", "--principal", "p"],
+        ["--jti", "1", "--issued-before", "1d"],
+    ):
+        with pytest.raises(InvalidInputError, match="expected"):
+            run("revoke", *wrong)

@@ -18,15 +18,16 @@ def test_lake_is_shown_on_loopback_until_it_is_interrupted(tmp_path: Path) -> No
     with subprocess.Popen([*program, "--catalog", catalog], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = process.stderr.readline()
-        found = re.fullmatch(r"showing `lake` at http://127\.0\.0\.1:(\d+)/; Ctrl-C ends it\n", said)
+        address = r"http://127\.0\.0\.1:(\d+)/\?token=(\S{43})"
+        found = re.fullmatch(rf"showing `lake` at {address} to who has this address; Ctrl-C ends it\n", said)
         assert found, said
         statuses = []
-        for host in ("localhost", "evil.example"):
+        for host, secret in (("localhost", found[2]), ("localhost", "other"), ("evil.example", found[2])):
             connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
-            connection.request("GET", "/audit", headers={"host": host})
+            connection.request("GET", "/audit", headers={"host": host, "authorization": f"Bearer {secret}"})
             statuses.append(connection.getresponse().status)
             connection.close()
-        assert statuses == [200, 403]
+        assert statuses == [200, 403, 403]
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert (process.returncode, rest) == (0, "")

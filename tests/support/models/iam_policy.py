@@ -8,12 +8,16 @@ _PART = re.compile(r"\$\{[*?$]\}|\*|\?|[^*?$]+|\$")
 
 
 def allows(policy: Any, action: str, resource: str, **context: str) -> bool:
-    """Whether any statement allows an action on a resource; `context` has the condition keys, `_` for `:`."""
-    return any(_applies(statement, action, resource, context) for statement in policy["Statement"])
+    """Whether a statement allows an action on a resource and none denies it.
+
+    `context` has the condition keys, `_` for `:`.
+    """
+    effects = {s["Effect"] for s in policy["Statement"] if _applies(s, action, resource, context)}
+    return effects == {"Allow"}
 
 
 def _applies(statement: Any, action: str, resource: str, context: dict[str, str]) -> bool:
-    assert statement["Effect"] == "Allow"
+    assert statement["Effect"] in {"Allow", "Deny"}
     assert set(statement) <= {"Effect", "Action", "Resource", "Condition"}
     if not any(matches(pattern, action) for pattern in _listed(statement["Action"])):
         return False

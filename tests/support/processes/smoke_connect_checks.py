@@ -2,15 +2,20 @@
 
 import datetime as dt
 import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812
+from restricted_server import restricted_server
+from restricting_proxy import MASKS, ROW_FILTER
 from rows import ORDERS, order_rows
 
+import bergline
 import bergline.spark
 from bergline import Lake
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
@@ -172,6 +177,28 @@ def settings_are_heard(spark: Any, lake: Lake) -> None:
             spark.conf.unset(name)
 
 
+def tables_whose_readers_are_restricted_are_not_read(spark: Any, lake: Lake) -> None:
+    with tempfile.TemporaryDirectory() as directory, restricted_server(Path(directory)) as proxy:
+        other = spark.builder.remote(os.environ["SPARK_REMOTE"]).create()
+        with bergline.connect(proxy.uri) as restricted:
+            bergline.spark.attach(other, restricted)
+            assert other.table("db.people").count() == 4
+            proxy.restrictions = ROW_FILTER | MASKS
+            for text in (
+                "SELECT * FROM db.people",
+                "SELECT count(*) FROM db.people",
+                "SELECT * FROM db.people.files",
+                "UPDATE db.people SET name = 'x' WHERE id = 1",
+                "INSERT INTO db.copy SELECT * FROM db.people",
+            ):
+                with pytest.raises(UnsupportedError, match="demands a row filter and column masks of its readers"):
+                    other.sql(text).collect()
+            with pytest.raises(UnsupportedError, match="demands a row filter and column masks of its readers"):
+                other.table("db.people").where("id = 1").collect()
+            other.sql("INSERT INTO db.people VALUES (3, 'Cy', 'EU')")
+            other.stop()
+
+
 CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     check.__name__: check
     for check in (
@@ -184,5 +211,6 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
         moments_decide_only_where_no_zone_counts,
         plans_that_are_cut_are_not_guessed_at,
         settings_are_heard,
+        tables_whose_readers_are_restricted_are_not_read,
     )
 }

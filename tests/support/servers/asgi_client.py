@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from http.cookies import SimpleCookie
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -23,10 +24,14 @@ SCHEMA = {
 class AsgiResponse:
     """An answer."""
 
-    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.status = status
-        self.headers = headers
+        self.headers = dict(headers)
         self.body = body
+        self.cookies = SimpleCookie()
+        for name, value in headers:
+            if name == "set-cookie":
+                self.cookies.load(value)
 
     def __repr__(self) -> str:
         return f"{self.status} {self.body[:500]!r}"
@@ -103,7 +108,9 @@ class AsgiClient:
 
         await self.application(scope, receive, send)
         start, end = sent
-        return AsgiResponse(start["status"], {k.decode().lower(): v.decode() for k, v in start["headers"]}, end["body"])
+        return AsgiResponse(
+            start["status"], [(k.decode().lower(), v.decode()) for k, v in start["headers"]], end["body"]
+        )
 
     def namespace(self, *levels: str) -> None:
         assert self("POST", "/v1/namespaces", {"namespace": levels}).status == 200

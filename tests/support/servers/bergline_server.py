@@ -16,7 +16,7 @@ import pytest
 from ports import free_port
 
 _ENGINE = re.compile(r"^  (?P<engine>\w+) +(?P<lines>.*(\n    .*)*)", re.MULTILINE)
-_URL = re.compile(r"^serving .* at (?P<url>http://\S+)$")
+_URL = re.compile(r"^serving .* at (?P<url>https?://\S+)$")
 
 
 class BerglineServer:
@@ -66,7 +66,7 @@ class BerglineServer:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port."""
-        host, _, port = self.uri.removeprefix("http://").partition(":")
+        host, _, port = self.uri.partition("://")[2].partition(":")
         return host, int(port)
 
     def status(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> int:

@@ -22,6 +22,9 @@ HOSTILE = "<script>alert('x')</script>\"'&\u202eabc\u05d0" + "y" * 150
 HOSTILE_TABLE = "<script>alert('x').<b>\"t'"
 MANY = 2000
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
+SECRET = "s" * 43
+SHOWN: set[str] = set()
+"""The addresses at which consoles let in who has the secret."""
 _LONG_S = 60
 
 
@@ -89,13 +92,15 @@ def make_many_snapshots(lake: Lake, directory: Path) -> None:
 def shown(lake: Lake) -> Iterator[str]:
     """The address of a console over a lake, as `bergline ui` serves it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(Console(LocalLake(lake)), ws="none", log_level="critical", access_log=False)
+        config = uvicorn.Config(Console(LocalLake(lake, SECRET)), ws="none", log_level="critical", access_log=False)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
+        SHOWN.add(address := f"http://127.0.0.1:{listening.getsockname()[1]}")
         try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+            yield address
         finally:
+            SHOWN.remove(address)
             server.should_exit = True
             thread.join(_LONG_S)
         assert not thread.is_alive()

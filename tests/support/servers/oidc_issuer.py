@@ -1,12 +1,18 @@
-"""An OpenID Connect issuer for tests: it serves discovery and keys, which rotate, and signs real tokens."""
+"""An OpenID Connect issuer for tests: it serves discovery and keys, which rotate, signs tokens, and lets browsers in.
 
+Its codes are good once, for the client, redirect URI and PKCE challenge that they were asked for with.
+"""
+
+import base64
+import hashlib
 import json
+import secrets
 import threading
 import time
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -15,6 +21,7 @@ from bergline.server.http.settings import OidcIssuer
 
 AUDIENCE = "bergline"
 CLIENT_SECRET = "secret-of-etl"  # noqa: S105
+CONSOLE, CONSOLE_SECRET = "console", "secret of the:console"
 _DISCOVERY = "/.well-known/openid-configuration"
 
 
@@ -58,11 +65,30 @@ class OidcIssuerServer:
         self.issuer_said: str | None = None
         self.jwks_said: str | None = None
         self.keys = [public_jwk("P-256", 1, "k1")]
+        self.discovery_said: dict[str, Any] = {}
+        """In place of what discovery says, or beside it."""
+        self.id_claims: dict[str, Any] = {}
+        """In place of the claims of ID tokens, or beside them."""
+        self.id_token: str | None = None
+        """In place of a new ID token, if set."""
+        self.is_public = False
+        """Whether the console comes without a secret."""
+        self.answer: dict[str, str] = {}
+        """In place of the parameters that browsers bring back, or beside them."""
+        self.delay_s = 0.0
+        """Before each answer to a code."""
+        self._codes: dict[str, dict[str, str]] = {}
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.requests.append(self.path)
+                if urlsplit(self.path).path.endswith("/authorize"):
+                    self.send_response(302)
+                    self.send_header("location", outer._authorized(urlsplit(self.path).query))
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+                    return
                 body = outer._answer(self.path)
                 self.send_response(outer.status)
                 for name, value in outer.headers.items():
@@ -73,10 +99,18 @@ class OidcIssuerServer:
 
             def do_POST(self) -> None:
                 form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+                if form.get("grant_type") == ["authorization_code"]:
+                    time.sleep(outer.delay_s)
+                    found = outer._redeemed({k: v for k, (v,) in form.items()}, self.headers.get("authorization", ""))
+                    self._send(400 if found is None else outer.status, found or {"error": "invalid_grant"})
+                    return
                 is_known = form.get("client_id") == ["etl"] and form.get("client_secret") == [CLIENT_SECRET]
                 said = {"access_token": outer.token(sub="etl"), "token_type": "Bearer", "expires_in": 600}
-                body = json.dumps(said if is_known else {"error": "invalid_client"}).encode()
-                self.send_response(200 if is_known else 401)
+                self._send(200 if is_known else 401, said if is_known else {"error": "invalid_client"})
+
+            def _send(self, status: int, said: dict[str, Any]) -> None:
+                body = json.dumps(said).encode()
+                self.send_response(status)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -136,6 +170,37 @@ class OidcIssuerServer:
 
     def _answer(self, path: str) -> bytes:
         if path.endswith(_DISCOVERY):
-            said = {"issuer": self.issuer_said or self.url, "jwks_uri": self.jwks_said or f"{self.url}/certs"}
-            return json.dumps(said).encode()
+            said = {
+                "issuer": self.issuer_said or self.url,
+                "jwks_uri": self.jwks_said or f"{self.url}/certs",
+                "authorization_endpoint": f"{self.url}/authorize",
+                "token_endpoint": f"{self.url}/token",
+            }
+            return json.dumps(said | self.discovery_said).encode()
         return json.dumps({"keys": self.keys}).encode() if self.body is None else self.body
+
+    def _authorized(self, query: str) -> str:
+        """Where a browser goes whose user agreed."""
+        asked = {key: value for key, (value,) in parse_qs(query).items()}
+        assert (asked["response_type"], asked["code_challenge_method"]) == ("code", "S256")
+        assert asked["client_id"] == CONSOLE
+        code = secrets.token_urlsafe(12)
+        self._codes[code] = asked
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']} | self.answer)}"
+
+    def _redeemed(self, form: dict[str, str], authorization: str) -> dict[str, Any] | None:
+        """The tokens for a code; None for one that is not good, or any more."""
+        asked = self._codes.pop(form["code"], None)
+        proof = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
+        if asked is None or (proof, form["redirect_uri"]) != (asked["code_challenge"], asked["redirect_uri"]):
+            return None
+        if not self.is_public and _client_of(authorization, form) != [CONSOLE, CONSOLE_SECRET]:
+            return None
+        token = self.id_token or self.token(**{"aud": CONSOLE, "nonce": asked["nonce"]} | self.id_claims)
+        return {"access_token": "opaque", "token_type": "Bearer", "id_token": token}
+
+
+def _client_of(authorization: str, form: dict[str, str]) -> list[str]:
+    if not authorization:
+        return [form["client_id"], form.get("client_secret", "")]
+    return [unquote(part) for part in base64.b64decode(authorization.removeprefix("Basic ")).decode().split(":")]

@@ -16,6 +16,7 @@ _ERROR = """<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Er
 <Code>{code}</Code><Message>refused</Message></Error><RequestId>r</RequestId></ErrorResponse>"""
 _TAKEN = re.compile(r"[\t\n\r\u0020-\u00ff]+")
 _LONGEST = 2048
+_SESSION = re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)
 
 
 class StsServer:
@@ -24,6 +25,8 @@ class StsServer:
     def __init__(self) -> None:
         self.policies: list[Any] = []
         """Of each role that was assumed, in order."""
+        self.sessions: list[str] = []
+        """The names of their sessions."""
         self.refusing = ""
         """The code of the error that everybody gets, if any."""
         outer = self
@@ -32,7 +35,7 @@ class StsServer:
             def do_POST(self) -> None:
                 form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
                 assert form["Action"] == ["AssumeRole"]
-                status, body = outer._answer(form["Policy"][0])
+                status, body = outer._answer(form["Policy"][0], form["RoleSessionName"][0])
                 self.send_response(status)
                 self.send_header("content-type", "text/xml")
                 self.send_header("content-length", str(len(body)))
@@ -55,8 +58,10 @@ class StsServer:
         self._server.server_close()
         self._thread.join()
 
-    def _answer(self, policy: str) -> tuple[int, bytes]:
-        if self.refusing or not _TAKEN.fullmatch(policy) or len(policy) > _LONGEST:
+    def _answer(self, policy: str, session: str) -> tuple[int, bytes]:
+        is_taken = _TAKEN.fullmatch(policy) and len(policy) <= _LONGEST and _SESSION.fullmatch(session)
+        if self.refusing or not is_taken:
             return 400, _ERROR.format(code=self.refusing or "ValidationError").encode()
         self.policies.append(json.loads(policy))
+        self.sessions.append(session)
         return 200, _ANSWER.format(number=len(self.policies)).encode()

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 from competing_writers import rival_lake
+from damaged_tables import accept_metadata
 from disks import mounted, remount_read_only
 from postgres_proxy import PostgresProxy, postgres_proxy
 from rows import ORDERS, ids, order_rows
@@ -23,6 +24,7 @@ from bergline.errors import (
     ConflictError,
     FormatError,
     InvalidInputError,
+    MetadataChangedError,
     NotFoundError,
     RefusedError,
     StorageError,
@@ -109,19 +111,24 @@ def test_table_whose_metadata_is_damaged_can_be_named_and_replaced_but_not_loade
             lambda: again.load_table("db.orders"),
             lambda: again.purge_table("db.orders"),
         ):
-            with pytest.raises((NotFoundError, FormatError), match=pointer.name):
+            with pytest.raises((NotFoundError, MetadataChangedError), match=pointer.name):
                 call()
         assert again.table_exists("db.orders")
         assert again.list_tables("db") == ["db.orders"]
+        if how != "missing":
+            accept_metadata(again, f"file://{pointer}")
         again.rename_table("db.orders", "db.damaged")
         assert again.unregister_table("db.damaged") == f"file://{pointer}"
         repaired = again.register_table("db.orders", first)
         assert ids(repaired.append(order_rows(3)).scan().to_arrow()) == [1, 3]
 
 
-def test_table_with_a_damaged_pointer_can_be_dropped(tmp_path: Path, orders: Table) -> None:
+def test_table_with_a_damaged_pointer_can_be_dropped_once_it_is_accepted(tmp_path: Path, orders: Table) -> None:
     local(orders.metadata_location).write_bytes(b"nonsense")
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as again:
+        with pytest.raises(MetadataChangedError):
+            again.drop_table("db.orders")
+        accept_metadata(again, orders.metadata_location)
         again.drop_table("db.orders")
         assert again.list_tables("db") == []
 

@@ -27,6 +27,12 @@ def test_what_is_created_can_be_read_under_any_spelling(tmp_path: Path, prefix: 
     assert names(tmp_path) == ["f"]
 
 
+def test_file_is_read_without_allocating_what_it_may_have(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 100)
+    assert LocalFileIO().read(str(path), 2**50) == b"x" * 100  # so much memory nobody has
+
+
 def test_create_never_overwrites(tmp_path: Path) -> None:
     location = f"{tmp_path}/f"
     IO.create(location, b"old")

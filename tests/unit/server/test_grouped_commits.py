@@ -188,7 +188,8 @@ def test_each_is_checked_as_its_own_caller(granted: GrantedServer) -> None:
     for who in ("ann", "bob"):
         granted.grant("read", "table db.orders", who)
     granted.grant("write", "table db.orders", "ann", ref="main")
-    main, dev = body_of(snapshot(1, 1), set_branch("main", 1)), body_of(snapshot(2, 2), set_branch("dev", 2))
+    main = body_of(*granted.with_lists(snapshot(1, 1), set_branch("main", 1)))
+    dev = body_of(*granted.with_lists(snapshot(2, 2), set_branch("dev", 2)))
     answers = commit_all(
         granted.client,
         (main, bearer("bl_bob")),
@@ -208,7 +209,7 @@ def test_rule_binds_and_is_bypassed_by_its_own_caller(granted: GrantedServer) ->
     answers = commit_all(
         granted.client,
         (body_of(snapshot(1, 1), set_branch("main", 1)), bearer("bl_root")),
-        (body_of(snapshot(2, 2, 1), set_branch("main", 2)), bearer("bl_ann")),
+        (body_of(*granted.with_lists(snapshot(2, 2, 1), set_branch("main", 2))), bearer("bl_ann")),
     )
     assert [a.status for a in answers] == [200, 200]
     noted = [(e.principal, e.operation) for e in granted.context.records.audit()[-3:]]

@@ -16,8 +16,9 @@ from many_tables import BIG, TABLES, Work, fill, plans, watched
 from waiting_commits import queued
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
+from bergline.catalog.sql.directories.table_directories import TableDirectories
 from bergline.catalog.sql.records import AuditEntry
-from bergline.catalog.sql.table_directories import TableDirectories
 from bergline.errors import NotFoundError, RefusedError
 from bergline.io.fileio import FileIO
 from bergline.lake.lake import connect
@@ -201,18 +202,19 @@ def test_namespace_that_only_its_descendants_show_is_listed_without_reading_them
 
 
 def test_directories_of_other_tables_are_found_by_an_index(many: ServerContext) -> None:
-    directories = TableDirectories(many.records, lambda name: [f"s3://nowhere/{BIG}/{name.name}"])
-    directories.check_apart(TableName(("db",), "new"), ["s3://nowhere/new"])
+    directories = TableDirectories(many.records, lambda _, name: [f"s3://nowhere/{BIG}/{name.name}"])
+    claim = Claim(DirectoryKind.TABLE, TableName(("db",), "new"))
+    directories.check_apart(claim, ["s3://nowhere/new"])
     if many.store.database.engine.dialect.name == "postgresql":
         with many.store.database.writing() as connection:
             connection.exec_driver_sql("ANALYZE iceberg_tables")
     with watched(many.store.database) as work:
-        directories.check_apart(TableName(("db",), "new"), ["s3://nowhere/new/deeper", "s3a://elsewhere/new"])
+        directories.check_apart(claim, ["s3://nowhere/new/deeper", "s3a://elsewhere/new"])
         assert many.store.names_with_metadata_in([f"s3://nowhere/{BIG}/t77"])
     check_work(many, work, 300)
     with pytest.raises(RefusedError, match="overlaps the files of table"):
-        TableDirectories(many.records, lambda _: [f"s3://nowhere/{BIG}/t77"]).check_apart(
-            TableName(("db",), "new"), [f"s3a://nowhere/{BIG}/t77/data"]
+        TableDirectories(many.records, lambda *_: [f"s3://nowhere/{BIG}/t77"]).check_apart(
+            claim, [f"s3a://nowhere/{BIG}/t77/data"]
         )
 
 

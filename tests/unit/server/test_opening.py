@@ -12,6 +12,7 @@ from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
 
 PROPERTIES = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "eu-west-1"}
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 ROLE = "arn:aws:iam::123456789012:role/tables"
 
 
@@ -43,6 +44,11 @@ def test_bad_settings_leave_no_catalog_open(tmp_path: Path) -> None:
         open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE, 60))
     with pytest.raises(InvalidInputError, match="found both"):
         open_server(f"sqlite:///{tmp_path}/catalog.db", vend=VendingConfig(ROLE, downscopes_gcs=True))
+    with pytest.raises(InvalidInputError, match="expected a role whose credentials may use keys of KMS, found none"):
+        open_server(f"sqlite:///{tmp_path}/catalog.db", vend=VendingConfig(kms_keys=(KEY,)))
+    for wrong in ("*", "alias/tables", KEY.replace("key/", "alias/"), KEY.replace("eu-west-1", "*"), f"{KEY}*"):
+        with pytest.raises(InvalidInputError, match="expected the ARN of a key of AWS KMS"):
+            open_server(f"sqlite:///{tmp_path}/catalog.db", vend=VendingConfig(ROLE, kms_keys=(wrong,)))
     with pytest.raises(NotFoundError):
         open_server(f"sqlite:///{tmp_path}/other.db", create=False)
     assert not (tmp_path / "other.db").exists()

@@ -6,12 +6,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, bearer, set_branch, set_property, snapshot
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
 from concurrency import run_for_each
 from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.table_directories import TableDirectories
+from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
+from bergline.catalog.sql.directories.table_directories import TableDirectories
 from bergline.errors import InvalidInputError, RefusedError, StorageError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
@@ -82,12 +83,35 @@ def test_grant_made_through_one_holds_at_the_other_and_tables_have_owners(
 
 def test_directories_of_tables_are_known_to_every_server(replicas: tuple[ServerContext, ServerContext]) -> None:
     tables = {TableName(("db",), f"t{n}"): (f"s3://b/w/t{n}", f"s3://b/data/t{n}") for n in range(8)}
-    places = [TableDirectories(context.records, tables.__getitem__) for context in replicas]
-    run_for_each(lambda n: places[n % 2].check_apart(TableName(("db",), f"t{n}"), list(tables.values())[n]), range(8))
+    for table, (location, _) in tables.items():
+        assert replicas[0].store.create(table, f"{location}/metadata/1.metadata.json")
+    claims = [Claim(DirectoryKind.TABLE, table) for table in (*tables, TableName(("db",), "new"))]
+    places = [TableDirectories(context.records, lambda _, name: tables[name]) for context in replicas]
+    run_for_each(lambda n: places[n % 2].check_apart(claims[n], tables[claims[n].name]), range(8))
     for known in places:
         with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t3`"):
-            known.check_apart(TableName(("db",), "new"), ["s3://b/elsewhere", "s3a://b/data/t3/x"])
-        known.check_apart(TableName(("db",), "t3"), ["s3://b/w/t3", "s3a://b/data/t3/x"])
+            known.check_apart(claims[-1], ["s3://b/elsewhere", "s3a://b/data/t3/x"])
+        known.check_apart(claims[3], ["s3://b/w/t3", "s3a://b/data/t3/x"])
+
+
+def test_directory_is_reserved_once_through_two_servers(replicas: tuple[ServerContext, ServerContext]) -> None:
+    """Each asks in its transaction, after the other one's."""
+    tokens = f"bl_{uuid4().hex}"
+    here = GrantedServer(replicas[0], tokens=tokens)
+    replicas[1].authenticator = Authenticator(replicas[1].records)
+    place = f"{replicas[0].settings.warehouse}/db/shared"
+    here("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
+    answers: list[AsgiResponse] = []
+    with AsgiClient(replicas[1]) as there:
+
+        def create(number: int) -> None:
+            body = {"name": f"t{number}", "schema": SCHEMA, "location": f"{place}/{'x/' * number}"}
+            client = there if number % 2 else here.client
+            answers.append(client("POST", "/v1/namespaces/db/tables", body, headers=bearer(f"{tokens}root")))
+
+        run_for_each(create, range(8))
+    assert sorted(answer.status for answer in answers) == [200, *[403] * 7]
+    here.client.application.close()
 
 
 def test_writers_of_their_own_branches_through_two_servers_all_succeed(

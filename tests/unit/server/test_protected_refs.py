@@ -59,6 +59,22 @@ def change_two(client: AsgiClient) -> AsgiResponse:
     return client("POST", "/v1/transactions/commit", {"table-changes": [items, orders]})
 
 
+REMOVED = {"action": "remove-snapshot-ref", "ref-name": "dev"}
+TAGGED = {"action": "set-snapshot-ref", "ref-name": "dev", "type": "tag", "snapshot-id": 1}
+
+
+def add_anew(client: AsgiClient) -> AsgiResponse:
+    """Another snapshot under the id of an ancestor of `main` and `dev`."""
+    forged = snapshot(1, 4)
+    forged["snapshot"]["manifest-list"] = "file:///nowhere/forged.avro"
+    return client.commit({"action": "remove-snapshots", "snapshot-ids": [1]}, forged)
+
+
+def change_twice(client: AsgiClient) -> AsgiResponse:
+    changes = [{"identifier": NAME, "requirements": [], "updates": [update]} for update in (REMOVED, TAGGED)]
+    return client("POST", "/v1/transactions/commit", {"table-changes": changes})
+
+
 def rename(client: AsgiClient) -> AsgiResponse:
     destination = {"namespace": ["db"], "name": "other"}
     return client("POST", "/v1/tables/rename", {"source": NAME, "destination": destination})
@@ -73,6 +89,7 @@ WAYS: dict[str, Any] = {
     "commit that makes its own branch": lambda client, _: client.commit(*UPDATES, set_branch("new", 4)),
     "rollback": lambda client, _: client.commit(set_branch("main", 1)),
     "removal": lambda client, _: client.commit({"action": "remove-snapshot-ref", "ref-name": "main"}),
+    "ancestor anew": lambda client, _: add_anew(client),
     "replace": lambda client, _: replace(client),
     "transaction": lambda client, _: change_two(client),
     "rename": lambda client, _: rename(client),
@@ -97,6 +114,26 @@ def test_every_way_is_forbidden_and_changes_nothing(client: AsgiClient, older: s
     assert client("GET", TABLE).json == before
     if way == "transaction":
         assert "a" not in client("GET", "/v1/namespaces/db/tables/items").json["metadata"]["properties"]
+
+
+@pytest.mark.parametrize("rule", ["only-publish", "no-rollback", "no-drop", "no-expiry", "no-rollback; kind=branch"])
+@pytest.mark.parametrize("path", ["/bergline/v1/rules", "/bergline/v1/namespaces/db/rules", None])
+@pytest.mark.usefixtures("older")
+def test_protected_branch_is_no_tag_after_any_commit(client: AsgiClient, rule: str, path: str | None) -> None:
+    assert client.commit({"action": "remove-properties", "removals": [RULE]}).status == 200
+    if path is None:
+        assert client.commit(set_property("bergline.ref-rules.d*", rule)).status == 200
+    else:
+        assert client("POST", path, {"pattern": "d*", "rule": rule}).status == 204
+    before = client("GET", TABLE).json
+    refused = client.commit(REMOVED, TAGGED)
+    assert refused.error == (403, "ForbiddenException")
+    assert "found it dropped, and a tag created under its name" in refused.message
+    assert client.commit(TAGGED).status == 409
+    assert change_twice(client).status >= 400
+    if rule != "no-drop":
+        assert add_anew(client).error == (403, "ForbiddenException")
+    assert client("GET", TABLE).json == before
 
 
 @pytest.mark.parametrize("way", sorted(WAYS.keys() - {"commit that lifts the rule"}))

@@ -12,8 +12,10 @@ from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.access.grant import make_grants
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.bin import ClaimedPurge
+from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import ConflictError, RefusedError, StorageError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
@@ -145,6 +147,19 @@ def test_table_that_another_name_leads_to_is_not_purged_and_says_why(
     clock.now += HOUR_MS
     assert PurgeJob(context, clock).run_once()
     assert files(orders) == []
+
+
+def test_bin_of_a_server_with_grants_does_not_name_the_table_that_shares_files(
+    client: AsgiClient, context: ServerContext, lake: Lake, orders: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = dropped(client, context)
+    lake.register_table("db.copy", context.catalog.dropped_tables()[0].metadata_location)
+    records = context.records
+    SqlGrants(records.database, records.catalog_name).grant(make_grants("administer", "catalog", "root"))
+    assert PurgeJob(context, clock).run_once()
+    (kept,) = context.catalog.dropped_tables()
+    assert kept.problem == "cannot purge table `db.orders`: another table uses the same files"
+    assert "`db.copy` uses the same files" in caplog.text
 
 
 @pytest.mark.parametrize("cut", range(4))

@@ -7,10 +7,10 @@ import pytest
 import uvicorn
 from oidc_issuer import OidcIssuerServer
 
-from bergline.errors import RefusedError
+from bergline.errors import InvalidInputError, RefusedError
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
-from bergline.server.start import _Server, check_host, fetch_keys, serve
+from bergline.server.start import _Server, check_host, fetch_keys, serve, trusted_networks
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
 
@@ -51,3 +51,10 @@ def test_those_who_wait_are_told_when_the_server_is_to_stop() -> None:
     server.handle_exit(signal.SIGTERM, None)
     assert told == [True]
     assert server.should_exit
+
+
+def test_proxies_are_addresses_and_networks() -> None:
+    assert trusted_networks(["127.0.0.1", "10.1.2.3/8", "::1"]) == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
+    for proxy in ("*", "proxy.internal", ""):
+        with pytest.raises(InvalidInputError, match="addresses or networks of trusted proxies"):
+            trusted_networks([proxy])

@@ -16,7 +16,8 @@ from catalog_files import new_catalog_uri
 from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.webhooks import WebhookState
+from bergline.catalog.sql.governance.secret_keys import SecretKeys
+from bergline.catalog.sql.governance.webhooks import SqlWebhooks, WebhookState
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
@@ -97,6 +98,26 @@ def test_events_are_sent_signed_and_in_order(
     first, second = client("GET", f"{HOOKS}/{webhook_id}/deliveries").json["deliveries"]
     assert (first["first-position"], first["status"]) == (3, 200)
     assert (second["events"], "error" in second) == (2, False)
+
+
+def test_webhook_whose_key_is_lost_says_so_and_others_go_on(
+    client: AsgiClient, context: ServerContext, job: WebhookJob, receiver: WebhookReceiver
+) -> None:
+    records = context.records
+    context.webhooks = SqlWebhooks(records.database, records.catalog_name, SecretKeys(["A" * 43 + "="]))
+    lost, _ = create(client, receiver)
+    context.webhooks = SqlWebhooks(records.database, records.catalog_name, SecretKeys(["B" * 43 + "="]))
+    kept, secret = create(client, receiver)
+    client.namespace("db")
+    assert job.run_once()
+    assert job.run_once()
+    (message,) = receiver.messages
+    assert message.is_signed_by(secret)
+    assert state(context, kept) == ("active", 1, 0)
+    assert state(context, lost) == ("active", 0, 1)
+    assert "cannot be decrypted: expected the key" in (context.webhooks.find(lost).last_error or "")
+    told = client("POST", f"{HOOKS}/{lost}/test").json
+    assert "cannot be decrypted" in told["error"]
 
 
 def test_only_wanted_events_are_sent(

@@ -53,6 +53,11 @@ def administered(catalog: Catalog, name: TableName | None = None) -> Catalog:
     return catalog.unchecked(name) if isinstance(catalog, GrantedCatalog) else catalog
 
 
+def administers(catalog: Catalog) -> bool:
+    """Whether the caller administers the catalog, as everybody does without grants."""
+    return not isinstance(catalog, GrantedCatalog) or catalog.is_administered
+
+
 class GrantedCatalog:
     """Checks privileges before every call, and shows what may be seen; commits are decided by the catalog's guard."""
 
@@ -71,6 +76,15 @@ class GrantedCatalog:
         """Grants, roles and owners, for administrators."""
         self._by.check(Privilege.ADMINISTER, CATALOG)
         return self._management
+
+    @property
+    def is_administered(self) -> bool:
+        """Whether the caller administers it."""
+        try:
+            self._by.check(Privilege.ADMINISTER, CATALOG)  # which a policy may have taken away
+        except (NotFoundError, RefusedError):
+            return False
+        return True
 
     def unchecked(self, name: TableName | None) -> Catalog:
         """The catalog itself, for those who administer it, or the table that they ask about."""

@@ -1,12 +1,18 @@
 """What callers are told who may not do something."""
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import Securable, SecurableKind
-from bergline.errors import NotFoundError, RefusedError
+from bergline.errors import BerglineError, NotFoundError, RefusedError
 
+_Error = TypeVar("_Error", bound=BerglineError)
 CONCEALED = frozenset({"namespace", "table", "view", "dropped table", "role"})
+
+
+class HiddenError(NotFoundError):
+    """Something may not be seen; the caller is told what is told of a name that does not exist."""
 
 
 def forbidden(caller: str, privilege: Privilege, securable: Securable) -> RefusedError:
@@ -21,10 +27,16 @@ def forbidden(caller: str, privilege: Privilege, securable: Securable) -> Refuse
     )
 
 
-def hidden(securable: Securable) -> NotFoundError:
+def hidden(securable: Securable) -> HiddenError:
     """The error for what may not be seen, which is that for what does not exist."""
     kind, path = securable.kind.value, securable.path
-    return NotFoundError(f"no {kind} `{path}`", kind=kind, name=path)
+    return HiddenError(f"no {kind} `{path}`", kind=kind, name=path)
+
+
+def naming(error: _Error, neighbour: object, told: BerglineError) -> _Error:
+    """The error with what callers are told who may not see the neighbour; None for neighbours that are not known."""
+    error.neighbour, error.told = neighbour, told
+    return error
 
 
 def concealed(error: NotFoundError, known: Callable[[], Iterable[str]] = tuple) -> NotFoundError:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from bergline.catalog.catalog import (
     Committed,
     Conflicted,
@@ -32,7 +30,7 @@ from bergline.catalog.pointer.settle import (
 )
 from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.protection.caller import see_change
-from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
+from bergline.catalog.table_locations import remembering_former
 from bergline.catalog.turns import TurnKeeper, wait_for_turn
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
@@ -117,9 +115,7 @@ class PointerCommit(PointerTables):
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         logged = base.metadata_location if logs_base else None
         after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._clock_ms())
-        if drops_directory(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
-            return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
-        return after
+        return remembering_former(base.metadata, after, updates)
 
     # not self.store: a commit in progress while the lake is closed must still be settled
     def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...], history: SwapHistory) -> Outcome:

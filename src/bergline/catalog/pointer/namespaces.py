@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.metadata_digests import KeptDigests, MetadataDigests
 from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, GuardedPointers, PointerStore, UnopenedStore
 from bergline.catalog.protection.guard import RefGuard
@@ -203,6 +204,11 @@ class PointerNamespaces:
         """Whether a file is one of the store's own locations, or below one."""
         asked = _real(location)
         return any(asked == place or asked.startswith(f"{place}/") for place in map(_real, self._own_places))
+
+    def _kept_digests(self) -> MetadataDigests | None:
+        """The digests of metadata files; None if the store keeps none."""
+        store = self._store
+        return store.digests if isinstance(store, KeptDigests) else None
 
     def _named(self, kind: NameKind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))

@@ -36,7 +36,7 @@ class PointerTables(PointerNamespaces):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._table_files = table_files(self.io, self.max_metadata_bytes)
+        self._table_files = table_files(self.io, self.max_metadata_bytes, self._kept_digests)
 
     def load_table(self, name: TableName) -> LoadedTable:
         pointer = self.pointer(name)

@@ -25,7 +25,7 @@ class PointerViews(PointerNamespaces):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._view_files = view_files(self.io, self.max_metadata_bytes)
+        self._view_files = view_files(self.io, self.max_metadata_bytes, self._kept_digests)
 
     def load_view(self, name: TableName) -> LoadedView:
         pointer = self._named("view").find(name)

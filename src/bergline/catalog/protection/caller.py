@@ -49,6 +49,8 @@ class Caller:
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
         self.changes: dict[TableName, SeenChange] = {}
+        self.view_locations: dict[TableName, str] = {}
+        """Where the views that are made or changed put their files from then on."""
         self.pull_request: PullRequestRecord | None = None
         """What the latest change makes of a pull request."""
         self.stands_for: dict[TableName, StandIn] = {}

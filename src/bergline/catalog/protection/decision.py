@@ -30,8 +30,8 @@ class DecidedBy(msgspec.Struct, frozen=True):
     """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
 
     caller: str | None
-    review: Callable[[int], HeadReview | None] = lambda _: None
-    """What is on record about a snapshot; None where no record is kept."""
+    review: Callable[[int, str], HeadReview | None] = lambda *_: None
+    """What is on record about a snapshot for a ref; None where no record is kept."""
     groups: frozenset[str] = frozenset()
     authors: Callable[[RefMove], frozenset[str]] = lambda _: frozenset()
     """Who wrote what a ref gains, as far as that is known: their own approvals do not count."""
@@ -114,9 +114,13 @@ def describe_move(move: RefMove) -> str:
             return f"a rollback to snapshot {head}"
         case MoveKind.DIVERGED:
             left = None if move.before is None else move.before.snapshot_id
+            if left == head:
+                return "other snapshots under the ids of its history"
             return f"a move to snapshot {head}, which leaves snapshot {left} behind"
         case MoveKind.REPLACED:
             return f"a replacement by snapshot {head}, which has another history"
+        case MoveKind.DROPPED if move.new_name is not None:
+            return f"it dropped, and a {'tag' if move.is_branch else 'branch'} created under its name"
         case MoveKind.DROPPED:
             return "it dropped"
         case MoveKind.RENAMED:
@@ -136,11 +140,7 @@ def _refusals(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scop
             why = f"stays as it is because the rule cannot be read ({rule.problem})"
             yield Refused(rule.pattern, move, why, scope.correction(rule.pattern), scope)
         return
-    # a ref that becomes one of another kind is one of both
-    kinds = {ref.is_branch for ref in (move.before, move.after) if ref is not None}
-    if not any(rule.applies_to(move.ref, is_branch=is_branch) for is_branch in kinds):
-        return
-    if by.caller is None and rule.bypass:
+    if not rule.applies_to(move.ref, is_branch=move.is_branch) or (by.caller is None and rule.bypass):
         return
     questions: tuple[Callable[[], _Found], ...] = (
         lambda: _by_writers(rule, move, by),
@@ -186,7 +186,7 @@ def _by_kind_of_move(rule: RefRule, move: RefMove, scope: RuleScope) -> _Found:
 
 
 def _by_replayed_files(rule: RefRule, move: RefMove, by: DecidedBy) -> _Found:
-    if not (rule.only_publish and move.is_branch and move.published and move.replays) or by.replays_truly(move):
+    if not (rule.only_publish and move.is_branch and move.replays) or by.replays_truly(move):
         return None
     (_, source), *_ = move.replays
     instead = f"merge the branch anew: a snapshot that replays {source} adds and removes the very files that it does"
@@ -225,9 +225,9 @@ def _way_to_pass(names: str, head: int, move: RefMove, by: DecidedBy) -> str:
 
 def _reviewed(move: RefMove, head: int, by: DecidedBy) -> HeadReview | None:
     """What is on record about a new head, and about the one for which it stands."""
-    found = by.review(head)
+    found = by.review(head, move.ref)
     if by.stand_in is None or found is None:
         return found
-    stood_for = by.review(by.stand_in.head) or HeadReview()
+    stood_for = by.review(by.stand_in.head, move.ref) or HeadReview()
     checks = stood_for.checks if by.is_up_to_date(move) else frozenset()
     return HeadReview(found.checks | checks, found.approved_by | stood_for.approved_by)

@@ -36,8 +36,8 @@ class RuleRecords(Protocol):
         """The rules of the catalog and of namespaces that hold for a table."""
         ...
 
-    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        """The checks that passed on a snapshot and who approves it; None if no record of that is kept."""
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int, ref: str) -> HeadReview | None:
+        """For a ref: the checks that passed on a snapshot, who approves it; None if no record of that is kept."""
         ...
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
@@ -52,8 +52,8 @@ class NoRecords:
         del table
         return ()
 
-    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        del table, table_uuid, snapshot_id
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int, ref: str) -> HeadReview | None:
+        del table, table_uuid, snapshot_id, ref
         return None
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
@@ -92,12 +92,13 @@ class RefChange:
 
     @property
     def added_snapshots(self) -> frozenset[int]:
-        """The snapshots that the change adds."""
+        """The snapshots that the change adds, or puts in the place of others under their ids."""
         if self._result is None:
             return frozenset()
         gained = snapshots_gained(self._base, self._result)
         found = self._result.snapshots if gained is None else gained
-        return frozenset(s.snapshot_id for s in found) - self._base.snapshots_by_id.keys()
+        known = self._base.snapshots_by_id
+        return frozenset(s.snapshot_id for s in found if known.get(s.snapshot_id) != s)
 
     @property
     def lost_snapshots(self) -> frozenset[int]:
@@ -176,7 +177,7 @@ class RefChange:
         uuid, stand_in = self.table_uuid, caller.stands_for.get(self.table)
         return DecidedBy(
             name,
-            lambda snapshot_id: self._review(records, snapshot_id),
+            lambda snapshot_id, ref: self._review(records, snapshot_id, ref),
             caller.groups,
             lambda move: records.authors(uuid, {*move.gained, *self._stood_for(move, stand_in)}),
             stand_in,
@@ -184,9 +185,9 @@ class RefChange:
             self._replays_truly,
         )
 
-    def _review(self, records: RuleRecords, snapshot_id: int) -> HeadReview | None:
+    def _review(self, records: RuleRecords, snapshot_id: int, ref: str) -> HeadReview | None:
         """What is on record about a snapshot, which was there before: nobody has seen one of this change."""
-        found = records.review(self.table, self.table_uuid, snapshot_id)
+        found = records.review(self.table, self.table_uuid, snapshot_id, ref)
         is_seen = snapshot_id in self._base.snapshots_by_id and snapshot_id not in self.lost_snapshots
         return found if is_seen or found is None else HeadReview()
 

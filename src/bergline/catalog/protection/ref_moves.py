@@ -1,7 +1,8 @@
 """What a commit does to refs, read from the metadata before and after it, never from what a client says."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import takewhile
 from typing import Final
 
@@ -23,15 +24,16 @@ class MoveKind(StrEnum):
     ROLLED_BACK = "rolled back"
     """Its head after is in the history of its head before."""
     DIVERGED = "diverged"
-    """The histories of both heads have snapshots in common, and the head before is left behind."""
+    """The histories have ids in common, and snapshots of the one before are left behind, or others under their ids."""
     REPLACED = "replaced"
-    """The histories have nothing in common, or snapshots or the kind of ref are no longer what they were."""
+    """The histories have nothing in common."""
     DROPPED = "dropped"
+    """Gone, or a ref of the other kind has its name, which was created."""
     RENAMED = "renamed"
     """Dropped, and another ref was created that is the same."""
     RETENTION = "retention changed"
     EXPIRED = "history expired"
-    """Snapshots in its history were removed."""
+    """Snapshots in its history were removed, or others came under their ids."""
 
 
 class RefMove(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class RefMove(msgspec.Struct, frozen=True):
     published: bool = False
     """Whether all that the ref gains was on another branch before, or staged, or replays what was."""
     new_name: str | None = None
+    """Of a renamed ref; its own name if a ref of the other kind took it."""
     expired: tuple[int, ...] = ()
     gained: tuple[int, ...] = ()
     """The snapshots that its history gains, newest first; of a new ref, its head."""
@@ -79,16 +82,21 @@ class _Comparison:
 
     def moves(self) -> Iterator[RefMove]:
         before, after = self._base.refs, self._result.refs
-        created = {name: ref for name, ref in after.items() if name not in before}
+        created = {name: ref for name, ref in after.items() if not _goes_on(before.get(name), ref)}
         for name in sorted(before.keys() | after.keys()):
+            if name in before and (name not in after or name in created):
+                yield self._gone(name, created)
             if (ref := created.get(name)) is not None:
                 yield self._gaining(RefMove(name, MoveKind.CREATED, None, ref, gained=(ref.snapshot_id,)))
-            elif name not in after:
-                new_name = next((other for other, ref in created.items() if ref == before[name]), None)
-                kind = MoveKind.DROPPED if new_name is None else MoveKind.RENAMED
-                yield RefMove(name, kind, before[name], None, new_name=new_name)
-            else:
+            elif name in after:
                 yield from self._changes(name, before[name], after[name])
+
+    def _gone(self, name: str, created: Mapping[str, SnapshotRef]) -> RefMove:
+        ref = self._base.refs[name]
+        new_name = next((other for other, new in created.items() if new == ref), None)
+        if new_name is not None:
+            return RefMove(name, MoveKind.RENAMED, ref, None, new_name=new_name)
+        return RefMove(name, MoveKind.DROPPED, ref, None, new_name=name if name in created else None)
 
     def _changes(self, name: str, before: SnapshotRef, after: SnapshotRef) -> Iterator[RefMove]:
         gained = self._new_on(before, after)
@@ -98,45 +106,35 @@ class _Comparison:
             if before.retention != after.retention:
                 yield RefMove(name, MoveKind.RETENTION, before, after)
             return
-        history = {s.snapshot_id: s for s in self._base.ancestors(before.snapshot_id)}
-        kind = self._kind(history, before, after)
+        history, line = tuple(self._base.ancestors(before.snapshot_id)), tuple(self._line(after.snapshot_id))
+        kind = _kind(history, line)
         if kind is not None:
-            line = (s.snapshot_id for s in self._line(after.snapshot_id))
-            gained = tuple(takewhile(lambda number: number not in history, line))
+            had = {s.snapshot_id for s in history}
+            gained = tuple(takewhile(lambda number: number not in had, (s.snapshot_id for s in line)))
             move = RefMove(name, kind, before, after, gained=gained)
             yield self._gaining(move) if kind is MoveKind.FORWARD else move
         if before.retention != after.retention:
             yield RefMove(name, MoveKind.RETENTION, before, after)
-        if before.is_branch and (expired := sorted(history.keys() - self._result.snapshots_by_id.keys())):
+        stays = self._result.snapshots_by_id
+        if before.is_branch and (expired := sorted(s.snapshot_id for s in history if stays.get(s.snapshot_id) != s)):
             yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
 
     def _new_on(self, before: SnapshotRef, after: SnapshotRef) -> tuple[int, ...] | None:
-        """The new snapshots that lead back to the head before, newest first; None if that is not all that happened."""
-        if self._gained is None or before.snapshot_ref_type is not after.snapshot_ref_type:
+        """The snapshots that lead back to the head before, newest first; None if that is not all that happened."""
+        if self._gained is None or self._revives:
             return None
         gained: list[int] = []
         for snapshot in self._line(after.snapshot_id):
             if snapshot.snapshot_id == before.snapshot_id:
                 return tuple(gained)
-            if snapshot.snapshot_id in self._base.snapshots_by_id:
-                return None
             gained.append(snapshot.snapshot_id)
         return None
 
-    def _kind(self, history: dict[int, Snapshot], before: SnapshotRef, after: SnapshotRef) -> MoveKind | None:
-        """How the head moved; None where it stayed."""
-        stays = self._result.snapshots_by_id
-        is_rewritten = any(stays.get(number, snapshot) != snapshot for number, snapshot in history.items())
-        if is_rewritten or before.snapshot_ref_type is not after.snapshot_ref_type:
-            return MoveKind.REPLACED
-        if before.snapshot_id == after.snapshot_id:
-            return None
-        if after.snapshot_id in history:
-            return MoveKind.ROLLED_BACK
-        meeting = next((s.snapshot_id for s in self._line(after.snapshot_id) if s.snapshot_id in history), None)
-        if meeting is None:
-            return MoveKind.REPLACED
-        return MoveKind.FORWARD if meeting == before.snapshot_id else MoveKind.DIVERGED
+    @cached_property
+    def _revives(self) -> bool:
+        """Whether a new snapshot has the id of one that expired, and so would be in a history that had ended."""
+        new = {s.snapshot_id for s in self._gained or ()}
+        return bool(new) and not new.isdisjoint(s.parent_snapshot_id for s in self._base.snapshots)
 
     def _gaining(self, move: RefMove) -> RefMove:
         """The move with whether it publishes: what the ref gains was on another branch, or replays what was."""
@@ -147,11 +145,13 @@ class _Comparison:
 
     def _replays(self, name: str) -> list[tuple[int, int]] | None:
         """The new snapshots that a ref gains, each with its source; None if one was on no other branch of the base."""
-        own_ref = self._base.refs.get(name)
-        head = self._result.refs[name].snapshot_id
+        own_ref, new_ref = self._base.refs.get(name), self._result.refs[name]
+        head = new_ref.snapshot_id
         if self._base.snapshots_by_id.get(head) is None and self._source(self._known[head]) is None:
             return None  # as nearly all commits, which need no look at history
-        own = set() if own_ref is None else {s.snapshot_id for s in self._base.ancestors(own_ref.snapshot_id)}
+        own: set[int] = set()
+        if own_ref is not None and _goes_on(own_ref, new_ref):
+            own = {s.snapshot_id for s in self._base.ancestors(own_ref.snapshot_id)}
         elsewhere = self._reachable(r.snapshot_id for n, r in self._base.refs.items() if n != name and r.is_branch)
         replays: list[tuple[int, int]] = []
         for snapshot in self._line(head):
@@ -191,3 +191,20 @@ class _Comparison:
             snapshot = self._known[following]
             yield snapshot
             following = snapshot.parent_snapshot_id
+
+
+def _goes_on(before: SnapshotRef | None, after: SnapshotRef) -> bool:
+    """Whether a ref is the one that had its name before: a branch is never a tag."""
+    return before is not None and before.snapshot_ref_type is after.snapshot_ref_type
+
+
+def _kind(history: Sequence[Snapshot], line: Sequence[Snapshot]) -> MoveKind | None:
+    """How a head moved, from its history to the line that leads to where it is; None where it stayed.
+
+    Snapshots are compared, not their ids: who removes one can add another under the same id.
+    """
+    if line[-len(history) :] == history:
+        return None if len(line) == len(history) else MoveKind.FORWARD
+    if {s.snapshot_id for s in history}.isdisjoint(s.snapshot_id for s in line):
+        return MoveKind.REPLACED
+    return MoveKind.ROLLED_BACK if history[-len(line) :] == line else MoveKind.DIVERGED

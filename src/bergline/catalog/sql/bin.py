@@ -17,6 +17,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.layout import index_shared_table, join_namespace, starts_with
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.catalog.sql.records_layout import BIN
@@ -53,8 +54,9 @@ class ClaimedPurge(msgspec.Struct, frozen=True):
 class SqlBin:
     """The dropped tables of one catalog."""
 
-    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+    def __init__(self, database: SqlDatabase, catalog_name: str, digests: SqlDigests) -> None:
         self._database = database
+        self._digests = digests
         self._catalog = catalog_name
         self._mine = BIN.c.catalog_name == catalog_name
         self._path: sa.ColumnElement[str] = sa.literal_column(_path_of_directory(database.find_function))
@@ -151,9 +153,11 @@ class SqlBin:
 
     def forget(self, claim: ClaimedPurge) -> None:
         """Remove a table that was purged, or whose files are to stay."""
-        location = FOOTPRINTS.c.metadata_location == claim.table.metadata_location
+        dropped = claim.table
+        location = FOOTPRINTS.c.metadata_location == dropped.metadata_location
         with self._database.changing() as connection:
             if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
+                self._digests.forget(connection, dropped.name, dropped.metadata_location)
                 connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
 
     def _index(self) -> None:

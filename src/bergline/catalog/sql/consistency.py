@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
+from bergline.catalog.sql.security_layout import SECURITY
 
 
 class SharedPointer(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ def reviewed_tables(database: SqlDatabase, catalog_name: str) -> list[ReviewedTa
     found = []
     with database.reading() as connection:
         there = set(sa.inspect(connection).get_table_names())
-        for table in GOVERNANCE.sorted_tables:
+        for table in (*GOVERNANCE.sorted_tables, *SECURITY.sorted_tables):
             if table.name in there and {"table_uuid", "snapshot_id"} <= set(table.c.keys()):
                 uuid = table.c.table_uuid
                 query = sa.select(uuid, sa.func.count()).where(table.c.catalog_name == catalog_name).group_by(uuid)

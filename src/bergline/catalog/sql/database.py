@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION
+from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION, SECURITY_VERSION
 from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
@@ -53,6 +53,8 @@ class SqlDatabase(ABC):
         self._is_current = False
         self.has_turns = False
         """Whether the tables by which writers take turns are known to be there."""
+        self.has_digests = False
+        """Whether the table of digests of metadata files is known to be there."""
         self._noting = threading.local()
 
     answers_at_once = False
@@ -96,6 +98,10 @@ class SqlDatabase(ABC):
         """Lock out other processes from migrating until the end of the transaction."""
 
     @abstractmethod
+    def lock_directories(self, connection: sa.Connection) -> None:
+        """Lock out other processes from reserving directories until the end of the transaction."""
+
+    @abstractmethod
     def reading_snapshot(self) -> AbstractContextManager[sa.Connection]:
         """A connection whose reads all see the same state of the database, whatever is committed meanwhile."""
 
@@ -109,6 +115,10 @@ class SqlDatabase(ABC):
         del tables
         with self.changing() as connection:
             yield connection
+
+    def file_open_to_others(self) -> str | None:
+        """The database's file, if other users of this machine may read or change it."""
+        return None
 
     @abstractmethod
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
@@ -138,6 +148,7 @@ class SqlDatabase(ABC):
         check_known(found, self.name)
         self._is_current = found.is_current
         self.has_turns = found.version >= CONTENTION_VERSION
+        self.has_digests = found.version >= SECURITY_VERSION
         if found.is_there:
             return found
         if not create:
@@ -185,7 +196,7 @@ class SqlDatabase(ABC):
             with self.writing() as connection:
                 self.lock_layout(connection)
                 more = migrate(connection, self.name)
-        self._is_current = self.has_turns = True
+        self._is_current = self.has_turns = self.has_digests = True
 
     def close(self) -> None:
         """Close connections."""

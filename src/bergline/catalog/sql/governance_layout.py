@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 GOVERNANCE = sa.MetaData()
 
-REVIEWS = sa.Table(
+FORMER_REVIEWS = sa.Table(
     "bergline_reviews",
     GOVERNANCE,
     sa.Column("catalog_name", sa.String(255), primary_key=True),
@@ -19,10 +19,7 @@ REVIEWS = sa.Table(
     sa.Column("at_ms", sa.BigInteger, nullable=False),
     sa.Column("detail", sa.Text),
 )
-"""Checks and approvals of a table's snapshots; a row is changed and never deleted, so that a reader can lock it.
-
-By name and UUID: a client that creates a table chooses its UUID, and may choose that of another.
-"""
+"""Reviews before layout version 8, which do not say for which ref they were given: they count for none."""
 
 STAGED_TABLES = sa.Table(
     "bergline_staged_tables",
@@ -184,12 +181,11 @@ PULL_REQUESTS = sa.Table(
 )
 """Pull requests; tables and published heads are JSON."""
 _IS_OPEN = PULL_REQUESTS.c.state == "open"
-sa.Index(
-    "bergline_pull_requests_open",
+OPEN_INDEX = sa.Index(
+    "bergline_pull_requests_branch",
     PULL_REQUESTS.c.catalog_name,
     PULL_REQUESTS.c.branch,
     PULL_REQUESTS.c.target,
-    unique=True,
     sqlite_where=_IS_OPEN,
     postgresql_where=_IS_OPEN,
 )

@@ -2,8 +2,10 @@
 
 from typing import Final
 
-LAYOUT_VERSION: Final = 7
+LAYOUT_VERSION: Final = 8
 """The current version: the number of migrations."""
+SECURITY_VERSION: Final = 8
+"""The version that introduced the tables of security."""
 CONTENTION_VERSION: Final = 7
 """The version that introduced the tables by which writers take turns."""
 GOVERNANCE_VERSION: Final = 6

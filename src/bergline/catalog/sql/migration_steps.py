@@ -5,11 +5,17 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from bergline.catalog.sql.contention_layout import CONTENTION
-from bergline.catalog.sql.governance_layout import GOVERNANCE, OWNER_INDEX
+from bergline.catalog.sql.governance_layout import GOVERNANCE, OPEN_INDEX, OWNER_INDEX
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.security_layout import RESERVED_DIRECTORIES, SECURITY
 
 Migration = Callable[[sa.Connection], None]
+
+_RESERVE_PLACES = f"""
+    INSERT INTO {RESERVED_DIRECTORIES.name} (catalog_name, directory, kind, state, namespace, name)
+    SELECT catalog_name, place, 'table', 'held', table_namespace, table_name FROM bergline_places
+"""  # noqa: S608  (names of our own)
 
 
 def create_shared(connection: sa.Connection) -> None:
@@ -52,6 +58,15 @@ def _create_contention(connection: sa.Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
+def _create_security(connection: sa.Connection) -> None:
+    """Create the tables of security: directories that were kept apart are reserved, branches shared."""
+    SECURITY.create_all(connection)
+    if sa.inspect(connection).has_table("bergline_places"):
+        connection.execute(sa.text(_RESERVE_PLACES))
+    connection.execute(sa.text("DROP INDEX IF EXISTS bergline_pull_requests_open"))
+    OPEN_INDEX.create(connection, checkfirst=True)
+
+
 def _index_shared(connection: sa.Connection) -> None:
     """Create our indexes of the shared tables."""
     wanted: list[tuple[str, str]] = []
@@ -71,5 +86,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_conflicts,
     _create_governance,
     _create_contention,
+    _create_security,
 )
 """As many as `LAYOUT_VERSION`; a database has run the first ones of them."""

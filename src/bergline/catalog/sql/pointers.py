@@ -11,6 +11,7 @@ from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import FoundNames, PointerSwap
 from bergline.catalog.sql.database import Note, SqlDatabase
+from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.layout import (
     MAX_LOCATION_LENGTH,
     TABLES,
@@ -44,8 +45,9 @@ class SqlPointers:
 
     atomic_tables = True
 
-    def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind) -> None:
+    def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind, digests: SqlDigests) -> None:
         self.database = database
+        self.digests = digests
         self.catalog_name = self._catalog = catalog_name
         self._kind = kind
         self._read_row, self._swap_row = _row_statements(catalog_name, kind)
@@ -75,6 +77,7 @@ class SqlPointers:
                 # always in the same order, so that two writers do not deadlock
                 for swap in sorted(swaps, key=lambda s: s.table):
                     self._swap_in(connection, swap)
+                self.digests.move(connection, swaps)
                 if within is not None:
                     within(connection)
                 self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
@@ -99,6 +102,8 @@ class SqlPointers:
             dropped = bool(connection.execute(statement).rowcount == 1)
             if dropped:
                 self.database.note(connection, (table, expected))
+                if expected is not None:
+                    self.digests.forget(connection, table, expected)
             return dropped
 
     def rename(self, table: TableName, new: TableName) -> bool:

@@ -15,6 +15,7 @@ from bergline.errors import InvalidInputError, RefusedError, StorageError, Unava
 from bergline.extras import install_hint
 
 _LAYOUT_LOCK = 0x6265726773  # any number that all versions of bergline agree on
+_DIRECTORIES_LOCK = _LAYOUT_LOCK + 1
 _MAX_CONNECTIONS = 10
 _SESSION = {"lock_timeout": "10s", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
 _NETWORK = {  # a dead connection is noticed after half a minute
@@ -76,6 +77,10 @@ class PostgresDatabase(SqlDatabase):
     def lock_layout(self, connection: sa.Connection) -> None:
         """Take an advisory lock: two processes that create the same tables at once would both fail."""
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
+
+    def lock_directories(self, connection: sa.Connection) -> None:
+        """Take another advisory lock: the layout is locked while writers of the shared tables are waited for."""
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _DIRECTORIES_LOCK})
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:

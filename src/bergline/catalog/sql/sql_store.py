@@ -14,6 +14,7 @@ from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, TableName, 
 from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
 from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.layout import (
     BEHIND_THE_DOT,
     EXISTS_KEY,
@@ -90,18 +91,19 @@ class SqlPointerStore(SqlPointers):
         except BaseException:
             database.close()
             raise
-        super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
-        self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
+        digests = SqlDigests(database, catalog_name, typed=found.typed)
+        super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED, digests)
+        self.views = SqlPointers(database, catalog_name, RowKind.VIEW, digests) if found.typed else None
 
     @cached_property
     def bin(self) -> "table_bin.SqlBin":
         """The tables that a server dropped."""
-        return table_bin.SqlBin(self.database, self.catalog_name)
+        return table_bin.SqlBin(self.database, self.catalog_name, self.digests)
 
     @cached_property
     def view_bin(self) -> "dropped_views.SqlDroppedViews":
         """The views in the bin."""
-        return dropped_views.SqlDroppedViews(self.database, self.catalog_name)
+        return dropped_views.SqlDroppedViews(self.database, self.catalog_name, self.digests)
 
     def footprints(self) -> Footprints | None:
         """Where files are, as the database keeps it; None in a database of an older layout."""

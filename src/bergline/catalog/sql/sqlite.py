@@ -122,7 +122,7 @@ class SqliteDatabase(SqlDatabase):
         self._writer = self.engine.execution_options(bergline_write=True)
 
     def open_layout(self, *, create: bool) -> FoundLayout:
-        """Create the file if there is none."""
+        """Create the file if there is none, for its owner alone: it has rules, audit log and hashes of tokens."""
         if create and not os.path.exists(self._path):
             self._create_file()
         return super().open_layout(create=create)
@@ -177,6 +177,9 @@ class SqliteDatabase(SqlDatabase):
     def lock_layout(self, connection: sa.Connection) -> None:
         """No-op: every writer has the lock already."""
 
+    def lock_directories(self, connection: sa.Connection) -> None:
+        """No-op, likewise."""
+
     def now_ms(self) -> sa.ColumnElement[int]:
         """The clock of this machine; older versions of SQLite have it in days only."""
         return _NOW_MS
@@ -184,11 +187,20 @@ class SqliteDatabase(SqlDatabase):
     def continue_keys(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
         """No-op: SQLite gives keys after the highest one."""
 
+    def file_open_to_others(self) -> str | None:
+        """The file, if its mode lets users other than its owner read or change it."""
+        try:
+            return self._path if os.name == "posix" and os.stat(self._path).st_mode & 0o066 else None
+        except OSError:
+            return None
+
     def _create_file(self) -> None:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
         except OSError as error:
             raise StorageError(f"cannot open catalog database {self.name}: {error.strerror or error}") from error
+        with contextlib.suppress(OSError):  # SQLite says the same, and gives its side files the mode of this one
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
         self._mode = "rwc"
         deadline = time.monotonic() + self._busy_timeout_s
         try:

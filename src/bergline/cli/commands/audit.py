@@ -1,13 +1,15 @@
-"""`bergline audit`: who changed what through a server."""
+"""`bergline audit`: who changed what through a server, read what, and was refused."""
 
 import sys
 import time
 from typing import Annotated
 
+import msgspec
 import pyarrow as pa
 import typer
 
 from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.sql.governance.audited_requests import AuditKind, SqlAuditedRequests
 from bergline.catalog.sql.records import AuditEntry
 from bergline.cli.durations import parse_duration, parse_time_ms, render_time
 from bergline.cli.opening import LakeOptions, with_lake
@@ -15,7 +17,7 @@ from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
 
-app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
+app = typer.Typer(help="What was done and asked for through `bergline serve`.", no_args_is_help=True)
 
 _COLUMNS = pa.schema(
     [(name, pa.string()) for name in ("at", "who", "operation", "resource", "agent", "metadata_location")]
@@ -41,6 +43,25 @@ def list_changes(
     with open_records(options) as records:
         found = records.newest_audit(limit, resources=resources, principal=who, since_ms=since_ms)
     print_rows(pa.Table.from_pylist([_row(entry) for entry in found], schema=_COLUMNS), as_json)
+
+
+@app.command()
+@with_lake
+def export(
+    options: LakeOptions,
+    *,
+    since: Annotated[
+        str | None, typer.Option(help="From a time on, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Up to a time, e.g. 2026-02-01.")] = None,
+    kind: Annotated[list[AuditKind] | None, typer.Option(help="Only lines of this kind; may be repeated.")] = None,
+) -> None:
+    """Print changes, reads, credentials, signatures, denials and failed logins as JSON lines, oldest first."""
+    since_ms, until_ms = (None if text is None else parse_time_ms(text, _now_ms()) for text in (since, until))
+    with open_records(options) as records:
+        audited = SqlAuditedRequests(records.database, records.catalog_name)
+        for line in audited.lines(since_ms, until_ms, kind or ()):
+            sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
 
 
 @app.command()

@@ -1,20 +1,31 @@
 """`bergline serve`: a lake for every engine, over the Iceberg REST protocol."""
 
+import os
 import sys
-from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bergline.catalog.sql.governance.secret_keys import load_keys
 from bergline.cli.durations import parse_duration
+from bergline.cli.issuers import (
+    CLIENT_SECRET_VARIABLE,
+    DEFAULT_SCOPES,
+    checked_console_url,
+    issuer_of,
+    oidc_client,
+)
 from bergline.cli.opening import LakeOptions, open_or_create, with_lake
+from bergline.cli.records import KeyFileOption
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.extras import install_hint
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 from bergline.server.http.settings import AccessLogFormat, OidcIssuer, ServerSettings
 
 try:
+    from bergline.server.http.tls import TlsSettings
     from bergline.server.opening import VendingConfig, open_server
     from bergline.server.planning.worker_pool import default_processes
     from bergline.server.start import serve as serve_lake
@@ -26,6 +37,7 @@ else:
     _IS_INSTALLED = True
 
 _OIDC = "OpenID Connect"
+_TLS = "TLS"
 
 
 app = typer.Typer()
@@ -45,6 +57,21 @@ def serve(
     namespace_separator: Annotated[
         str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. \\[default: %1F]")
     ] = None,
+    tls_cert: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Speak TLS with this certificate and its chain (PEM).", rich_help_panel=_TLS),
+    ] = None,
+    tls_key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The certificate's key (PEM).", rich_help_panel=_TLS)
+    ] = None,
+    tls_client_ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Let only clients connect that have a certificate of these authorities (PEM).",
+            rich_help_panel=_TLS,
+        ),
+    ] = None,
     anonymous: Annotated[bool, typer.Option(help="Accept requests without tokens, from other machines too.")] = False,
     vend_credentials: Annotated[
         bool,
@@ -54,6 +81,12 @@ def serve(
         str | None,
         typer.Option(
             metavar="ARN", help="Vend credentials of this AWS role instead, temporary and for one table each."
+        ),
+    ] = None,
+    kms_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARN", help="A key of AWS KMS that the role's credentials may use through S3; may be repeated."
         ),
     ] = None,
     downscope_gcs: Annotated[
@@ -117,12 +150,64 @@ def serve(
             metavar="URL", help="Where its keys are. \\[default: where its discovery says]", rich_help_panel=_OIDC
         ),
     ] = None,
+    max_failed_logins: Annotated[
+        int,
+        typer.Option(
+            help="Tokens that may be refused in a minute, from one address or in one name; 0 for no limit.", min=0
+        ),
+    ] = 60,
+    oidc_client_id: Annotated[
+        str | None,
+        typer.Option(help="Let browsers sign in to the console, as this client of the issuer.", rich_help_panel=_OIDC),
+    ] = None,
+    oidc_client_secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"The client's secret. \\[default: {CLIENT_SECRET_VARIABLE}, or a public client]",
+            rich_help_panel=_OIDC,
+        ),
+    ] = None,
+    oidc_scopes: Annotated[
+        str | None,
+        typer.Option(help=f"What the client asks for. \\[default: {DEFAULT_SCOPES}]", rich_help_panel=_OIDC),
+    ] = None,
+    console_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The server's address as browsers have it. \\[default: as each request has it]",
+            rich_help_panel=_OIDC,
+        ),
+    ] = None,
+    policy_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Ask this policy too before anything that grants allow, as Open Policy Agent is asked."
+        ),
+    ] = None,
     event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
     audit_retention: Annotated[
         str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. \\[default: for ever]")
     ] = None,
+    request_audit_retention: Annotated[
+        str, typer.Option(help="Keep the audit of requests that change nothing for this time.")
+    ] = "90d",
+    audit_reads: Annotated[
+        bool, typer.Option(help="Audit reads of metadata too, beside credentials, signatures, denials, failed logins.")
+    ] = True,
+    audit_log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Write the audit of requests there too, as JSON lines; - is stdout."),
+    ] = None,
     access_log: Annotated[
         AccessLogFormat | None, typer.Option(help="Write a line for each request to stderr. \\[default: none]")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS|NETWORK",
+            help="Believe this proxy which client a request comes from (X-Forwarded-For); may be repeated.",
+        ),
     ] = None,
     webhook_allow: Annotated[
         list[str] | None,
@@ -131,16 +216,22 @@ def serve(
             help="Where webhooks may be though it is not public, e.g. hooks.internal or 10.0.0.0/8; may be repeated.",
         ),
     ] = None,
+    secrets_key_file: KeyFileOption = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
         raise UnsupportedError("cannot serve without the server's parts", hints=[install_hint("server")])
+    if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
+        raise InvalidInputError("expected both --tls-cert and --tls-key, and --tls-client-ca only with them")
+    tls = None if tls_cert is None or tls_key is None else TlsSettings(tls_cert, tls_key, tls_client_ca)
     settings = options.settings()
-    issuers = [_issuer_of(alias, given) for alias, given in settings.issuers.items()]
+    issuers = [issuer_of(alias, given) for alias, given in settings.issuers.items()]
     if oidc_issuer is not None and oidc_audience is not None:
-        issuers.append(
-            OidcIssuer(oidc_alias, oidc_issuer, oidc_audience, oidc_principal_claim, oidc_groups_claim, oidc_jwks)
-        )
+        client = oidc_client(oidc_client_id, oidc_client_secret_file, oidc_scopes, os.environ)
+        claims = oidc_principal_claim, oidc_groups_claim
+        issuers.append(OidcIssuer(oidc_alias, oidc_issuer, oidc_audience, *claims, oidc_jwks, client))
+    elif oidc_client_id is not None and oidc_issuer is None:
+        raise InvalidInputError("expected --oidc-issuer with --oidc-client-id, found none")
     elif oidc_issuer is not None or oidc_audience is not None:
         raise InvalidInputError("expected both --oidc-issuer and --oidc-audience, found one of them")
     if issuers and anonymous:
@@ -156,8 +247,8 @@ def serve(
         properties=settings.properties,
         places=allow_location or (),
         separator=namespace_separator,
-        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime), downscope_gcs)
-        if vend_credentials or assume_role or downscope_gcs
+        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime), downscope_gcs, tuple(kms_key or ()))
+        if vend_credentials or assume_role or downscope_gcs or kms_key
         else None,
         remote_signing=remote_signing,
         limits=ServerSettings(
@@ -173,25 +264,21 @@ def serve(
             planning_wait_s=planning_wait,
             drop_retention_s=parse_duration(drop_retention) if drop_retention else 0,
             issuers=tuple(issuers),
+            max_failed_logins=max_failed_logins,
+            console_url=None if console_url is None else checked_console_url(console_url),
+            policy_url=policy_url,
             event_retention_s=parse_duration(event_retention),
             audit_retention_s=audit_retention_s or 0,
+            request_audit_retention_s=parse_duration(request_audit_retention),
+            audits_reads=audit_reads,
+            audit_log=audit_log,
             access_log=access_log,
             webhook_allow=tuple(webhook_allow or ()),
+            trusted_proxies=tuple(trusted_proxy or ()),
+            secret_keys=load_keys(secrets_key_file, os.environ),
         ),
     )
-    serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)
-
-
-def _issuer_of(alias: str, given: Mapping[str, str]) -> OidcIssuer:
-    """An issuer of `bergline.toml`."""
-    return OidcIssuer(
-        alias,
-        given["issuer"],
-        given["audience"],
-        given.get("principal-claim", "sub"),
-        given.get("groups-claim", "groups"),
-        given.get("jwks"),
-    )
+    serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say, tls=tls)
 
 
 def _say(text: str) -> None:

@@ -10,10 +10,12 @@ import pyarrow as pa
 import typer
 
 from bergline.catalog.pointer.pointer_store import CATALOG
-from bergline.cli.durations import parse_duration, parse_milliseconds, render_time
+from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
+from bergline.cli.durations import parse_duration, parse_milliseconds, parse_time_ms, render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
+from bergline.errors import InvalidInputError
 
 app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
 
@@ -21,6 +23,7 @@ NameArgument = Annotated[str, typer.Argument(help="Name of the token; unless --f
 ExpiresOption = Annotated[str | None, typer.Option(help="How long it is valid, e.g. 90d, 12h or 30m.")]
 _BYTES = 32
 _COLUMNS = ("name", "principal", "groups", "created", "expires", "last_used", "old_secret_until")
+_REVOKED = pa.schema([(column, pa.string()) for column in ("kind", "name", "issued_before", "revoked")])
 _LISTED = pa.schema([(column, pa.string()) for column in _COLUMNS])
 
 
@@ -103,14 +106,54 @@ def list_tokens(
 @with_lake
 def revoke(
     options: LakeOptions,
-    name: NameArgument,
+    name: Annotated[str | None, typer.Argument(help="Name of a token of this catalog.")] = None,
+    *,
+    jti: Annotated[str | None, typer.Option(metavar="ID", help="The id (jti) of a token of an issuer.")] = None,
+    principal: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose tokens, an issuer's too: e.g. ann or corp:ann.")
+    ] = None,
+    issued_before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --principal: only those issued before. \\[default: now]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a token; servers notice within seconds, and require tokens even after the last one is revoked."""
+    """Revoke a token, or all of a principal; servers notice within seconds, and still require tokens after the last."""
+    given = [one for one in (name, jti, principal) if one is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"expected one of a token's name, --jti and --principal, found {len(given)} of them")
+    if issued_before is not None and principal is None:
+        raise InvalidInputError("expected --issued-before with --principal, found it without")
+    now_ms = time.time_ns() // 1_000_000
     with open_records(options) as records:
-        records.revoke_token(name)
+        revoked = SqlRevokedTokens(records.database, records.catalog_name)
+        if name is not None:
+            records.revoke_token(name)
+        elif jti is not None:
+            revoked.revoke_token(jti, now_ms)
+        elif principal is not None:
+            before_ms = now_ms if issued_before is None else parse_time_ms(issued_before, now_ms)
+            revoked.revoke_principal(principal, before_ms, now_ms)
+            records.access.revoke_of(principal, before_ms)
     if as_json:
-        print_json({"revoked": name})
+        print_json({"revoked": given[0]})
+
+
+@app.command("revoked")
+@with_lake
+def list_revoked(options: LakeOptions, as_json: AsJson = False) -> None:
+    """List what was revoked of issuers' tokens, newest first: ids, and principals with the time until which."""
+    with open_records(options) as records:
+        found = SqlRevokedTokens(records.database, records.catalog_name).all()
+    rows = [
+        {
+            "kind": one.kind.value,
+            "name": one.name,
+            "issued_before": render_time(one.issued_before_ms),
+            "revoked": render_time(one.revoked_ms),
+        }
+        for one in found
+    ]
+    print_rows(pa.Table.from_pylist(rows, schema=_REVOKED), as_json)
 
 
 def _new_secret() -> str:

@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
-from bergline.catalog.access.granted_catalog import administered
+from bergline.catalog.access.granted_catalog import administered, administers
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
@@ -29,8 +30,11 @@ def audit_page(source: Source, query: PageQuery) -> Page:
         "problem": None,
     }
     try:
-        found = _records(source.lake, name).newest_audit(
-            values["limit"] + 1, resources=() if name is None else _resources(name), principal=who, conflicts=True
+        records = _records(source.lake, name)
+        since_ms = None if name is None or administers(source.lake.catalog) else _named_ms(records, name)
+        resources = () if name is None else _resources(name)
+        found = records.newest_audit(
+            values["limit"] + 1, resources=resources, principal=who, since_ms=since_ms, conflicts=True
         )
     except BerglineError as error:
         values["problem"] = {"message": str(error), "hints": list(error.hints)}
@@ -53,6 +57,12 @@ def _records(lake: Lake, name: TableName | None) -> Records:
     if not store.database.has_audit_log():
         raise UnsupportedError("there is no audit log yet: `bergline serve` keeps one from its first start on")
     return Records(store.database, store.catalog_name)
+
+
+def _named_ms(records: Records, name: TableName) -> int | None:
+    """Since when a table has its name, if that is known: what is older happened to another."""
+    first = SqlEvents(records.database, records.catalog_name).first_of_table(name)
+    return None if first is None else first.at_ms
 
 
 def _limit(text: str | None) -> int:

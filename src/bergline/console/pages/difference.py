@@ -33,7 +33,11 @@ def difference_page(source: Source, query: PageQuery) -> Page:
         values = table_values(source, found.table) | values
     else:
         report = ref_difference(
-            found.table, from_ref, to_ref, sample=asked_number(query, "rows", _ROWS, _MOST_ROWS) or _ROWS
+            found.table,
+            from_ref,
+            to_ref,
+            sample=asked_number(query, "rows", _ROWS, _MOST_ROWS) or _ROWS,
+            read_rows=source.read_rows,
         )
         values = table_values(source, found.table, report.problems) | values | {"difference": _difference(report)}
     return Page(f"Difference in {found.name}", "difference.html", values)

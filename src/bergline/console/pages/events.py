@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
-from bergline.catalog.access.granted_catalog import administered
+from bergline.catalog.access.granted_catalog import administered, administers
 from bergline.catalog.event_log import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.events import SqlEvents
@@ -50,7 +50,10 @@ def _newest(lake: Lake, name: TableName | None, limit: int, wanted: EventFilter)
         ) from error
     log = SqlEvents(store.database, store.catalog_name)
     log.check_there()
-    return list(reversed(log.latest(limit, wanted).events))
+    page = log.latest(limit, wanted)
+    if name is not None and not administers(lake.catalog):
+        page = log.of_present_tables(page, (name,))
+    return list(reversed(page.events))
 
 
 def _limit(text: str | None) -> int:

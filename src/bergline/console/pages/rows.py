@@ -1,25 +1,20 @@
 """The rows of a table at any ref or snapshot: a bounded preview with a filter."""
 
-import datetime as dt
-import decimal
-import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
+import msgspec
 
 from bergline.arguments import shown
 from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source, asked_table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
+from bergline.reports.row_preview import preview_job
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
 DEFAULT_LIMIT, MOST_ROWS = 50, 500
-_LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 100, 8
-_SAFE = 2**53
 _NUMBER = re.compile(r"(?:int|long|float|double|decimal\b.*)$")
 
 
@@ -38,6 +33,7 @@ def rows_page(source: Source, query: PageQuery) -> Page:
         "columns": [],
         "rows": [],
         "more": False,
+        "is_cut": False,
         "filter_problem": None,
         "problem": None,
     }
@@ -51,25 +47,16 @@ def rows_page(source: Source, query: PageQuery) -> Page:
         {"name": f.name, "type": str(f.type), "is_number": bool(_NUMBER.match(str(f.type)))} for f in scan.schema.fields
     ]
     try:
-        filtered = scan.where(values["filter"]) if values["filter"] else scan
-        plan = filtered.plan()
-    except (InvalidInputError, NotFoundError) as error:
-        if not values["filter"] or (isinstance(error, NotFoundError) and error.kind == "file"):
-            values["problem"] = _described(error)
-        else:
-            values["filter_problem"] = _described(error)
-        return _page(table, values)
+        preview = source.read_rows(preview_job(scan, values["filter"], limit))
     except BerglineError as error:
-        values["problem"] = _described(error)
-        return _page(table, values)
-    values["files"] = len(plan.files)
-    try:
-        found = list(_first(filtered, limit + 1))
-    except BerglineError as error:
-        values["problem"] = _described(error)
+        values["filter_problem" if values["filter"] and _is_of_filter(error) else "problem"] = _described(error)
     else:
-        values["rows"], values["more"] = found[:limit], len(found) > limit
+        values |= msgspec.structs.asdict(preview)
     return _page(table, values)
+
+
+def _is_of_filter(error: BerglineError) -> bool:
+    return isinstance(error, InvalidInputError) or (isinstance(error, NotFoundError) and error.kind == "column")
 
 
 def _page(table: Table, values: dict[str, Any]) -> Page:
@@ -91,56 +78,6 @@ def _scan(table: Table, values: dict[str, Any]) -> TableScan:
     if not re.fullmatch(r"[0-9]{1,19}", snapshot):
         raise InvalidInputError(f"expected the id of a snapshot, found {shown(snapshot)}")
     return table.scan(snapshot_id=int(snapshot))
-
-
-def _first(scan: TableScan, most: int) -> Iterator[list[Any]]:
-    """The first rows; no more batches are read than that takes."""
-    left = most
-    for batch in scan.to_batches():
-        part = batch.slice(0, left)
-        columns = [[cell(value) for value in _values(column)] for column in part.columns]
-        yield from (list(row) for row in zip(*columns, strict=True))
-        left -= part.num_rows
-        if not left:
-            return
-
-
-def _values(column: pa.Array) -> list[Any]:
-    """The values of a column; where Python has none for them, their texts."""
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError, ImportError, pa.ArrowException):
-        return [None if value is None else str(value) for value in column]
-
-
-def cell(value: Any, depth: int = 0) -> Any:
-    """A value as JSON has it: long numbers and what JSON has no word for as text, long texts cut."""
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return value if abs(value) < _SAFE else str(value)
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case str():
-            return _cut(value)
-        case bytes():
-            return _cut(value[:_LONGEST_TEXT].hex())
-        case decimal.Decimal():
-            return str(value)
-        case dt.datetime() | dt.date() | dt.time():
-            return value.isoformat()
-        case _ if depth >= _DEEPEST:
-            return "…"
-        case dict():
-            return {str(k): cell(v, depth + 1) for k, v in list(value.items())[:_MOST_ITEMS]}
-        case list() | tuple():
-            return [cell(v, depth + 1) for v in value[:_MOST_ITEMS]] + (["…"] if len(value) > _MOST_ITEMS else [])
-    return _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def _described(error: BerglineError) -> dict[str, Any]:

@@ -5,7 +5,9 @@ import time
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.protection.caller import acting_as
@@ -21,6 +23,7 @@ from bergline.console.pages.actions import done_page, form_page, review_page
 from bergline.console.pages.bin import undrop_page
 from bergline.console.pages.pull_requests import pull_request_page
 from bergline.console.pages.registry import PAGES
+from bergline.console.web.issuer_sign_in import CALLBACK, START, finish_sign_in, start_sign_in
 from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
 from bergline.console.web.sign_in import SignIn, check_cookie_length, is_cookie_text
 from bergline.console.web.threads import PageThreads
@@ -42,6 +45,7 @@ from bergline.errors import (
     InvalidInputError,
     NotFoundError,
     RefusedError,
+    UnavailableError,
 )
 from bergline.table.table import Table
 
@@ -74,6 +78,7 @@ class Console:
         self._host = host
         self._renderer = Renderer()
         self._threads = PageThreads()
+        self._issuer_threads = PageThreads(2, 16)  # who waits for an issuer keeps no page waiting
         self._files = {
             f"static/{path.name}": Reply(
                 200, path.read_bytes(), _TYPES[path.suffix], (("cache-control", "max-age=300"),)
@@ -93,7 +98,7 @@ class Console:
             _TABLE,
             _UNDROP,
             *PAGES,
-        } or inside.startswith(("table/", "static/", _PULL_REQUESTS))
+        } or inside.startswith(("table/", "static/", "sign-in/", _PULL_REQUESTS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of ASGI."""
@@ -113,6 +118,7 @@ class Console:
     def close(self) -> None:
         """Finish the pages that are being made, and take no more visits."""
         self._threads.close()
+        self._issuer_threads.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -127,10 +133,13 @@ class Console:
         visit = Visit(scope["method"], "", {}, {}, {}, wants_json=asks_for_json(scope))
         try:
             visit = await read_visit(scope, receive)
+            if (self._host.public_url or "").startswith("https://"):
+                visit = msgspec.structs.replace(visit, is_secure=True)
             self._host.check_origin(visit.headers)
             if visit.is_read and visit.path in self._files:
                 return self._files[visit.path]
-            return await self._threads.run(partial(self._answer, visit))
+            threads = self._issuer_threads if visit.path in {START, CALLBACK} else self._threads
+            return await threads.run(partial(self._answer, visit))
         except BerglineError as error:
             return self._error(visit, error)
         except TimeoutError:
@@ -158,17 +167,26 @@ class Console:
             sign_in.check_form()
         if visit.path == "sign-in":
             return self._sign_in(visit, sign_in)
+        if visit.path in {START, CALLBACK}:
+            return self._issuer_sign_in(visit, sign_in)
         if visit.path == "sign-out":
-            return self._wrong_method(visit, "POST") if visit.is_read else redirect("/", *sign_in.sign_out_headers())
+            return self._wrong_method(visit, "POST") if visit.is_read else self._sign_out(sign_in)
+        if (entered := self._entered(visit, sign_in)) is not None:
+            return entered
         try:
-            caller = self._host.caller(sign_in.token)
+            caller = self._host.caller(sign_in.token, visit.peer)
         except AuthenticationError:
             if visit.wants_json or not visit.is_read:
                 raise
             return redirect(link("sign-in", next=visit.address))
         visit.note_caller(caller.name)
         source = Source(
-            self._host.lake_for(caller), time.time_ns() // 1_000_000, caller.name, may_change=True, groups=caller.groups
+            self._host.lake_for(caller),
+            time.time_ns() // 1_000_000,
+            caller.name,
+            may_change=True,
+            groups=caller.groups,
+            read_rows=partial(self._host.read_rows, caller),
         )
         if visit.path.startswith(_ACTIONS):
             return self._action(visit, sign_in, source)
@@ -183,6 +201,16 @@ class Console:
             return self._wrong_method(visit, "GET, HEAD")
         return self._page(visit, sign_in, source, entry.handler(source, visit.query))
 
+    def _entered(self, visit: Visit, sign_in: SignIn) -> Reply | None:
+        """For an address with a ticket: its page, with the token that the ticket stands for in a cookie."""
+        ticket = visit.query.get("token") if visit.method == "GET" else None
+        token = None if ticket is None else self._host.token_for(ticket)
+        if token is None:
+            return None
+        path, query = visit.address.partition("?")[0], {k: v for k, v in visit.query.items() if k != "token"}
+        to = f"{path}?{urlencode(query)}" if query else path
+        return redirect(to if is_our_address(to) else "/", sign_in.token_header(token))
+
     def _sign_in(self, visit: Visit, sign_in: SignIn) -> Reply:
         """The form for a token, or the token from it."""
         fields = visit.query if visit.is_read else visit.form
@@ -195,13 +223,39 @@ class Console:
             token = visit.form.get("token", "").strip()
             try:
                 check_cookie_length(token)
-                self._host.caller(token if is_cookie_text(token) else None)
+                self._host.caller(token if is_cookie_text(token) else None, visit.peer)
             except AuthenticationError as error:
                 problem, status = str(error), 401
             else:
                 return redirect(after, sign_in.token_header(token))
-        page = Page("Sign in", "sign_in.html", {"message": problem, "next": after})
-        return self._html(visit, sign_in, page, status=status)
+        return self._sign_in_page(visit, sign_in, after, problem, status)
+
+    def _sign_in_page(
+        self, visit: Visit, sign_in: SignIn, after: str, problem: str | None = None, status: int = 200
+    ) -> Reply:
+        ways = self._host.browser_sign_in
+        values = {"message": problem, "next": after, "issuers": [] if ways is None else list(ways.names)}
+        return self._html(visit, sign_in, Page("Sign in", "sign_in.html", values), status=status)
+
+    def _issuer_sign_in(self, visit: Visit, sign_in: SignIn) -> Reply:
+        """The way to an issuer, or the way back from it; what a browser has for one attempt counts once."""
+        if visit.method != "GET":
+            return self._wrong_method(visit, "GET")
+        try:
+            if visit.path == START:
+                return start_sign_in(self._host, visit, sign_in)
+            done = finish_sign_in(self._host, visit, sign_in)
+        except (AuthenticationError, UnavailableError) as error:
+            reply = self._sign_in_page(visit, sign_in, "/", str(error), row_of(error).status)
+            return _with_headers(reply, sign_in.flow_header(None))
+        reply = self._html(visit, sign_in, Page("Signed in", "signed_in.html", {"next": done.next}))
+        onward = "refresh", f"0; url={done.next}"  # a redirect would still count as the issuer's, and bring no cookie
+        return _with_headers(reply, onward, sign_in.token_header(done.token, done.seconds), sign_in.flow_header(None))
+
+    def _sign_out(self, sign_in: SignIn) -> Reply:
+        if self._host.browser_sign_in is not None and sign_in.token is not None:
+            self._host.browser_sign_in.end(sign_in.token)
+        return redirect("/", *sign_in.sign_out_headers())
 
     def _action(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
         """The form of an action, its review, or what was done."""
@@ -306,7 +360,11 @@ class Console:
 
     def _wrong_method(self, visit: Visit, allowed: str) -> Reply:
         reply = self._error_page(visit, 405, f"expected one of {allowed}, found {visit.method[:20]}", [])
-        return Reply(reply.status, reply.body, reply.content_type, (*reply.headers, ("allow", allowed)))
+        return _with_headers(reply, ("allow", allowed))
+
+
+def _with_headers(reply: Reply, *headers: tuple[str, str]) -> Reply:
+    return msgspec.structs.replace(reply, headers=(*reply.headers, *headers))
 
 
 def _tabs(visit: Visit) -> tuple[Tab, ...]:

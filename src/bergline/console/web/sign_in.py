@@ -11,7 +11,9 @@ from bergline.console.web.visit import Visit
 from bergline.errors import AuthenticationError, RefusedError
 
 _NONCE_BYTES = 18
-_MAX_AGE_S = 30 * 86_400
+_MAX_AGE_S = 12 * 3600
+"""How long a token that was typed in stays: a working day."""
+_FLOW_AGE_S = 600
 _LONGEST_TOKEN = 4000  # with its name, a cookie has 4,096 characters in every browser
 
 
@@ -22,7 +24,9 @@ class SignIn:
         self._visit = visit
         port = visit.headers.get("host", "").rpartition(":")[2]
         suffix = port if port.isdecimal() else "default"
-        self._token_cookie, self._nonce_cookie = f"bergline-token-{suffix}", f"bergline-form-{suffix}"
+        prefix = "__Host-" if visit.is_secure else ""  # no other host can set such cookies, in the same domain either
+        names = (f"{prefix}bergline-{what}-{suffix}" for what in ("token", "form", "flow"))
+        self._token_cookie, self._nonce_cookie, self._flow_cookie = names
         known = visit.cookies.get(self._nonce_cookie, "")
         self.is_new = not known
         self._nonce = known or secrets.token_urlsafe(_NONCE_BYTES)
@@ -57,9 +61,19 @@ class SignIn:
         """Sets the secret of forms in a browser that has none yet."""
         return (("set-cookie", self._cookie(self._nonce_cookie, self._nonce)),) if self.is_new else ()
 
-    def token_header(self, token: str) -> tuple[str, str]:
+    def token_header(self, token: str, seconds: int = _MAX_AGE_S) -> tuple[str, str]:
         """Sets the token."""
-        return "set-cookie", self._cookie(self._token_cookie, token, _MAX_AGE_S)
+        return "set-cookie", self._cookie(self._token_cookie, token, seconds)
+
+    @property
+    def flow(self) -> str | None:
+        """What this browser keeps while an issuer asks who it is."""
+        return self._visit.cookies.get(self._flow_cookie) or None
+
+    def flow_header(self, flow: str | None) -> tuple[str, str]:
+        """Sets it, or removes it; it comes along when the issuer sends the browser back."""
+        cookie = self._cookie(self._flow_cookie, flow or "", _FLOW_AGE_S if flow else 0)
+        return "set-cookie", cookie.replace("SameSite=Strict", "SameSite=Lax")
 
     def sign_out_headers(self) -> tuple[tuple[str, str], ...]:
         """Removes token and secret."""

@@ -47,6 +47,8 @@ class Visit(msgspec.Struct, frozen=True):
     form: Mapping[str, str] = {}
     address: str = "/"
     """Path and query as they were sent."""
+    peer: str = ""
+    """The network address it comes from."""
     note_caller: Callable[[str], Any] = str
     """Called with the caller's name."""
 
@@ -102,8 +104,14 @@ async def read_visit(scope: Scope, receive: Receive) -> Visit:
         wants_json,
         form,
         f"/{path}" + (f"?{query_text}" if query_text else ""),
+        _peer(scope),
         partial(scope.__setitem__, CALLER),
     )
+
+
+def _peer(scope: Scope) -> str:
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
 
 
 def asks_for_json(scope: Scope) -> bool:

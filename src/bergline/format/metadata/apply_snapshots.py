@@ -24,6 +24,9 @@ STATISTICS: Final = ("statistics", "partition_statistics")
 """The fields of metadata with files of snapshots."""
 _DEFAULT_PREVIOUS_VERSIONS = 100
 _MAX_LONG = 2**63 - 1
+_MOST_NUMBERS_AHEAD = 2**32
+_MOST_ROWS_AHEAD = 2**48
+"""So many sequence numbers and row ids one snapshot takes at most: who took all would end all branches of a table."""
 
 
 class SnapshotChanges:
@@ -76,6 +79,11 @@ class SnapshotChanges:
             raise ConflictError(
                 f"expected a sequence number above {last}, found {snapshot.sequence_number}: "
                 "another commit took it meanwhile"
+            )
+        if snapshot.sequence_number > last + _MOST_NUMBERS_AHEAD:
+            raise InvalidInputError(
+                f"expected a sequence number of up to {last + _MOST_NUMBERS_AHEAD}, found {snapshot.sequence_number}: "
+                "others would have none left"
             )
         self._fields |= {
             "last_sequence_number": max(last, snapshot.sequence_number),
@@ -222,4 +230,9 @@ def _next_row_id(version: int, next_row_id: int, snapshot: Snapshot) -> int:
         )
     if first + added > _MAX_LONG:
         raise InvalidInputError(f"expected row ids of 64 bits, found {added} rows from {first} on")
+    if first + added > next_row_id + _MOST_ROWS_AHEAD:
+        raise InvalidInputError(
+            f"expected row ids up to {next_row_id + _MOST_ROWS_AHEAD}, found {added} rows from {first} on: "
+            "others would have none left"
+        )
     return first + added

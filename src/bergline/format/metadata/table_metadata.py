@@ -10,6 +10,7 @@ from bergline.arguments import check_text
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.encoding.integers import Int, Long, Milliseconds, next_long
 from bergline.format.metadata.properties import whole_number
+from bergline.format.metadata.read_restrictions import ReadRestrictions
 from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.partition.sort_order import SortOrder
@@ -109,6 +110,8 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     metadata_log: tuple[MetadataLogEntry, ...] = ()
     next_row_id: Long = 0
     encryption_keys: tuple[EncryptedKey, ...] = ()
+    read_restrictions: ReadRestrictions | None = None
+    """What the catalog that it was loaded from demands of readers; no part of metadata files."""
 
     @cached_property
     def snapshots_by_id(self) -> dict[int, Snapshot]:

@@ -153,7 +153,7 @@ class DirectPullRequests:
             raise RefusedError(
                 f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else look at it"]
             )
-        said = _Said(ReviewKind.APPROVAL, ReviewState.APPROVED, who)
+        said = _Said(record.target, ReviewKind.APPROVAL, ReviewState.APPROVED, who)
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads)
         return self._review_there(record, entry, heads, said, lambda found: _check_seen(record, heads, found))
 
@@ -169,7 +169,7 @@ class DirectPullRequests:
         }
         if not approved:
             raise NotFoundError(f"pull request {number} has no approval of `{who}`", kind="approval", name=who)
-        said = _Said(ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who)
+        said = _Said(record.target, ReviewKind.APPROVAL, ReviewState.WITHDRAWN, who)
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.WITHDREW)
         return self._review(number, entry, _in_order(record, approved), said)
 
@@ -184,7 +184,7 @@ class DirectPullRequests:
             _check_of(record, head.name)
         if not heads:
             raise InvalidInputError(f"expected the head of a table for check `{name}`, found none")
-        said = _Said(ReviewKind.CHECK, ReviewState(report.state.value), name, detail)
+        said = _Said(record.target, ReviewKind.CHECK, ReviewState(report.state.value), name, detail)
         text, who = f"{name}: {report.state}", current_caller().name
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.CHECKED, text, heads)
         return self._review_there(record, entry, heads, said, lambda found: _check_there(heads, found))
@@ -296,7 +296,7 @@ class DirectPullRequests:
     def _head_reviews(self, record: PullRequestRecord, heads: tuple[TableHead, ...]) -> HeadReviews:
         seen = {head.name: head.snapshot_id for head in heads}
         return {
-            table.name: (reviewed, seen[table.name], self._reviews.of(reviewed, seen[table.name]))
+            table.name: (reviewed, seen[table.name], self._reviews.of(reviewed, seen[table.name], record.target))
             for table in record.tables
             for reviewed in (ReviewedTable(table.name, table.uuid),)
         }
@@ -316,13 +316,13 @@ class DirectPullRequests:
     ) -> ProposedChange:
         if change.head is None:
             return change
-        found = self._reviews.of(ReviewedTable(table.name, table.uuid), change.head)
+        found = self._reviews.of(ReviewedTable(table.name, table.uuid), change.head, record.target)
         checks = tuple(
             ReportedCheck(r.name, CheckVerdict(r.state.value), r.principal, r.at_ms, r.detail)
             for r in found
             if r.kind is ReviewKind.CHECK
         )
-        approved = tuple(r.name for r in found if r.state is ReviewState.APPROVED)
+        approved = tuple(dict.fromkeys(r.name for r in found if r.state is ReviewState.APPROVED))
         uncounted = self._uncounted(record, loaded, change) if approved else {}
         uncounted = {name: uncounted[name] for name in approved if name in uncounted}
         return msgspec.structs.replace(change, checks=checks, approved_by=approved, uncounted=uncounted)
@@ -346,7 +346,7 @@ class DirectPullRequests:
     def _record(self, connection: sa.Connection, seen: Sequence[tuple[ReviewedTable, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
         for table, snapshot_id in seen:
-            review = RecordedReview(snapshot_id, said.kind, said.name, said.state, who, now, said.detail)
+            review = RecordedReview(snapshot_id, said.kind, said.name, said.state, who, now, said.detail, said.target)
             self._reviews.record(table, review, connection)
 
     def _review_there(
@@ -401,8 +401,9 @@ class DirectPullRequests:
 
 
 class _Said(msgspec.Struct, frozen=True):
-    """What somebody says about heads."""
+    """What somebody says about heads, for a target."""
 
+    target: str
     kind: ReviewKind
     state: ReviewState
     name: str

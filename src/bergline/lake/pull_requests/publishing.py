@@ -11,7 +11,7 @@ from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTabl
 from bergline.errors import ConflictError, RefusedError
 
 HeadReviews = dict[TableName, tuple[ReviewedTable, int, tuple[RecordedReview, ...]]]
-"""Each table, its head, and the reviews of that head."""
+"""Each table, its head, and the reviews of that head that count for the target."""
 
 
 class LookedAt(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Publishing:
     def _outdated_reviews(self, connection: sa.Connection) -> TableName | None:
         """A table whose reviews have changed; they stay as they are until the end of the transaction."""
         for name, (table, snapshot_id, reviews) in self._seen.reviews.items():
-            if self._reviews.of(table, snapshot_id, connection) != reviews:
+            if self._reviews.of(table, snapshot_id, self._seen.record.target, connection) != reviews:
                 return name
         return None
 

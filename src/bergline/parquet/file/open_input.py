@@ -51,16 +51,20 @@ def arrow_input(stream: BinaryIO) -> Iterator[BinaryIO | pa.NativeFile]:
 
 
 def row_group_batches(
-    file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int] | None = None
+    file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int] | None = None, most_rows: int | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of bounded size with the position of their first row; of some row groups, or of all."""
+    """Batches of bounded size with the position of their first row; of some row groups, or of all.
+
+    The size is bounded by what the footer says. Repeated values take less in the file than in memory, which
+    `most_rows` is for.
+    """
     footer = file.metadata
     chosen = set(range(footer.num_row_groups) if groups is None else groups)
     start = 0
     for group in range(footer.num_row_groups):
         rows = footer.row_group(group).num_rows
         if group in chosen:
-            yield from _batches(file, group, columns, start)
+            yield from _batches(file, group, columns, start, most_rows or _BATCH_ROWS)
         start += rows
 
 
@@ -75,11 +79,11 @@ def _opened(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
 
 
 def _batches(
-    file: pq.ParquetFile, group: int, columns: Sequence[str], start: int
+    file: pq.ParquetFile, group: int, columns: Sequence[str], start: int, most_rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     described = file.metadata.row_group(group)
     row_bytes = max(1, described.total_byte_size // max(1, described.num_rows))
-    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+    size = max(1, min(most_rows, _BATCH_ROWS, _BATCH_BYTES // row_bytes))
     found = 0
     for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=list(columns)):
         yield start + found, batch

@@ -45,16 +45,16 @@ class AvroInput:
         return [self._blocks.count()]
 
     def batches(
-        self, columns: Sequence[str], groups: Sequence[int] | None = None
+        self, columns: Sequence[str], groups: Sequence[int] | None = None, most_rows: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Batches with the position of their first row."""
         if groups is not None and 0 not in groups:
             return
-        first = 0
+        first, size = 0, min(_BATCH_ROWS, most_rows or _BATCH_ROWS)
         for records, blocks in self._packed():
             batch = self._decoded(records, blocks, columns)
-            for start in range(0, records, _BATCH_ROWS):
-                yield first + start, batch.slice(start, _BATCH_ROWS)
+            for start in range(0, records, size):
+                yield first + start, batch.slice(start, size)
             first += records
 
     def _packed(self) -> Iterator[tuple[int, list[tuple[int, bytes]]]]:

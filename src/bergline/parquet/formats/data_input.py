@@ -34,9 +34,9 @@ class DataInput(Protocol):
         ...
 
     def batches(
-        self, columns: Sequence[str], groups: Sequence[int] | None = None
+        self, columns: Sequence[str], groups: Sequence[int] | None = None, most_rows: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Batches of bounded size with the position of their first row; of some groups, or of all."""
+        """Batches of bounded size, up to `most_rows`, with the position of their first row; of some or all groups."""
         ...
 
 
@@ -59,10 +59,10 @@ class ParquetInput:
         return [self._file.metadata.row_group(group).num_rows for group in range(self.num_groups)]
 
     def batches(
-        self, columns: Sequence[str], groups: Sequence[int] | None = None
+        self, columns: Sequence[str], groups: Sequence[int] | None = None, most_rows: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Batches of some row groups, or of all, with the position of their first row."""
-        return row_group_batches(self._file, columns, groups)
+        return row_group_batches(self._file, columns, groups, most_rows)
 
 
 @contextlib.contextmanager

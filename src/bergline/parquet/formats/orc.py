@@ -40,7 +40,7 @@ class OrcInput:
         return len(self.group_rows)
 
     def batches(
-        self, columns: Sequence[str], groups: Sequence[int] | None = None
+        self, columns: Sequence[str], groups: Sequence[int] | None = None, most_rows: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Batches of some stripes, or of all, with the position of their first row."""
         chosen = set(range(self.num_groups) if groups is None else groups)
@@ -48,8 +48,9 @@ class OrcInput:
         for stripe, rows in enumerate(self.group_rows):
             if stripe in chosen and rows:
                 batch = self._stripe(stripe, rows, columns)
-                for first in range(0, rows, _BATCH_ROWS):
-                    yield start + first, batch.slice(first, _BATCH_ROWS)
+                size = min(_BATCH_ROWS, most_rows or _BATCH_ROWS)
+                for first in range(0, rows, size):
+                    yield start + first, batch.slice(first, size)
             start += rows
 
     def _stripe(self, stripe: int, rows: int, columns: Sequence[str]) -> pa.RecordBatch:

@@ -24,11 +24,11 @@ def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
     return pa.Table.from_batches(read_batches(io, plan), arrow_schema(plan.schema))
 
 
-def read_batches(io: FileIO, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The rows of a plan in batches; at most one row group or stripe is in memory at a time."""
+def read_batches(io: FileIO, plan: ScanPlan, *, most_rows: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a plan in batches, of up to so many; at most one row group or stripe is in memory at a time."""
     deletes = DeleteFiles(io)
     for planned in plan.files:
-        yield from read_file(io, planned, plan, deletes)
+        yield from read_file(io, planned, plan, deletes, most_rows=most_rows)
 
 
 def read_file(
@@ -39,11 +39,13 @@ def read_file(
     row_groups: tuple[int, int | None] = (0, None),
     *,
     without: PositionSet | None = None,
+    most_rows: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matching rows of one file; `delete_files` caches deletes across files.
 
     `row_groups` (stripes in ORC files) are the first one to read and the one to stop before, None for all remaining
-    ones. Rows at the positions `without` are left out, like those that delete files name.
+    ones. Rows at the positions `without` are left out, like those that delete files name. Batches have up to
+    `most_rows`.
     """
     path = planned.file.file_path
     wanted = named(columns_to_read(plan))
@@ -62,7 +64,7 @@ def read_file(
             gone.check_positions(sum(file.group_rows))
         stored = FileColumns(file.schema, columns, source, plan.name_mapping)
         groups = _groups(file, stored, plan, row_groups)
-        for first, batch in file.batches(stored.names, groups):
+        for first, batch in file.batches(stored.names, groups, most_rows):
             rows = stored.convert(batch, first)
             batches = _matching(rows, gone.deleted(rows, first), plan).to_batches()
             yield from (batch for batch in batches if batch.num_rows)

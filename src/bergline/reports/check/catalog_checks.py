@@ -8,7 +8,7 @@ from bergline.catalog.metadata_files import view_files
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.consistency import implicit_namespaces, reviewed_tables, shared_pointers
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import BerglineError, FormatError, NotFoundError, UnsupportedError
+from bergline.errors import BerglineError, FormatError, MetadataChangedError, NotFoundError, UnsupportedError
 from bergline.reports.check.check import CheckProgress, check_state
 from bergline.reports.check.finding import OtherCheck
 from bergline.reports.check.findings import RESTORE, Findings
@@ -149,7 +149,7 @@ def _tell(findings: Findings, what: str, place: str, error: BerglineError) -> No
         findings.warning(f"{code}-unsupported", place, str(error), "check it with the engine that wrote it")
     elif isinstance(error, NotFoundError):
         findings.error(f"{code}-missing", place, f"the metadata file of the {what} does not exist", RESTORE)
-    elif isinstance(error, FormatError):
+    elif isinstance(error, FormatError | MetadataChangedError):
         findings.error(f"{code}-unreadable", place, str(error), RESTORE)
     else:
         findings.warning(f"{code}-unchecked", place, str(error), "check it with access to its files")

@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import forbidden
 from bergline.catalog.access.securable import ALL_REFS, Securable, table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.protection.guard import DecideAgain, RefGuard
+from bergline.catalog.protection.ref_change import ReplayCheck
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.errors import RefusedError
@@ -43,6 +43,8 @@ class NeededPrivileges(msgspec.Struct, frozen=True):
 
     any_of: tuple[Privilege, ...]
     securable: Securable
+    replaying: RefMove | None = None
+    """What moves a branch to new snapshots that say that they replay others: only if they do is `publish` enough."""
 
 
 class GrantedChanges:
@@ -51,9 +53,10 @@ class GrantedChanges:
     What the server does for itself, without a request, needs no privilege.
     """
 
-    def __init__(self, access: Access, rules: RefGuard) -> None:
+    def __init__(self, access: Access, rules: RefGuard, replay_check: ReplayCheck) -> None:
         self._access = access
         self.rules = rules
+        self._replay_check = replay_check
 
     def check_change(
         self, table: TableName, base: TableMetadata, result: TableMetadata | None, done: str | None = None
@@ -98,9 +101,16 @@ class GrantedChanges:
             of = (caller.name, caller.groups)
             if is_refused and needed.any_of is _CHANGING:
                 continue  # what is missing already is one of these
-            if not any(self._access.may(*of, privilege, needed.securable) for privilege in needed.any_of):
+            has = next((p for p in needed.any_of if self._access.may(*of, p, needed.securable)), None)
+            if has is None or (has is Privilege.PUBLISH and not self._is_replay(base, result, needed.replaying)):
                 is_refused = True
-                yield forbidden(caller.name, needed.any_of[-1], needed.securable)
+                yield self._access.forbidden(
+                    *of, needed.any_of if has is None else (Privilege.WRITE,), needed.securable
+                )
+
+    def _is_replay(self, base: TableMetadata, result: TableMetadata | None, move: RefMove | None) -> bool:
+        """Whether new snapshots have the files of those that they say they replay; there may be none."""
+        return move is None or (result is not None and self._replay_check(base, result, move))
 
 
 def needed_privileges(
@@ -151,8 +161,11 @@ def _for_move(at_ref: Securable, move: RefMove, *, adds: bool) -> Iterator[Neede
     if not is_commit and move.kind is not MoveKind.EXPIRED:
         yield NeededPrivileges((Privilege.MANAGE_REFS,), at_ref)
     if is_commit or adds or move.kind is MoveKind.EXPIRED:
-        enough = (Privilege.WRITE, Privilege.PUBLISH) if move.published and is_commit else (Privilege.WRITE,)
-        yield NeededPrivileges(enough, at_ref)
+        if move.published and is_commit:
+            either = (Privilege.WRITE, Privilege.PUBLISH)
+            yield NeededPrivileges(either, at_ref, replaying=move if move.replays else None)
+        else:
+            yield NeededPrivileges((Privilege.WRITE,), at_ref)
 
 
 def _own_parts(metadata: TableMetadata) -> tuple[object, ...]:

@@ -1,18 +1,31 @@
-"""Who may write the files of a table, by the grants of its catalog."""
+"""What callers may do with the files of a table, by the grants of its catalog."""
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import table_of
+from bergline.catalog.access.securable import CATALOG, table_of
 from bergline.catalog.identifiers import TableName
 from bergline.server.access.access import Access
 
 
 class GrantedFiles:
-    """Whoever may write to a ref of a table may write its files."""
+    """Whoever may write to a ref of a table may add files; whoever may also drop the table may delete them."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def may_write(self, principal: str, groups: frozenset[str], table: TableName) -> bool:
-        """Whether a caller may write; by grants in memory while they are fresh, so that nothing waits then."""
-        what = principal, groups, Privilege.WRITE, table_of(table)
-        return self._access.allows_at_once(*what) if self._access.is_fresh else self._access.may(*what)
+    def actions(self, principal: str, groups: frozenset[str], table: TableName) -> FileActions:
+        """What a caller may do; nobody may not by grants that are not the newest."""
+        who, one = (principal, groups), table_of(table)
+        if not self._access.may(*who, Privilege.WRITE, one):
+            return FileActions.READ
+        if not self._access.may(*who, Privilege.DROP, one):
+            return FileActions.WRITE
+        return FileActions.EVERYTHING if self._access.may(*who, Privilege.ADMINISTER, CATALOG) else FileActions.DELETE
+
+    def actions_certainly(self, principal: str, groups: frozenset[str], table: TableName) -> FileActions | None:
+        """What a caller may do at the least, without waiting; None where newer grants may allow more."""
+        who, one = (principal, groups), table_of(table)
+        if self._access.allows_at_once(*who, Privilege.ADMINISTER, CATALOG):
+            return FileActions.EVERYTHING
+        may_all = all(self._access.allows_at_once(*who, wanted, one) for wanted in (Privilege.WRITE, Privilege.DROP))
+        return FileActions.DELETE if may_all else None

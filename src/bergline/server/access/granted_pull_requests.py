@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.refusals import hidden
 from bergline.catalog.access.securable import CATALOG, table_of
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
@@ -120,8 +121,9 @@ class GrantedPullRequests:
     def _seen(self, number: int) -> PullRequestRecord:
         """One that the caller may see; for all others the error of one that is not there."""
         record = self._calls.find(number)
-        if not self._sees(record):
-            raise missing_pull_request(number)
+        unseen = next((table.name for table in record.tables if not self._reads(table.name)), None)
+        if unseen is not None:
+            raise missing_pull_request(number) from hidden(table_of(unseen))  # for the audit: the caller sees no cause
         return record
 
     def _sees(self, record: PullRequestRecord) -> bool:

@@ -42,8 +42,6 @@ from bergline.format.metadata.updates_json import WireUpdate
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
 
-_ASSERT_CREATE: Final = b"assert-create"
-
 
 class NeededPrivilege(msgspec.Struct, frozen=True):
     """A privilege that a request needs; None if it is enough to see the thing."""
@@ -117,10 +115,8 @@ def is_allowed_at_once(access: Access, request: Request) -> bool:
 
 
 def created_tables(request: Request) -> list[TableName]:
-    """The tables that a commit creates after they were staged; most commits are not read for that."""
-    if _ASSERT_CREATE not in request.body:
-        return []
-    return [name for name, creates in _committed(request) if creates]
+    """The tables that a commit creates after they were staged; those of the console have no body, and create none."""
+    return [name for name, creates in _committed(request) if creates] if request.body else []
 
 
 def _check_there(catalog: PointerCatalog, securable: Securable) -> None:
@@ -199,7 +195,7 @@ def _told_events(request: Request) -> Iterator[NeededPrivilege]:
     """Events of tables are for those who may read them, and all others for administrators."""
     query = request.query
     subjects = list(query.getlist("subject")) if isinstance(query, QueryParams) else []
-    names = [_table_of_subject(subject) for subject in subjects]
+    names = [table_of_subject(subject) for subject in subjects]
     if not names or None in names:
         yield NeededPrivilege(Privilege.ADMINISTER, CATALOG)
         return
@@ -208,7 +204,7 @@ def _told_events(request: Request) -> Iterator[NeededPrivilege]:
             yield NeededPrivilege(Privilege.READ, table_of(name))
 
 
-def _table_of_subject(subject: str) -> TableName | None:
+def table_of_subject(subject: str) -> TableName | None:
     """The table that a subject names alone; None for all others, and for patterns."""
     kind, _, rest = subject.partition("/")
     namespace, slash, name = rest.rpartition("/")

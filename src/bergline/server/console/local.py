@@ -2,7 +2,10 @@
 
 import contextlib
 import getpass
+import hmac
+import secrets
 import socket
+import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
@@ -11,22 +14,41 @@ import uvicorn
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.console.web.app import Console
-from bergline.errors import UnavailableError
+from bergline.errors import RefusedError, UnavailableError
 from bergline.lake.lake import Lake
+from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.cross_origin import check_cross_origin, check_loopback_name
+from bergline.server.planning.row_reading import RowReading
 
 _Done = TypeVar("_Done")
 _LOOPBACK = "127.0.0.1"
+_SECRET_BYTES = 32
 
 
 class LocalLake:
-    """A lake on this machine's own account, as a host of the console."""
+    """A lake on this machine's own account, as a host of the console, for those who know its secret.
+
+    A ticket stands for the secret once: the command line with which a browser is opened is for all users to read.
+    """
 
     needs_token = False
+    browser_sign_in = None
+    public_url = None
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, secret: str) -> None:
         self._lake = lake
         self._user = _user()
+        self._row_reading = RowReading(lake.catalog.io)
+        self._secret = secret
+        self._lock = threading.Lock()
+        self._tickets: set[str] = set()
+
+    def new_ticket(self) -> str:
+        """What can be sent for the secret, once."""
+        ticket = new_secret()
+        with self._lock:
+            self._tickets.add(ticket)
+        return ticket
 
     @property
     def lake(self) -> Lake:
@@ -43,10 +65,33 @@ class LocalLake:
         check_loopback_name(headers)
         check_cross_origin(headers, any_host=False)
 
-    def caller(self, token: str | None) -> Caller:
-        """Whoever started it."""
-        del token
+    def token_for(self, ticket: str) -> str | None:
+        """The secret, for itself or for a ticket."""
+        with self._lock:
+            is_ticket = ticket in self._tickets
+            self._tickets.discard(ticket)
+        return self._secret if is_ticket or self._is_secret(ticket) else None
+
+    def caller(self, token: str | None, address: str) -> Caller:
+        """Whoever started it; RefusedError without the secret."""
+        del address
+        if token is None or not self._is_secret(token):
+            raise RefusedError(
+                "expected the secret of this console, found none or another",
+                hints=[
+                    "open the whole address that `bergline ui` printed, with `?token=…`: this browser keeps it then",
+                    "programs send it as `Authorization: Bearer …`",
+                ],
+            )
         return Caller(self._user)
+
+    def read_rows(self, caller: Caller, job: RowJob[JobResult]) -> JobResult:
+        """By a worker process: whoever wrote the files may be a stranger."""
+        return self._row_reading.read(caller.name, job)
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._row_reading.close()
 
     def change(
         self,
@@ -67,9 +112,17 @@ class LocalLake:
         del caller, action, number, groups
         return act()
 
+    def _is_secret(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(errors="replace"), self._secret.encode())
+
+
+def new_secret() -> str:
+    """A text that nobody guesses."""
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
 
 def show_lake(lake: Lake, port: int, *, say: Callable[[str], None], started: Callable[[str], None]) -> None:
-    """Serve the console on loopback until the process is stopped; `started` is called with its address."""
+    """Serve the console on loopback until the process is stopped; `started` is called with its address, good once."""
     try:
         listening = socket.create_server((_LOOPBACK, port))
     except OSError as error:
@@ -78,17 +131,18 @@ def show_lake(lake: Lake, port: int, *, say: Callable[[str], None], started: Cal
             hints=["another program may have the port: take another with --port, or a free one with --port 0"],
         ) from error
     url = f"http://{_LOOPBACK}:{listening.getsockname()[1]}/"
+    host = LocalLake(lake, secret := new_secret())
     config = uvicorn.Config(
-        Console(LocalLake(lake)),
+        Console(host),
         ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    say(f"showing `{lake.name}` at {url}; Ctrl-C ends it")
-    started(url)
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    say(f"showing `{lake.name}` at {url}?token={secret} to who has this address; Ctrl-C ends it")
+    started(f"{url}?token={host.new_ticket()}")
+    with listening, contextlib.closing(host), contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -5,16 +5,24 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from bergline.catalog.access.granted_catalog import GrantedCatalog
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, ENDPOINTS, UNDROP_TABLE, UNDROP_VIEW, Endpoint
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, encode_name, encode_namespace
+from bergline.catalog.sql.governance.console_sessions import is_session_secret
+from bergline.catalog.table_locations import table_directories
+from bergline.console.host import SignInIssuers
 from bergline.errors import AuthenticationError, UnavailableError
+from bergline.io.fenced import FencedFileIO
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
 from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
+from bergline.server.access.failed_logins import TOO_MANY
 from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.commits.locks import Release
 from bergline.server.handlers.context import ServerContext
@@ -58,19 +66,54 @@ class ServedLake:
         """Whether the API needs one."""
         return self._context.authenticator.has_tokens
 
+    @property
+    def browser_sign_in(self) -> SignInIssuers | None:
+        """The issuers of the server that have a client."""
+        return self._context.authenticator.browser_sign_in
+
+    @property
+    def public_url(self) -> str | None:
+        """As the settings have it."""
+        return self._context.settings.console_url
+
     def check_origin(self, headers: Mapping[str, str]) -> None:
         """As the API does where it needs no token."""
         if not self.needs_token:
             check_cross_origin(headers, any_host=self._any_host)
 
-    def caller(self, token: str | None) -> Caller:
-        """The principal, as the API names it."""
+    def token_for(self, ticket: str) -> None:
+        """None: addresses end up in logs and histories."""
+        del ticket
+
+    def caller(self, token: str | None, address: str) -> Caller:
+        """The principal, as the API names it; UnavailableError after too many tokens that were refused."""
         header, authenticator = None if token is None else f"Bearer {token}", self._context.authenticator
         try:
-            principal = authenticator.cached(header) or authenticator.check(header)
+            if token is not None and authenticator.browser_sign_in is not None and is_session_secret(token):
+                signed_in = authenticator.browser_sign_in.caller(token)
+                return Caller(signed_in.name, signed_in.groups)
+            principal = authenticator.cached(header)
+            if principal is None:
+                authenticator.admit(header, address)
+                principal = authenticator.check(header, address)
         except RequestRefused as refusal:
+            if refusal.response.status == TOO_MANY:
+                raise UnavailableError(str(refusal)) from refusal
             raise AuthenticationError(str(refusal)) from refusal
         return Caller(principal.name, principal.groups)
+
+    def read_rows(self, caller: Caller, job: RowJob[JobResult]) -> JobResult:
+        """By a worker process; under grants from the table's own files, unless the caller administers the catalog."""
+        access = self._context.access
+        if access.is_active and not access.may(caller.name, frozenset(caller.groups), Privilege.ADMINISTER, CATALOG):
+            own = FencedFileIO(
+                job.io,
+                table_directories(job.metadata),
+                what="files in the table's own directories",
+                hint="an administrator of the catalog can see the rows of others",
+            )
+            job = job.reading(own)
+        return self._context.row_reading.read(caller.name, job)
 
     def change(
         self,

@@ -1,14 +1,15 @@
-"""Credentials that were vended a moment ago, by access and directories."""
+"""Credentials that were vended a moment ago, by principal, access and directories."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.server.credentials.vending import VendedCredentials
 
 _MAX_TABLES = 10_000
-Wanted = tuple[bool, tuple[str, ...]]
-"""Whether to write, and the directories."""
+Wanted = tuple[str, FileActions, tuple[str, ...]]
+"""For whom, what for, and the directories: credentials are never shared between principals."""
 
 
 class CredentialsCache:

@@ -1,12 +1,29 @@
 """What callers may do with the files of tables: it decides which credentials they get and what is signed for them."""
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
+
+METADATA_MARK: Final = ".metadata.json"
+"""In the name of each metadata file of a table or view, also of compressed ones."""
+VERSION_HINT: Final = "version-hint.text"
+_OF_THE_SERVER = re.compile(rf"{re.escape(METADATA_MARK)}|^{re.escape(VERSION_HINT)}", re.IGNORECASE)
 
 
 class FileAccess(Protocol):
-    """Asked for each load with credentials and each signature, also in the event loop: it must not wait."""
+    """Asked for each load with credentials and each signature."""
 
-    def may_write(self, principal: str, groups: frozenset[str], table: TableName) -> bool:
-        """Whether a caller, who may read the files of a table, may also write and delete them."""
+    def actions(self, principal: str, groups: frozenset[str], table: TableName) -> FileActions:
+        """What a caller, who may read the files of a table, may do with them; may wait."""
+        ...
+
+    def actions_certainly(self, principal: str, groups: frozenset[str], table: TableName) -> FileActions | None:
+        """What a caller may do at the least, in the event loop, where nothing waits; None says nothing."""
+        ...
+
+
+def is_of_the_server(key: str) -> bool:
+    """Whether a file is one that the server alone writes: a metadata file, or the hint for the version of one."""
+    return _OF_THE_SERVER.search(key.rpartition("/")[2]) is not None

@@ -4,16 +4,18 @@ import http.client
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.bodies import StorageCredential
-from bergline.catalog.sql.table_directories import outermost
+from bergline.catalog.sql.directories.table_directories import outermost
 from bergline.errors import RefusedError, UnavailableError
 from bergline.io.gcs import GCS_SCHEMES
 from bergline.io.locations import directory_location, scheme_of
 from bergline.server.credentials.credentials_cache import CredentialsCache
+from bergline.server.credentials.file_access import METADATA_MARK, VERSION_HINT
 from bergline.server.credentials.vending import VendedCredentials, fingerprint_of, prefixes_of, storage_config
 from bergline.server.http.settings import public_settings
 
@@ -24,7 +26,10 @@ _TOKEN, _EXPIRY = "gcs.oauth2.token", "gcs.oauth2.token-expires-at"
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a kind)
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _READING = ["inRole:roles/storage.objectViewer"]
-_WRITING = [*_READING, "inRole:roles/storage.legacyBucketWriter"]
+_WRITING = ["inRole:roles/storage.objectCreator"]
+"""To make objects: one that replaces another needs the permission to delete it."""
+_DELETING = ["inRole:roles/storage.legacyBucketWriter"]
+_OF_THE_SERVER = (METADATA_MARK, f"{METADATA_MARK}.gz", f"/{VERSION_HINT}")
 _MOST_RULES = 10
 _TIMEOUT_S = 10
 _OK = 200
@@ -39,7 +44,7 @@ class _SourceToken(NamedTuple):
 class GcsVending:
     """Tokens with a boundary around the table's own directories; cached until half of the lifetime is over."""
 
-    is_for_one_table = True
+    is_for_one_table = keeps_files = True
 
     def __init__(
         self,
@@ -53,21 +58,23 @@ class GcsVending:
         self._clock_ms = clock_ms
         self._cache = CredentialsCache(clock_ms)
 
-    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
+    def credentials(self, locations: Sequence[str], actions: FileActions, *, principal: str) -> VendedCredentials:
         """Cached or new tokens; RefusedError where no boundary can be limited to these directories."""
         directories = _on_gcs(locations)
         if not directories:
             return VendedCredentials((), "")
-        wanted = may_write, directories
-        return self._cache.find(wanted) or self._downscoped(directories, may_write=may_write)
+        known = self._cache.find((principal, actions, directories))
+        return known or self._downscoped(directories, actions, principal)
 
-    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
+    def cached_credentials(
+        self, locations: Sequence[str], actions: FileActions, *, principal: str
+    ) -> VendedCredentials | None:
         """Tokens that are cached and have half of their lifetime left."""
         directories = _on_gcs(locations)
-        return self._cache.find((may_write, directories)) if directories else VendedCredentials((), "")
+        return self._cache.find((principal, actions, directories)) if directories else VendedCredentials((), "")
 
-    def _downscoped(self, directories: tuple[str, ...], *, may_write: bool) -> VendedCredentials:
-        options = {"accessBoundary": access_boundary(directories, may_write=may_write)}
+    def _downscoped(self, directories: tuple[str, ...], actions: FileActions, principal: str) -> VendedCredentials:
+        options = {"accessBoundary": access_boundary(directories, actions)}
         source, now = self._source(), self._clock_ms()
         form = {
             "grant_type": _EXCHANGE,
@@ -85,7 +92,7 @@ class GcsVending:
         public = public_settings(self._properties)
         credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes_of(directories))
         vended = VendedCredentials(credentials, fingerprint_of(token), expires_ms)
-        return self._cache.keep((may_write, directories), vended, now + (expires_ms - now) // 2)
+        return self._cache.keep((principal, actions, directories), vended, now + (expires_ms - now) // 2)
 
     def _source(self) -> _SourceToken:
         """The server's own token: from its properties, or that of the machine that it runs on."""
@@ -97,14 +104,19 @@ class GcsVending:
         return _SourceToken(str(answer["access_token"]), now + 1000 * int(answer.get("expires_in", _HOUR_S)))
 
 
-def access_boundary(directories: Sequence[str], *, may_write: bool) -> dict[str, Any]:
-    """The boundary for a table, a rule for each directory; RefusedError if it would cover a bucket, or is too long."""
-    if len(directories) > _MOST_RULES:
-        raise RefusedError(f"expected up to {_MOST_RULES} directories for a Google token, found {len(directories)}")
-    return {"accessBoundaryRules": [_rule(directory, may_write=may_write) for directory in directories]}
+def access_boundary(directories: Sequence[str], actions: FileActions) -> dict[str, Any]:
+    """The boundary for a table, with a rule to read each directory, and one to write to it.
+
+    RefusedError if it would cover a bucket, or is too long.
+    """
+    most = _MOST_RULES if actions < FileActions.WRITE else _MOST_RULES // 2
+    if len(directories) > most:
+        raise RefusedError(f"expected up to {most} directories for a Google token, found {len(directories)}")
+    rules = [rule for directory in directories for rule in _rules(directory, actions)]
+    return {"accessBoundaryRules": rules}
 
 
-def _rule(directory: str, *, may_write: bool) -> dict[str, Any]:
+def _rules(directory: str, actions: FileActions) -> Iterator[dict[str, Any]]:
     _, bucket, key = directory_location(directory)
     if not key:
         raise RefusedError(
@@ -113,12 +125,18 @@ def _rule(directory: str, *, may_write: bool) -> dict[str, Any]:
         )
     objects, listed = _literal(f"projects/_/buckets/{bucket}/objects/{key}/"), _literal(f"{key}/")
     prefix = "api.getAttribute('storage.googleapis.com/objectListPrefix', '')"
+    inside = f"resource.name.startsWith({objects})"
+    yield _rule(bucket, _READING, f"{inside} || {prefix}.startsWith({listed})")
+    if actions >= FileActions.WRITE:
+        others = "".join(f" && !resource.name.endsWith('{end}')" for end in _OF_THE_SERVER)
+        yield _rule(bucket, _WRITING if actions < FileActions.DELETE else _DELETING, inside + others)
+
+
+def _rule(bucket: str, permissions: list[str], expression: str) -> dict[str, Any]:
     return {
         "availableResource": f"//storage.googleapis.com/projects/_/buckets/{bucket}",
-        "availablePermissions": _WRITING if may_write else _READING,
-        "availabilityCondition": {
-            "expression": f"resource.name.startsWith({objects}) || {prefix}.startsWith({listed})"
-        },
+        "availablePermissions": permissions,
+        "availabilityCondition": {"expression": expression},
     }
 
 

@@ -35,7 +35,9 @@ class S3Signer:
 
     def sign(self, request: SignableRequest) -> RemoteSignResponse:
         """The headers to add to a request; S3 accepts them for 15 minutes."""
-        sent = self._requests.AWSRequest(method=request.method, url=request.uri, headers=dict(request.headers))
+        sent = self._requests.AWSRequest(
+            method=request.method, url=request.uri, headers={**request.headers, **request.added}
+        )
         try:
             keys = self._credentials.get_frozen_credentials()
         except Exception as error:

@@ -11,10 +11,12 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
 from bergline.io.locations import directory_location, scheme_of
 from bergline.io.s3 import S3_SCHEMES
+from bergline.server.credentials.file_access import is_of_the_server
 from bergline.server.credentials.s3_address import S3Address, S3Endpoint, check_key, decode
 
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -34,17 +36,22 @@ _LISTING = {
     "encoding-type",
     "fetch-owner",
 }
-_ON_OBJECTS: dict[tuple[str, frozenset[str]], bool] = {
-    ("GET", frozenset()): False,
-    ("HEAD", frozenset()): False,
-    ("PUT", frozenset()): True,
-    ("DELETE", frozenset()): True,
-    ("POST", frozenset({"uploads"})): True,
-    ("PUT", frozenset({"uploadId", "partNumber"})): True,
-    ("POST", frozenset({"uploadId"})): True,
-    ("DELETE", frozenset({"uploadId"})): True,
+_Operation = tuple[str, frozenset[str]]
+_PUT: _Operation = ("PUT", frozenset())
+_COMPLETE: _Operation = ("POST", frozenset({"uploadId"}))
+_ON_OBJECTS: dict[_Operation, FileActions] = {
+    ("GET", frozenset()): FileActions.READ,
+    ("HEAD", frozenset()): FileActions.READ,
+    _PUT: FileActions.WRITE,
+    ("DELETE", frozenset()): FileActions.DELETE,
+    ("POST", frozenset({"uploads"})): FileActions.WRITE,
+    ("PUT", frozenset({"uploadId", "partNumber"})): FileActions.WRITE,
+    _COMPLETE: FileActions.WRITE,
+    ("DELETE", frozenset({"uploadId"})): FileActions.WRITE,
 }
-"""The operations on objects by method and query parameters, and whether they need the privilege to write."""
+"""The operations on objects by method and query parameters, and what they need."""
+_NEW_ONLY, _ANY = "if-none-match", "*"
+"""A header by which S3 makes an object only under a name that is free."""
 _COPY_SOURCE = "x-amz-copy-source"
 _SIGNED_HEADERS = {
     "content-md5",
@@ -83,10 +90,10 @@ _SIGNED_HEADERS = {
 _WITH_EACH_READ = {"x-amz-checksum-mode", "x-amz-te"}
 """Headers that an SDK sends with each read or with none."""
 _METADATA = "x-amz-meta-"
-_OURS = {"authorization", "x-amz-date"}
-"""Headers that the signature brings; those of the client are not looked at."""
+_OURS = "x-amz-date"
+"""A header that the signature brings; that of the client is not looked at."""
 _HASH = re.compile(r"[0-9a-f]{64}")
-_PROLOG = re.compile(r"""\s*<\?xml version=["']1\.0["'](?: encoding=["']utf-8["'])?\s*\?>""", re.IGNORECASE)
+_PROLOG = re.compile(r"""\A\s*<\?xml version=["']1\.0["'](?: encoding=["']utf-8["'])?\s*\?>""", re.IGNORECASE)
 _LONGEST_BODY = 4 * 1024 * 1024
 _MOST_KEYS = 1000
 
@@ -101,23 +108,23 @@ class SignableRequest(msgspec.Struct, frozen=True):
     payload_hash: str
     is_reusable: bool
     """Whether the signature fits the same request again: a client may keep it for a moment."""
+    added: dict[str, str] = {}
+    """Headers that the client has to send besides its own."""
 
 
 def check_signable(
-    request: RemoteSignRequest, endpoint: S3Endpoint, directories: Sequence[str], *, may_write: bool
+    request: RemoteSignRequest, endpoint: S3Endpoint, directories: Sequence[str], actions: FileActions
 ) -> SignableRequest:
-    """The request to sign; RefusedError if it is not on files in the directories, or not within the privilege."""
+    """The request to sign; RefusedError if it is not on files in the directories, or more than the actions."""
     if request.provider not in {None, "", _PROVIDER}:
         raise UnsupportedError("expected `s3` at $.provider, found another provider")
     address = endpoint.parse(request.uri, request.region)
     table = _Directories(directories)
-    needs_write = _check_object(request, address, table) if address.key else _check_bucket(request, address, table)
-    if needs_write and not may_write:
-        raise RefusedError(
-            f"expected a request that reads, found {request.method}: you may read the files of this table, not write"
-        )
+    needed = _check_object(request, address, table) if address.key else _check_bucket(request, address, table)
+    _check_actions(request, needed, actions)
     headers = _headers(request, table)
-    payload_hash = _payload_hash(request, headers, is_bound=not address.key and needs_write)
+    payload_hash = _payload_hash(request, headers, is_bound=not address.key and needed > FileActions.READ)
+    is_new = actions < FileActions.DELETE and (request.method, _parameters(address)) in {_PUT, _COMPLETE}
     return SignableRequest(
         method=request.method,
         uri=address.uri,
@@ -125,7 +132,34 @@ def check_signable(
         headers=headers,
         payload_hash=payload_hash,
         is_reusable=request.method in _READS and headers.keys() <= _WITH_EACH_READ,
+        added=_new_only(request, headers) if is_new else {},
     )
+
+
+def _check_actions(request: RemoteSignRequest, needed: FileActions, actions: FileActions) -> None:
+    """RefusedError for a request that does more than the caller may."""
+    if needed <= actions:
+        return
+    if actions is FileActions.READ:
+        raise RefusedError(
+            f"expected a request that reads, found {request.method}: you may read the files of this table, not write"
+        )
+    raise RefusedError(
+        f"expected a request that reads or makes new files, found {request.method}: "
+        "you may not delete files of this table",
+        hints=["who has the privilege `drop` on the table may delete its files"],
+    )
+
+
+def _new_only(request: RemoteSignRequest, headers: dict[str, str]) -> dict[str, str]:
+    """Sign that the object must be new: by the client's own header if it sends that, else by one that it is given."""
+    own = [value for name, values in request.headers.items() if name.lower() == _NEW_ONLY for value in values]
+    if own not in ([], [_ANY]):
+        raise RefusedError("expected `*` in `if-none-match`, found another text: you may make new files only")
+    if own:
+        headers[_NEW_ONLY] = _ANY
+        return {}
+    return {_NEW_ONLY: _ANY}
 
 
 class _Directories:
@@ -142,25 +176,38 @@ class _Directories:
             raise RefusedError(f"expected a file of this table, found {f's3://{bucket}/{key}'[:300]!a}")
 
 
-def _check_object(request: RemoteSignRequest, address: S3Address, table: _Directories) -> bool:
-    """Check a request for one object; returns whether it writes."""
+def _check_object(request: RemoteSignRequest, address: S3Address, table: _Directories) -> FileActions:
+    """Check a request for one object; returns what it needs."""
     table.check(address.bucket, address.key)
-    needs_write = _ON_OBJECTS.get((request.method, _parameters(address)))
-    if needs_write is None:
+    needed = _ON_OBJECTS.get((request.method, _parameters(address)))
+    if needed is None:
         raise _unknown(request, address)
-    return needs_write
+    if needed > FileActions.READ:
+        _check_of_clients(address.key)
+    return needed
 
 
-def _check_bucket(request: RemoteSignRequest, address: S3Address, table: _Directories) -> bool:
-    """Check a request for a bucket, to list a directory or to delete many objects; returns whether it writes."""
+def _check_of_clients(key: str) -> None:
+    """RefusedError for a file that the server alone writes."""
+    if is_of_the_server(key):
+        raise RefusedError(
+            f"expected a data file, a manifest or statistics to write or delete, found {key[-300:]!a}: "
+            "the server alone writes and deletes metadata files",
+            hints=["change the table by a commit, or drop it"],
+        )
+
+
+def _check_bucket(request: RemoteSignRequest, address: S3Address, table: _Directories) -> FileActions:
+    """Check a request for a bucket, to list a directory or to delete many objects; returns what it needs."""
     names = _parameters(address)
     if request.method == "GET" and "prefix" in names and names <= _LISTING:
         table.check(address.bucket, address.query["prefix"])
-        return False
+        return FileActions.READ
     if request.method == "POST" and names == {"delete"}:
         for key in deleted_keys(request.body):
             table.check(address.bucket, key)
-        return True
+            _check_of_clients(key)
+        return FileActions.DELETE
     raise _unknown(request, address)
 
 
@@ -186,7 +233,7 @@ def deleted_keys(body: str | None) -> list[str]:
         )
     if len(body) > _LONGEST_BODY:
         raise InvalidInputError(f"expected up to {_LONGEST_BODY:,} characters at $.body, found {len(body):,}")
-    rest = _PROLOG.sub("", body, count=1)
+    rest = _PROLOG.sub("", body)
     if "<!" in rest or "<?" in rest:
         raise InvalidInputError("expected plain XML in UTF-8 at $.body, found declarations")
     try:
@@ -218,7 +265,7 @@ def _headers(request: RemoteSignRequest, table: _Directories) -> dict[str, str]:
             raise InvalidInputError("expected each header once at $.headers, found one again")
         if name in _SIGNED_HEADERS or name.startswith(_METADATA):
             signed[name] = _value(name, values)
-        elif name.startswith("x-amz-") and name not in _OURS:
+        elif name.startswith("x-amz-") and name != _OURS:
             raise RefusedError(f"expected headers of reads and writes at $.headers, found {name[:80]!a}")
     if _COPY_SOURCE in signed:
         _check_source(request.method, signed[_COPY_SOURCE], table)

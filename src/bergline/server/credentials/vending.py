@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.io.locations import scheme_of
@@ -39,21 +40,27 @@ class Vending(Protocol):
 
     is_for_one_table: bool
     """Whether credentials are limited to the directories of one table."""
+    keeps_files: bool
+    """Whether those for `FileActions.WRITE` cannot replace files that are there."""
 
-    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
-        """Credentials for the directories of a table, to read or also to write.
+    def credentials(self, locations: Sequence[str], actions: FileActions, *, principal: str) -> VendedCredentials:
+        """Credentials for the directories of a table, for these actions and no others where that is possible.
+
+        No two principals get the same.
 
         UnavailableError if they cannot be had now, RefusedError where there are none that allow so little.
         """
 
-    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
+    def cached_credentials(
+        self, locations: Sequence[str], actions: FileActions, *, principal: str
+    ) -> VendedCredentials | None:
         """The same if no waiting is needed, or None."""
 
 
 class StaticVending:
     """Vends the server's own storage properties: whoever has them may do what the server may."""
 
-    is_for_one_table = False
+    is_for_one_table = keeps_files = False
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
@@ -63,21 +70,28 @@ class StaticVending:
                 hints=["give them with --property s3.access-key-id=… and --property s3.secret-access-key=…"],
             )
 
-    def credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials:
-        """The properties of the stores that the locations are in; RefusedError for a caller who may only read."""
+    def credentials(self, locations: Sequence[str], actions: FileActions, *, principal: str) -> VendedCredentials:
+        """The properties of the stores that the locations are in; RefusedError unless a caller may do everything.
+
+        They are the server's own, and so the same for everybody.
+        """
+        del principal
         prefixes = prefixes_of(locations)
         found = [StorageCredential(prefix, storage_config(self._properties, prefix)) for prefix in prefixes]
         credentials = tuple(c for c in found if c.config)
-        if credentials and not may_write:
+        if credentials and actions < FileActions.EVERYTHING:
             raise RefusedError(
-                "cannot hand out the server's own keys to a caller who may only read: they cannot be limited",
-                hints=["start the server with --assume-role or --remote-signing"],
+                "cannot hand out the server's own keys, which open all tables, "
+                "to a caller who does not administer the catalog",
+                hints=["start the server with --assume-role, --downscope-gcs or --remote-signing"],
             )
         return VendedCredentials(credentials, fingerprint_of("static", *prefixes) if credentials else "")
 
-    def cached_credentials(self, locations: Sequence[str], *, may_write: bool) -> VendedCredentials | None:
-        """The same; None for a caller who may only read."""
-        return self.credentials(locations, may_write=True) if may_write else None
+    def cached_credentials(
+        self, locations: Sequence[str], actions: FileActions, *, principal: str
+    ) -> VendedCredentials | None:
+        """The same; None for a caller who may not do everything."""
+        return self.credentials(locations, actions, principal=principal) if actions is FileActions.EVERYTHING else None
 
 
 def requests_credentials(headers: Mapping[str, str]) -> bool:

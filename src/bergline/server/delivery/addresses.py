@@ -23,6 +23,24 @@ _LONGEST_URL = 2000
 _PORTS = {"http": 80, "https": 443}
 _PLAIN = re.compile(r"[\x21-\x7e]+")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
+            *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+            *("224.0.0.0/4", "240.0.0.0/4"),
+            "168.63.129.16/32",  # the host of a machine in Azure
+            *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20"),
+        ),
+    )
+)
+"""What IANA has set aside within IPv4 and within the public IPv6, and addresses of clouds' own services.
+
+Those of AWS, Google, Oracle and Alibaba are in these ranges; `is_global` has others in each version of Python.
+"""
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 _ALLOW = "--webhook-allow with a host or a network, such as 10.0.0.0/8, lets `bergline serve` call it"
 
 
@@ -101,11 +119,9 @@ class WebhookAddresses:
 
 
 def _is_public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+    if isinstance(address, ipaddress.IPv6Address) and address not in _PUBLIC_IPV6:
         return False
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback
-    )
+    return not any(address in network for network in _SPECIAL)
 
 
 def _ends(address: Address) -> tuple[Address, ...]:

@@ -7,9 +7,10 @@ import msgspec
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER, parse_may_move
-from bergline.catalog.table_locations import directories_of
+from bergline.catalog.table_locations import directories_of, directories_set
 from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import SetLocation, SetProperties, Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.server.commits.requested_commits import RequestedChange, check_update_count, commit_requested
@@ -34,7 +35,7 @@ def requested_change(context: ServerContext, request: Request) -> RequestedChang
     name = request.table
     if body.identifier is not None and body.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
-    return _change(context, name, body, may_move=parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
+    return _change(context, request, name, body, may_move=parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
 
 
 def commit_transaction(context: ServerContext, request: Request) -> Response:
@@ -48,7 +49,7 @@ def commit_transaction(context: ServerContext, request: Request) -> Response:
     for place, change in enumerate(body.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(context, parse_table_name(change.identifier), change, may_move=False))
+        changes.append(_change(context, request, parse_table_name(change.identifier), change, may_move=False))
     try:
         commit_requested(context.catalog, changes)
     except ConflictError:
@@ -76,7 +77,12 @@ class _NamedTables(msgspec.Struct, rename="kebab"):
 
 
 def _change(
-    context: ServerContext, name: TableName, body: CommitTableRequest[WireUpdate], *, may_move: bool
+    context: ServerContext,
+    request: Request,
+    name: TableName,
+    body: CommitTableRequest[WireUpdate],
+    *,
+    may_move: bool,
 ) -> RequestedChange:
     updates = plain_updates(body.updates)
     check_update_count(updates)
@@ -86,6 +92,9 @@ def _change(
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
     _check_apart(context, name, updates)
+    context.named_files.check_updates(
+        (request.principal, request.groups), name, lambda: _metadata(context, name), updates
+    )
     change = RequestedChange(name, body.requirements, updates, may_move)
     if change.creates:
         new_name(name.namespace, name.name)
@@ -93,21 +102,24 @@ def _change(
 
 
 def _check_apart(context: ServerContext, name: TableName, updates: Sequence[Update]) -> None:
-    """Refuse new directories that belong to another table."""
-    location: str | None = None
-    properties: dict[str, str] = {}
-    for update in updates:
-        match update:
-            case SetLocation(location=new):
-                location = new
-            case SetProperties(updates=new):
-                properties |= new
-    if location is None and not directories_of("", properties):
+    """Refuse new directories that belong to another table, also those that the table has only for one update."""
+    visited = directories_set(updates)
+    if not visited:
         return
-    try:
-        metadata = context.catalog.load_table(name).metadata
-    except NotFoundError:  # it is created by this change
-        directories = directories_of(location or "", properties)
+    metadata = _metadata(context, name)
+    if metadata is None:
+        context.check_new(context.claim(name), visited)
     else:
-        directories = directories_of(location or metadata.location, {**metadata.properties, **properties})
-    context.check_apart(name, directories)
+        own = directories_of(metadata.location, metadata.properties)
+        claim = context.claim(name, table_uuid=metadata.table_uuid)
+        context.check_new(claim, [directory for directory in visited if directory not in own], own)
+
+
+def _metadata(context: ServerContext, name: TableName) -> TableMetadata | None:
+    """A table as it is; None for one that is created by the change."""
+    try:
+        return context.catalog.load_table(name).metadata
+    except NotFoundError as error:
+        if error.kind != "table":
+            raise
+        return None

@@ -67,7 +67,7 @@ def get_token(context: ServerContext, request: Request) -> Response:
             return _refused("invalid_request", "expected a grant_type")
         case _:
             return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
-    if not context.authenticator.accepts(token):
+    if not context.authenticator.accepts(token, request.address):
         return _refused("invalid_client", "the credentials are not accepted", 401)
     return json_response(OAuthTokenResponse(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
 

@@ -1,13 +1,29 @@
 """What handlers work with: the catalog, cached responses and the server's settings."""
 
 import contextlib
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from uuid import uuid4
 
-from bergline.catalog.access.securable import SecurableKind
-from bergline.catalog.identifiers import TableName
+import sqlalchemy as sa
+
+from bergline.catalog.access.file_actions import FileActions
+from bergline.catalog.access.grant import principal
+from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, table_of, view_of
+from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.protection.caller import requesting_caller
+from bergline.catalog.sql.directories.reserved_directories import (
+    Claim,
+    DirectoryKind,
+    DirectoryState,
+    overlap,
+    reserved_spelling,
+)
+from bergline.catalog.sql.directories.table_directories import TableDirectories, canonical_directory, not_apart
+from bergline.catalog.sql.governance.audited_requests import SqlAuditedRequests
 from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
@@ -15,9 +31,8 @@ from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory, overlap
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
@@ -25,6 +40,9 @@ from bergline.server.access.access import Access
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.granted_changes import GrantedChanges
 from bergline.server.access.granted_files import GrantedFiles
+from bergline.server.access.named_files import NamedFiles
+from bergline.server.access.policy import Policy
+from bergline.server.access.request_audit import RequestAudit
 from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.overtaken_clients import OvertakenClients
@@ -35,14 +53,17 @@ from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
 from bergline.server.delivery.addresses import WebhookAddresses
 from bergline.server.delivery.sender import WebhookSender
+from bergline.server.handlers.changed_metadata import ChangedMetadata
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
+from bergline.server.planning.row_reading import RowReading
 from bergline.server.planning.submitted_plans import SubmittedPlans
 from bergline.server.planning.worker_pool import WorkerPool
 
+_LOG = logging.getLogger(__name__)
 _MAX_NOTED = 10_000
 _OWN_FOR_S = 60.0
 _METADATA_FILE = ".metadata.json"
@@ -53,6 +74,7 @@ _LONGEST_LOCATION = 4096
 Handler = Callable[["ServerContext", Request], Response]
 
 _NEIGHBOURS = 25
+_UNIQUE = 8
 
 
 class ServerContext:
@@ -72,28 +94,42 @@ class ServerContext:
         self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
         self.plan_workers = WorkerPool(catalog.io, settings.planning_processes)
+        self.row_reading = RowReading(catalog.io)
         self.submitted_plans = SubmittedPlans()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.turns = KnownTurns(lambda table: self.store.read_with_turn(table)[1], settings.max_waiting_commits)
         self.overtaken = OvertakenClients(catalog, self.turns)
         self.metrics = Metrics()
         self.records = records_of(catalog)
+        self.store.digests.noticed = ChangedMetadata(self.records).note
         self.staged_tables = SqlStagedTables(self.records.database, self.records.catalog_name)
         self._without_credentials: set[TableName] = set()
         self._own_directories: dict[tuple[TableName, tuple[str, ...]], float] = {}
-        self._directories = TableDirectories(
-            self.records, lambda name: table_directories(catalog.load_table(name).metadata)
+        self.directories = TableDirectories(
+            self.records, self._directories_of, typed=sql_store_of(catalog).views is not None
         )
-        self.authenticator = Authenticator(self.records, issuers=settings.issuers)
+        self.authenticator = Authenticator(
+            self.records, issuers=settings.issuers, max_failed_logins=settings.max_failed_logins
+        )
         self.events = SqlEvents(self.records.database, self.records.catalog_name)
-        self.webhooks = SqlWebhooks(self.records.database, self.records.catalog_name)
+        self.request_audit = RequestAudit(
+            SqlAuditedRequests(self.records.database, self.records.catalog_name),
+            file=settings.audit_log,
+            retention_s=settings.request_audit_retention_s,
+            with_reads=settings.audits_reads,
+        )
+        self.webhooks = SqlWebhooks(self.records.database, self.records.catalog_name, settings.secret_keys)
         self.webhook_sender = WebhookSender(WebhookAddresses(settings.webhook_allow))
-        self.access = Access(SqlGrants(self.records.database, self.records.catalog_name, from_afar=True))
+        grants = SqlGrants(self.records.database, self.records.catalog_name, from_afar=True)
+        policy = None if settings.policy_url is None else Policy(settings.policy_url, settings.name)
+        self.access = Access(grants, policy=policy)
         rules = catalog.guard.rules if isinstance(catalog.guard, GrantedChanges) else catalog.guard
+        replay_check = partial(replays_same_files, catalog.io)
         if isinstance(rules, SqlRefGuard):
-            rules.replay_check = partial(replays_same_files, catalog.io)
-        catalog.guard = GrantedChanges(self.access, rules)
+            rules.replay_check = replay_check
+        catalog.guard = GrantedChanges(self.access, rules, replay_check)
         self.file_access: FileAccess = GrantedFiles(self.access)
+        self.named_files = NamedFiles(catalog.io, self.access, self)
 
     @property
     def store(self) -> SqlPointerStore:
@@ -106,7 +142,7 @@ class ServerContext:
         Files that are there already are not looked at: they may be of a table that was dropped.
         """
         if location is None:
-            return self.catalog.default_location(name)
+            return self._free_location(name, self.catalog.default_location(name))
         if not is_absolute(location):
             raise InvalidInputError(f"expected an absolute location, found `{location[:200]}`")
         self.check_directory(location)
@@ -134,35 +170,127 @@ class ServerContext:
                 hints=["other tables lie there: give this one a directory of its own"],
             )
 
-    def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
-        """Refuse directories, the table's location first, that have files of other tables too.
-
-        Credentials for one table would open those, and so would a grant on it.
-        """
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether no directory may be of two tables: credentials for one would open the other, as would a grant."""
         vends = self.signer is not None or (self.vending is not None and self.vending.is_for_one_table)
-        if not vends and not self.access.is_active:
-            return
+        return vends or self.access.is_active
+
+    def claim(self, name: TableName, kind: DirectoryKind = DirectoryKind.TABLE, table_uuid: str | None = None) -> Claim:
+        """What the caller of the request that is served wants directories for."""
+        caller = requesting_caller()
+        if caller is None:
+            return Claim(kind, name, table_uuid, frozenset(), administers=True)
+        by = frozenset(map(str, self.access.rules().identities(caller.name, caller.groups)))
+        return Claim(kind, name, table_uuid, by, administers=caller.administers or not self.access.is_active)
+
+    def check_new(self, claim: Claim, directories: Sequence[str], own: Sequence[str] = ()) -> None:
+        """Refuse directories that the caller may not have for a table or view; `own` are those that it has."""
+        if self.keeps_apart:
+            self._check_home(claim, directories, own)
+            with self._hiding_names(claim):
+                self.directories.check_apart(claim, directories)
+                self._check_bin(claim, directories)
+
+    def check_reserved(
+        self, connection: sa.Connection, claim: Claim, directories: Sequence[str], own: Sequence[str] = ()
+    ) -> None:
+        """The same in the transaction that reserves them, as far as others are reserved."""
+        if self.keeps_apart:
+            self._check_home(claim, directories, own)
+            with self._hiding_names(claim):
+                taken = self.directories.reserved.find_taken(connection, claim, directories)
+                if taken is not None:
+                    raise not_apart(claim, taken.directory, taken.other)
+
+    def reserve_staged(self, claim: Claim, metadata: TableMetadata, until_ms: int) -> None:
+        """Reserve the directories of a table that is not created yet, for whose files there are credentials now."""
+        directories, reserved, caller = table_directories(metadata), self.directories.reserved, requesting_caller()
+        if self.keeps_apart and caller is not None:
+            with self.records.database.changing() as connection:
+                reserved.lock(connection)
+                reserved.begin(connection, claim, directories)
+                self.check_reserved(connection, claim, directories)
+                reserved.stage(connection, claim, directories, str(principal(caller.name)), until_ms)
+
+    def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
+        """Refuse directories of a table, its location first, that have files of others too."""
+        if self.keeps_apart:
+            claim = Claim(DirectoryKind.TABLE, name)
+            with self._hiding_names(claim):
+                self.directories.check_apart(claim, directories)
+                self._check_bin(claim, directories)
+
+    @contextlib.contextmanager
+    def _hiding_names(self, claim: Claim) -> Iterator[None]:
         try:
-            self._check_apart(name, directories)
+            yield
         except RefusedError as error:
             if not self.access.is_active:
                 raise
             raise RefusedError(  # the other table may be hidden from the caller
-                f"expected a directory of its own for table `{name}`, found one with files of another table",
+                f"expected a directory of its own for {claim.kind} `{claim.name}`, found one with files of another "
+                "table or view",
                 hints=error.hints,
             ) from error
 
-    def _check_apart(self, name: TableName, directories: Sequence[str]) -> None:
-        self._directories.check_apart(name, directories)
+    def _check_bin(self, claim: Claim, directories: Sequence[str]) -> None:
         places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
         for dropped in self.store.bin.near(places):
             home = canonical_directory(dropped.metadata_location.rpartition("/")[0].removesuffix("/metadata"))
             if shared := next((place for place in places if overlap(place, home)), None):
                 raise RefusedError(
-                    f"expected a directory of its own for table `{name}`, found `{shared}`, which overlaps "
-                    f"the files of table `{dropped.name}`, which was dropped and may come back",
+                    f"expected a directory of its own for {claim.kind} `{claim.name}`, found `{shared}`, which "
+                    f"overlaps the files of table `{dropped.name}`, which was dropped and may come back",
                     hints=["use another directory"],
                 )
+
+    def _check_home(self, claim: Claim, directories: Sequence[str], own: Sequence[str]) -> None:
+        """Only administrators put files outside of the directory of their namespace, where there are grants."""
+        if claim.administers:
+            return
+        namespace = claim.name.namespace
+        home = self.catalog.namespace_location(namespace, self.catalog.namespace_properties(namespace))
+        held = [*map(reserved_spelling, own), *self.directories.reserved.former(claim)]
+        for place in map(reserved_spelling, directories):
+            if any(f"{place}/".startswith(f"{one}/") for one in held):
+                continue
+            level, inside, rest = place.partition(f"{reserved_spelling(home)}/") if home else (place, "", "")
+            child = rest.partition("/")[0]
+            if level or not inside or not child or self.catalog.namespace_exists((*namespace, child)):
+                raise RefusedError(
+                    f"expected a directory below that of namespace `{'.'.join(namespace)}` for {claim.kind} "
+                    f"`{claim.name}`, found `{place}`",
+                    hints=["leave the location out, or let an administrator of the catalog choose it"],
+                )
+
+    def check_namespace_location(self, namespace: Namespace, location: str | None) -> None:
+        """Refuse a location of a namespace that is outside, or, where there are grants, not in its own directory."""
+        self.check_location(location)
+        caller = requesting_caller()
+        if location is None or caller is None or caller.administers or not self.access.is_active:
+            return
+        home = self.catalog.namespace_location(namespace, {})
+        if home is None or not f"{reserved_spelling(location)}/".startswith(f"{reserved_spelling(home)}/"):
+            raise RefusedError(
+                f"expected a location in the directory of namespace `{'.'.join(namespace)}`, found `{location[:200]}`",
+                hints=["leave it out, or let an administrator of the catalog choose it"],
+            )
+
+    def _free_location(self, name: TableName, location: str) -> str:
+        """A default location, or one beside it if another has files there, or a namespace its tables."""
+        if not self.keeps_apart:
+            return location
+        with self.records.database.reading() as connection:
+            taken = self.directories.reserved.find_taken(connection, self.claim(name), [location])
+        if taken is None and not self.catalog.namespace_exists((*name.namespace, name.name)):
+            return location
+        return f"{location}-{uuid4().hex[:_UNIQUE]}"
+
+    def _directories_of(self, kind: DirectoryKind, name: TableName) -> Sequence[str]:
+        if kind is DirectoryKind.VIEW:
+            return (self.catalog.load_view(name).metadata.location,)
+        return table_directories(self.catalog.load_table(name).metadata)
 
     def check_own(self, name: TableName, directories: Sequence[str]) -> None:
         """RefusedError for directories that are not this table's alone; others are not checked again for a minute."""
@@ -179,19 +307,40 @@ class ServerContext:
         """Whether directories were found to be this table's alone a moment ago."""
         return time.monotonic() < self._own_directories.get((name, tuple(directories)), 0.0)
 
+    def is_reachable(self, location: str) -> bool:
+        """Whether the server may touch a location."""
+        try:
+            self.check_location(location)
+        except BerglineError:
+            return False
+        return True
+
+    def holders(self, directories: Collection[str]) -> list[Securable]:
+        """The tables and views whose directories overlap some directories; the catalog for those that are gone."""
+        found = self.directories.holders(directories)
+        return [_securable(one.kind, one.name) if one.state is DirectoryState.HELD else CATALOG for one in found]
+
     @contextlib.contextmanager
     def concealing(self, request: Request) -> Iterator[None]:
-        """In the block, names that the caller may not know are left out of the error for a missing one."""
+        """In the block, names that the caller may not know are left out of errors."""
         try:
             yield
-        except NotFoundError as error:
-            raise self.concealed(request, error) from error
+        except BerglineError as error:
+            told = self.concealed(request, error)
+            if told is error:
+                raise
+            raise told from error
 
     def concealed(self, request: Request, error: Exception) -> Exception:
         """An error without names that the caller may not know."""
-        if not isinstance(error, NotFoundError):
+        if not isinstance(error, BerglineError):
             return error
-        return self.access.conceal(request.in_path(error), lambda: self._names_seen(request))
+        told = self.access.conceal_neighbour(request.principal, request.groups, error)
+        if told is not error:
+            _LOG.info("%s was told less than: %s", request.principal, error)
+        if not isinstance(told, NotFoundError):
+            return told
+        return self.access.conceal(request.in_path(told), lambda: self._names_seen(request))
 
     def _names_seen(self, request: Request) -> list[str]:
         """The tables or views that the caller sees in the namespace of a request for one: all, or the next ones.
@@ -208,9 +357,9 @@ class ServerContext:
             return list(map(str, pointers.names_around(name, _NEIGHBOURS)))
         return list(map(str, pointers.names_among(name.namespace, seen, None, None)))
 
-    def may_write(self, request: Request, name: TableName) -> bool:
-        """Whether the caller, who may read a table, may also write and delete its files."""
-        return self.file_access.may_write(request.principal, request.groups, name)
+    def file_actions(self, request: Request, name: TableName) -> FileActions:
+        """What the caller, who may read a table, may do with its files."""
+        return self.file_access.actions(request.principal, request.groups, name)
 
     def note_missing_credentials(self, name: TableName) -> bool:
         """Whether this is the first time that there are no credentials for a table."""
@@ -226,7 +375,7 @@ class ServerContext:
         directories = table_directories(metadata)
         for directory in directories:
             self.check_directory(directory)
-        self.check_apart(name, directories)
+        self.check_new(self.claim(name, table_uuid=metadata.table_uuid), directories)
 
     def check_metadata(self, location: str) -> None:
         """Refuse a metadata file that is outside, or whose name is not that of one: it might be of any size."""
@@ -254,6 +403,10 @@ class ServerContext:
 def table_directories(metadata: TableMetadata) -> tuple[str, ...]:
     """The directories of a table's files, its location first."""
     return directories_of(metadata.location, metadata.properties)
+
+
+def _securable(kind: DirectoryKind, name: TableName) -> Securable:
+    return view_of(name) if kind is DirectoryKind.VIEW else table_of(name)
 
 
 def _is_too_long(location: str) -> bool:

@@ -4,10 +4,13 @@ import logging
 import time
 from collections.abc import Sequence
 
+from bergline.catalog.access.file_actions import FileActions
+from bergline.catalog.event_log import table_subject
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
 from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
+from bergline.catalog.sql.governance.audited_requests import AuditKind
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.server.credentials.vending import (
@@ -22,8 +25,8 @@ from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 
 _LOG = logging.getLogger("bergline.server")
-_STAGED_MS = 24 * 3600 * 1000
-"""How long requests are signed for the files of a table that was staged and not created yet."""
+STAGED_MS = 24 * 3600 * 1000
+"""How long requests are signed for the files of a table that was staged and not created, and its directories kept."""
 
 
 def load_credentials(context: ServerContext, request: Request) -> Response:
@@ -32,10 +35,10 @@ def load_credentials(context: ServerContext, request: Request) -> Response:
     pointer = context.catalog.pointer(name)
     if context.vending is None:
         return json_response(LoadCredentialsResponse(()))
-    may_write = context.may_write(request, name)
+    actions = context.file_actions(request, name)
     directories = directories_at(context, pointer)
-    vended = _credentials(context, context.vending, name, directories, may_write=may_write)
-    return json_response(LoadCredentialsResponse(vended.credentials))
+    vended = _credentials(context, context.vending, name, directories, actions, principal=request.principal)
+    return json_response(LoadCredentialsResponse(note_vended(context, request, name, vended).credentials))
 
 
 def wants_credentials(context: ServerContext, request: Request) -> bool:
@@ -49,9 +52,9 @@ def credentials_for(
     context: ServerContext, request: Request, name: TableName, pointer: str
 ) -> VendedCredentials | None:
     """What a client gets for the table in a metadata file; None, and a line in the log, for one that can have none."""
-    may_write = context.may_write(request, name)
+    actions = context.file_actions(request, name)
     try:
-        return _delegated(context, request, name, directories_at(context, pointer), may_write=may_write)
+        return _delegated(context, request, name, directories_at(context, pointer), actions)
     except RefusedError as error:
         if context.note_missing_credentials(name):
             _LOG.warning("no credentials for table `%s`: %s", name, error)
@@ -67,9 +70,13 @@ def cached_credentials_for(
         return None
     signer = context.signer if requests_signing(request.headers) else None
     if context.vending is not None and requests_credentials(request.headers):
-        known = context.vending.cached_credentials(directories, may_write=context.may_write(request, name))
-        if known is None or known.credentials or signer is None:
-            return known
+        actions = context.file_access.actions_certainly(request.principal, request.groups, name)
+        if actions is None:
+            return None
+        if (vending := _wanted_keys(context, request, actions)) is not None:
+            known = vending.cached_credentials(directories, actions, principal=request.principal)
+            if known is None or known.credentials or signer is None:
+                return known
     if signer is not None and context.owns_certainly(name, directories):
         return signer_settings(context, signer, name, directories)
     return None
@@ -95,11 +102,11 @@ def with_credentials(
     """The response for a table that was just created: it exists, so failing to get credentials is no error."""
     if not wants_credentials(context, request):
         return response
-    may_write = is_staged or context.may_write(request, name)
+    actions = context.file_actions(request, name)
+    if is_staged:  # nobody else has files there
+        actions = max(actions, FileActions.DELETE)
     try:
-        vended = _delegated(
-            context, request, name, _directories(context, metadata), may_write=may_write, is_staged=is_staged
-        )
+        vended = _delegated(context, request, name, _directories(context, metadata), actions, is_staged=is_staged)
     except BerglineError:
         return response
     # the ETag is that of a load without credentials
@@ -113,43 +120,67 @@ def _delegated(
     request: Request,
     name: TableName,
     directories: tuple[str, ...],
+    actions: FileActions,
     *,
-    may_write: bool,
     is_staged: bool = False,
 ) -> VendedCredentials:
     """Keys where they are requested and can be had, else the settings of remote signing."""
     signer = context.signer if requests_signing(request.headers) else None
-    if context.vending is not None and requests_credentials(request.headers):
+    if (vending := _wanted_keys(context, request, actions)) is not None:
         try:
-            vended = _credentials(context, context.vending, name, directories, may_write=may_write)
+            vended = _credentials(context, vending, name, directories, actions, principal=request.principal)
         except RefusedError:
             if signer is None:
                 raise
         else:
             if vended.credentials:
-                return vended
+                return note_vended(context, request, name, vended)
     if signer is None:
         return VendedCredentials((), "")
     context.check_own(name, directories)
     staged = None
     if is_staged:
         now = time.time_ns() // 1_000_000
-        staged = context.staged_tables.add(name, request.principal, directories, now, now + _STAGED_MS)
+        staged = context.staged_tables.add(name, request.principal, directories, now, now + STAGED_MS)
     return signer_settings(context, signer, name, directories, staged)
 
 
+def _wanted_keys(context: ServerContext, request: Request, actions: FileActions) -> Vending | None:
+    """What vends keys for a request; None without, and where only signatures, which the client takes, limit it."""
+    vending = context.vending
+    if vending is None or not requests_credentials(request.headers):
+        return None
+    is_signed = context.signer is not None and requests_signing(request.headers)
+    return None if is_signed and actions is FileActions.WRITE and not vending.keeps_files else vending
+
+
 def _credentials(
-    context: ServerContext, vending: Vending, name: TableName, locations: Sequence[str], *, may_write: bool
+    context: ServerContext,
+    vending: Vending,
+    name: TableName,
+    locations: Sequence[str],
+    actions: FileActions,
+    *,
+    principal: str,
 ) -> VendedCredentials:
     """Credentials for a table's directories; RefusedError where they would cover more than this table."""
-    known = vending.cached_credentials(locations, may_write=may_write)
+    known = vending.cached_credentials(locations, actions, principal=principal)
     if known is not None:
         return known
     if vending.is_for_one_table:
         for location in locations:
             context.check_directory(location)
         context.check_apart(name, locations)
-    return vending.credentials(locations, may_write=may_write)
+    return vending.credentials(locations, actions, principal=principal)
+
+
+def note_vended(
+    context: ServerContext, request: Request, name: TableName, vended: VendedCredentials
+) -> VendedCredentials:
+    """What is vended, with a note in the audit of requests if there are credentials in it."""
+    if vended.credentials:
+        context.request_audit.note(AuditKind.CREDENTIALS, request, resource=table_subject(name))
+    return vended
 
 
 def directories_at(context: ServerContext, pointer: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import table_of
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.rest.protocol.bodies import DroppedTableBody, ListDroppedTablesResponse, UndropTableRequest
 from bergline.catalog.sql.bin import BinMark
 from bergline.errors import ConflictError, InvalidInputError
@@ -34,7 +35,10 @@ def drop_table(context: ServerContext, request: Request) -> Response:
     if context.settings.drop_retention_s:
         _drop_into_bin(context, request)
     elif request.flag("purgeRequested"):
-        purge_table(context.catalog, request.table)
+        result, caller = purge_table(context.catalog, request.table), requesting_caller()
+        seen = None if caller is None else caller.changes.get(request.table)
+        if seen is not None and seen.before is not None and not result.failed:
+            context.directories.reserved.release(request.table, seen.before.table_uuid)
     else:
         context.catalog.drop_table(request.table)
     return NO_CONTENT

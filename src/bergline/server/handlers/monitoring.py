@@ -24,6 +24,8 @@ def metrics(context: ServerContext) -> Response:
     """Metrics for Prometheus."""
     responses = context.loads.responses
     gauges = {
+        "failed_logins_total": context.authenticator.failures.failed,
+        "limited_logins_total": context.authenticator.failures.refused,
         "load_cache_hits_total": responses.hits,
         "load_cache_misses_total": responses.misses,
         "load_gzip_answers_total": responses.gzip_responses,

@@ -49,6 +49,7 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
     task, rows = _task(metadata, body), body.min_rows_requested or 0
     plan_id, can_wait = _plan_id(context, request, task, rows)
     job = plan_job(metadata, task, context.settings.files_per_plan, plan_id, rows)
+    _check_manifests(context, request, metadata, job)
     is_always_submitted = can_wait and not context.settings.planning_wait_s
     if not context.plan_workers.is_there or (_is_small(context, job) and not is_always_submitted):
         return _planned_here(context, job)
@@ -78,6 +79,7 @@ def fetch_planning_result(context: ServerContext, request: Request) -> Response:
     plan = plans.find(request.principal, plan_id)
     if plan is None:
         job = _known_job(context, metadata, recipe.task, plan_id, recipe.rows)
+        _check_manifests(context, request, metadata, job)
         if not context.plan_workers.is_there:
             return _planned_here(context, job)
         started = context.plan_workers.start(request.principal, job)
@@ -115,9 +117,16 @@ def fetch_scan_tasks(context: ServerContext, request: Request) -> Response:
         job = plan_job(metadata, task, context.settings.files_per_plan)
     except (NotFoundError, InvalidInputError) as error:  # the snapshot has expired since
         raise unknown_task(body.plan_task) from error
+    _check_manifests(context, request, metadata, job)
     if not context.plan_workers.is_there or _is_small(context, job):
         return _planned_here(context, job)
     return _pending(context, context.plan_workers.start(request.principal, job))
+
+
+def _check_manifests(context: ServerContext, request: Request, metadata: TableMetadata, job: PlanJob) -> None:
+    """RefusedError where a snapshot names the manifests of another table, whose bounds the plan would show."""
+    who = request.principal, request.groups
+    context.named_files.check_planned(who, request.table, metadata, job.metadata.snapshots)
 
 
 def _plan_id(context: ServerContext, request: Request, task: PlanTask, rows: int) -> tuple[str, bool]:

@@ -2,10 +2,12 @@
 
 import time
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
+from bergline.catalog.sql.governance.audited_requests import AuditKind
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.server.credentials.signable import check_signable
 from bergline.server.handlers.context import ServerContext
@@ -23,15 +25,16 @@ def sign_request(context: ServerContext, request: Request) -> Response:
         )
     body: RemoteSignRequest = request.read()
     name = request.table
-    directories, may_write = _bounds(context, request, name)
+    directories, actions = _bounds(context, request, name)
     context.check_own(name, directories)
-    signable = check_signable(body, signer.endpoint, directories, may_write=may_write)
+    signable = check_signable(body, signer.endpoint, directories, actions)
+    context.request_audit.note(AuditKind.SIGNATURE, request, body.method)
     kept = "private" if signable.is_reusable else "no-cache"
     return json_response(signer.sign(signable), headers={"cache-control": kept})
 
 
-def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[tuple[str, ...], bool]:
-    """The directories of a table, or of one that the caller has staged, and whether the caller may write there."""
+def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[tuple[str, ...], FileActions]:
+    """The directories of a table, or of one that the caller has staged, and what the caller may do there."""
     try:
         pointer = context.catalog.pointer(name)
     except NotFoundError:
@@ -39,6 +42,6 @@ def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[
         staged = context.staged_tables.directories(staged_id, name, request.principal, now) if staged_id else None
         if staged is None:
             raise
-        return staged, True
+        return staged, FileActions.DELETE
     context.access.check(request.principal, request.groups, Privilege.READ, table_of(name))  # also of one once staged
-    return directories_at(context, pointer), context.may_write(request, name)
+    return directories_at(context, pointer), context.file_actions(request, name)

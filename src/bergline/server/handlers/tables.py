@@ -23,8 +23,10 @@ from bergline.server.cache.response_cache import CachedResponse
 from bergline.server.handlers.content_encoding import load_response, needs_compression, not_modified
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import (
+    STAGED_MS,
     cached_credentials_for,
     credentials_for,
+    note_vended,
     suffix_for,
     wants_credentials,
     with_credentials,
@@ -51,6 +53,9 @@ def create_table(context: ServerContext, request: Request) -> Response:
     metadata = new_table(context, name, body, time.time_ns() // 1_000_000)
     context.check_table(name, metadata)
     if body.stage_create:
+        if wants_credentials(context, request):
+            until_ms = time.time_ns() // 1_000_000 + STAGED_MS
+            context.reserve_staged(context.claim(name, table_uuid=metadata.table_uuid), metadata, until_ms)
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         staged = Response(200, context.loads.render_table(None, metadata))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
@@ -97,6 +102,8 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
     known = context.loads.cached_table(pointer, mode, unless=lambda response: needs_compression(request, response))
     if known is None:
         return None
+    if vended is not None:
+        note_vended(context, request, name, vended)
     return load_response(context, request, known, tag=tag, suffix=suffix_for(context, name, vended))
 
 
@@ -111,9 +118,11 @@ def register_table(context: ServerContext, request: Request) -> Response:
     body: RegisterTableRequest = request.read()
     name = new_name(request.namespace, body.name)
     context.check_metadata(body.metadata_location)
+    check_registered_file(context, request, body.metadata_location, "")  # before it is read: an error tells of it
     metadata = context.catalog.metadata_at(body.metadata_location)
     check_registered_file(context, request, body.metadata_location, metadata.location)
     context.check_table(name, metadata)
+    context.named_files.check_registered((request.principal, request.groups), name, metadata)
     register = context.catalog.register_over if body.overwrite else context.catalog.register_table
     made = register(name, body.metadata_location)
     return with_credentials(context, request, name, table_response(context, made), made.metadata)

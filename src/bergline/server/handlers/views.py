@@ -7,7 +7,8 @@ import msgspec
 
 from bergline.arguments import check_texts
 from bergline.catalog.catalog import LoadedView
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.rest.protocol.bodies import (
     CommitViewRequest,
     CreateViewRequest,
@@ -15,6 +16,7 @@ from bergline.catalog.rest.protocol.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.protocol.messages import check_queries, renamed_onto
+from bergline.catalog.sql.directories.reserved_directories import DirectoryKind
 from bergline.errors import AlreadyExistsError, InvalidInputError
 from bergline.format.metadata.updates import AddSchema, AssignUuid, SetLocation, SetProperties
 from bergline.format.metadata.updates_json import plain_updates
@@ -55,6 +57,7 @@ def create_view(context: ServerContext, request: Request) -> Response:
         SetCurrentViewVersion(_LAST_ADDED),
     )
     metadata = apply_view_updates(None, updates, now_ms=time.time_ns() // 1_000_000)
+    _want_location(context, name, metadata.location)
     return view_response(context, context.catalog.create_view(name, metadata))
 
 
@@ -77,7 +80,8 @@ def commit_view(context: ServerContext, request: Request) -> Response:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
     for update in updates:
         if isinstance(update, SetLocation):
-            context.check_location(update.location)
+            context.check_directory(update.location)
+            _want_location(context, name, update.location)
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
     return view_response(context, commit_requested_view(context.catalog, name, body.requirements or (), updates))
@@ -96,6 +100,7 @@ def register_view(context: ServerContext, request: Request) -> Response:
     context.check_metadata(body.metadata_location)
     home = context.catalog.view_at(body.metadata_location).location
     check_registered_file(context, request, body.metadata_location, home)
+    _want_location(context, name, home)
     return view_response(context, context.catalog.register_view(name, body.metadata_location))
 
 
@@ -113,6 +118,14 @@ def rename_view(context: ServerContext, request: Request) -> Response:
 def view_response(context: ServerContext, view: LoadedView) -> Response:
     """The response for a view."""
     return Response(200, _cached(context, view).body)
+
+
+def _want_location(context: ServerContext, name: TableName, location: str) -> None:
+    """Refuse the location of a view, or have it reserved with the change."""
+    context.check_new(context.claim(name, DirectoryKind.VIEW), [location])
+    caller = requesting_caller()
+    if caller is not None:
+        caller.view_locations[name] = location
 
 
 def _cached(context: ServerContext, view: LoadedView) -> CachedResponse:

@@ -1,5 +1,8 @@
 """Errors as responses, and what the server itself refuses."""
 
+import msgspec
+
+from bergline.catalog.access.refusals import HiddenError
 from bergline.catalog.rest.protocol.bodies import ErrorModel, ErrorResponse
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.catalog.rest.protocol.messages import known_message
@@ -28,4 +31,16 @@ def response_for(error: BerglineError, kind: str = "table") -> Response:
     """The protocol's response for an error, with its hints; `kind` is what the request was about: table or view."""
     row = row_of(error)
     hints = "".join(f"; {hint}" for hint in error.hints)
-    return error_response(row.status, row.type, f"{known_message(error, kind)}{hints}", _HEADERS.get(row.status))
+    response = error_response(row.status, row.type, f"{known_message(error, kind)}{hints}", _HEADERS.get(row.status))
+    return msgspec.structs.replace(response, is_hidden=True) if _is_hidden(error) else response
+
+
+def _is_hidden(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was made of, hides something."""
+    looked_at: set[int] = set()
+    while error is not None and id(error) not in looked_at:  # an error may be raised from itself
+        if isinstance(error, HiddenError):
+            return True
+        looked_at.add(id(error))
+        error = error.__cause__
+    return False

@@ -143,7 +143,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         body = error_response(status, kind, message).body
         head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n{more}\r\n"
         self.transport.write(STATUS_LINE[status] + head.encode() + body)
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # TLS cannot
+            self.transport.write_eof()
         self._stop_waiting()
         self._head_timer = self.loop.call_later(_LINGER_S, self.transport.close)
 

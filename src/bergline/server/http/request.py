@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from starlette.types import Scope
 
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.rest.protocol.endpoints import Endpoint
@@ -14,6 +15,8 @@ from bergline.server.http.errors import RequestRefused
 from bergline.server.http.response import Response
 
 ANONYMOUS = "anonymous"
+_LOOPBACK = {"127.0.0.1", "::1"}
+_FORWARDED = {b"x-forwarded-for", b"forwarded", b"x-real-ip"}
 
 
 class PrecomputedResponse:
@@ -36,6 +39,8 @@ class Request(msgspec.Struct, frozen=True):
     """The groups of the principal."""
     is_local: bool = False
     """Whether it comes from the same machine."""
+    address: str = ""
+    """The address of the client, as `address_of` finds it."""
     max_values: int = 1_000_000
     """How many values its body may have."""
     heeds_turns: bool = True
@@ -98,3 +103,17 @@ class Request(msgspec.Struct, frozen=True):
         if text not in {"true", "false", ""}:
             raise InvalidInputError(f"expected true or false for `{name}`, found `{text[:40]}`")
         return text == "true"
+
+
+def address_of(scope: Scope) -> str:
+    """The address that a request comes from; empty where there is none.
+
+    That of the connection: what a header says is believed of trusted proxies only, and put there by uvicorn.
+    """
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def is_local(scope: Scope) -> bool:
+    """Whether a request comes from the same machine, and not through a proxy there."""
+    return address_of(scope) in _LOOPBACK and not any(name in _FORWARDED for name, _ in scope["headers"])

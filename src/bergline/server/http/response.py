@@ -17,6 +17,8 @@ class Response(msgspec.Struct, frozen=True):
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = {}
+    is_hidden: bool = False
+    """Whether it says that there is nothing because the caller may not see it."""
 
 
 class PendingResponse(Response, frozen=True, kw_only=True):

@@ -5,7 +5,20 @@ from enum import StrEnum
 import msgspec
 
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
+from bergline.catalog.sql.governance.secret_keys import SecretKeys
 from bergline.io.store_properties import is_secret_property
+
+
+class OidcClient(msgspec.Struct, frozen=True):
+    """The console as a client of an issuer, which lets browsers sign in."""
+
+    client_id: str
+    secret: str | None = None
+    """None for a public client: then PKCE alone says that a code is ours."""
+    scopes: str = "openid profile email"
+
+    def __repr__(self) -> str:
+        return f"OidcClient({self.client_id!r})"
 
 
 class OidcIssuer(msgspec.Struct, frozen=True):
@@ -19,6 +32,8 @@ class OidcIssuer(msgspec.Struct, frozen=True):
     groups_claim: str = "groups"
     jwks_url: str | None = None
     """Where its keys are, if its discovery document is not to say that."""
+    client: OidcClient | None = None
+    """None if browsers do not sign in there."""
 
 
 class AccessLogFormat(StrEnum):
@@ -63,13 +78,29 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     drop_retention_s: int = 0
     """How long dropped tables stay in the bin; 0 for none."""
     issuers: tuple[OidcIssuer, ...] = ()
+    max_failed_logins: int = 60
+    """Tokens that may be refused in a minute, from one address or in one name; 0 for no limit."""
+    console_url: str | None = None
+    """The console's address as browsers have it; None for that of each request."""
+    policy_url: str | None = None
+    """Where a policy is asked beside grants; None for none."""
     event_retention_s: int = 30 * 24 * 3600
     audit_retention_s: int = 0
     """How long the audit log is kept; 0 for ever."""
+    request_audit_retention_s: int = 90 * 24 * 3600
+    """How long the audit of requests is kept; 0 for ever."""
+    audits_reads: bool = True
+    """Whether the audit of requests has reads of metadata too."""
+    audit_log: str | None = None
+    """A file for the audit of requests beside the database, `-` for the standard output."""
     access_log: AccessLogFormat | None = None
     """None for no access log."""
     webhook_allow: tuple[str, ...] = ()
     """Hosts and networks that webhooks may be at though they are not public."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies that are believed when they say which client a request comes from."""
+    secret_keys: SecretKeys = SecretKeys()
+    """What the secrets of webhooks are encrypted with."""
 
 
 def public_settings(properties: dict[str, str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
-"""A process that plans scans for a server: `python -m bergline.server.planning.worker FD`, with a pipe to the server.
+"""A process that plans scans and reads rows: `python -m bergline.server.planning.worker FD`, with a pipe to the server.
 
-It ends with the server, whatever becomes of that: the pipe is at its end then.
+It ends with the server, whatever becomes of that: the pipe is at its end then. Its memory is bounded twice: a thread
+looks at what it really has, and the system gives no more than twice that to a step which is quicker than the thread.
 """
 
 import contextlib
@@ -8,13 +9,17 @@ import logging
 import os
 import pickle
 import queue
+import resource
 import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import msgspec
+
 from bergline.errors import BerglineError
+from bergline.reports.row_job import RowJob
 from bergline.server.planning.filters import FilterCache
 from bergline.server.planning.pages import PlanJob, respond
 from bergline.server.planning.worker_messages import (
@@ -22,6 +27,7 @@ from bergline.server.planning.worker_messages import (
     FAILED,
     OUT_OF_MEMORY,
     REFUSED,
+    STARTED,
     STOP,
     STOPPED,
     PlanStopped,
@@ -29,8 +35,11 @@ from bergline.server.planning.worker_messages import (
 )
 
 _LOG = logging.getLogger("bergline.server")
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S = 0.1
 _MEMORY = Path("/proc/self/statm")
+_RESIDENT, _DATA = 1, 5
+_FOR_THREADS = 64 * 2**20 + 16 * 2**20 * (os.cpu_count() or 1)
+"""Memory that the stacks of threads may have, which hardly use it."""
 
 
 class _Worker:
@@ -47,6 +56,8 @@ class _Worker:
         """Plan until the server is gone."""
         with contextlib.suppress(EOFError, OSError):
             self._setup: WorkerSetup = pickle.loads(self._pipe.recv_bytes())  # noqa: S301  (from the server itself)
+            _limit_memory(self._setup.most_memory)
+            self._pipe.send_bytes(STARTED)
             threading.Thread(target=self._listen, daemon=True).start()
             while True:
                 response = self._response(self._jobs.get())
@@ -70,19 +81,25 @@ class _Worker:
             os._exit(0)  # the server is gone: nobody wants the plan
 
     def _watch(self) -> None:
-        if _memory() > self._setup.most_memory:
+        if _memory(_RESIDENT) > self._setup.most_memory:
             os._exit(OUT_OF_MEMORY)
 
     def _response(self, message: bytes) -> bytes:
         try:
-            job: PlanJob = pickle.loads(message)  # noqa: S301  (from the server itself)
-            return DONE + respond(self._setup.io, job, self._filters, self._check)
+            job: PlanJob | RowJob[object] = pickle.loads(message)  # noqa: S301  (from the server itself)
+            if isinstance(job, PlanJob):
+                return DONE + respond(self._setup.io, job, self._filters, self._check)
+            return DONE + msgspec.json.encode(job.run(self._check))
         except PlanStopped:
             return STOPPED
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
         except BerglineError as error:
+            if isinstance(error.__cause__, MemoryError):  # what asks for too much is taken for a damaged file
+                os._exit(OUT_OF_MEMORY)
             return REFUSED + pickle.dumps(error)
-        except Exception:  # noqa: BLE001  (a bug of ours fails one plan, not the worker)
-            _LOG.exception("a scan could not be planned")
+        except Exception:  # noqa: BLE001  (a bug of ours fails one job, not the worker)
+            _LOG.exception("a scan could not be planned, or its rows not be read")
             return FAILED
 
     def _check(self) -> None:
@@ -90,10 +107,20 @@ class _Worker:
             raise PlanStopped
 
 
-def _memory() -> int:
-    """The resident memory of this process in bytes; 0 where the system does not say."""
+def _limit_memory(more: int) -> None:
+    """Have the system refuse memory beyond what this process has now and twice so many bytes, where it can.
+
+    Twice, for what was allocated counts, used or not.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        most = _memory(_DATA) + 2 * more + _FOR_THREADS
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _memory(field: int) -> int:
+    """The resident memory of this process in bytes, or that of its data; 0 where the system does not say."""
     try:
-        return int(_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(_MEMORY.read_text().split()[field]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
 

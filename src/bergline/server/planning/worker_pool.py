@@ -1,6 +1,7 @@
-"""Worker processes that plan scans: started when there is work, ended when there is none, shared fairly.
+"""Worker processes that plan scans and read rows: started when there is work, ended when there is none, shared fairly.
 
-They are processes so that commits, whose threads share one interpreter, never wait for a plan.
+They are processes so that commits, whose threads share one interpreter, never wait for a plan, and so that files that
+others wrote take no more memory and time than they may.
 """
 
 import contextlib
@@ -15,8 +16,9 @@ from enum import Enum
 
 from bergline.errors import UnavailableError
 from bergline.io.fileio import FileIO
+from bergline.reports.row_job import RowJob
 from bergline.server.planning.pages import PlanJob
-from bergline.server.planning.worker_messages import PlanStopped, WorkerSetup
+from bergline.server.planning.worker_messages import PLANS, PlanStopped, Work, WorkerSetup
 from bergline.server.planning.worker_process import WorkerProcess
 
 _MOST_MEMORY = 2 * 2**30
@@ -60,6 +62,7 @@ class WorkerPool:
         self,
         io: FileIO,
         number: int,
+        work: Work = PLANS,
         *,
         idle_s: float = _IDLE_S,
         time_limit_s: float = _TIME_LIMIT_S,
@@ -67,6 +70,7 @@ class WorkerPool:
         most_of_one: int = _MOST_OF_ONE,
     ) -> None:
         self._setup = WorkerSetup(io, most_memory)
+        self._work_kind = work
         self._number = number if _can_be_sent(io) else 0
         self._idle_s = idle_s
         self._time_limit_s = time_limit_s
@@ -90,7 +94,7 @@ class WorkerPool:
         with self._changed:
             return [plan.process.process_id for plan in self._running if plan.process is not None]
 
-    def start(self, principal: str, job: PlanJob) -> RunningPlan:
+    def start(self, principal: str, job: PlanJob | RowJob[object]) -> RunningPlan:
         """Have a response worked out; UnavailableError if too many wait already."""
         plan = RunningPlan(principal, pickle.dumps(job))
         with self._changed:
@@ -136,7 +140,7 @@ class WorkerPool:
         of_one = len(self._waiting.get(plan.principal, ()))
         is_full = sum(map(len, self._waiting.values())) >= _MOST_WAITING
         if of_one >= self._most_of_one or is_full or self._bytes + len(plan.job) > _MOST_WAITING_BYTES:
-            raise UnavailableError("too many scans to plan at once: nothing was changed, try again")
+            raise UnavailableError(f"too many {self._work_kind.many} at once: nothing was changed, try again")
 
     def _remove(self, plan: RunningPlan) -> None:
         plans = self._waiting[plan.principal]
@@ -181,7 +185,7 @@ class WorkerPool:
         """Work out a plan in a process, a new one if there is none; every plan gets some answer."""
         body, failed = None, None
         try:
-            process = process or WorkerProcess(self._setup)
+            process = process or WorkerProcess(self._setup, self._work_kind)
             body = process.respond(plan.job, self._time_limit_s, self._started(plan, process))
         except Exception as error:  # noqa: BLE001  (whatever it is: it is this plan's, and those who wait get it)
             failed = error

@@ -15,15 +15,18 @@ from bergline.errors import BerglineError, RefusedError, StorageError, Unavailab
 from bergline.server.planning.worker_messages import (
     DONE,
     OUT_OF_MEMORY,
+    PLANS,
     REFUSED,
     STOP,
     STOPPED,
     PlanStopped,
+    Work,
     WorkerSetup,
 )
 
 _LOOK_EVERY_S = 0.5
 _GRACE_S = 2.0
+_START_S = 60.0  # which a busy machine may take; what a job takes is counted from then on
 _MODULE = "bergline.server.planning.worker"
 _ROOT = str(Path(bergline.__file__).parent.parent)
 
@@ -31,11 +34,13 @@ _ROOT = str(Path(bergline.__file__).parent.parent)
 class WorkerProcess:
     """A process that works out one response after the other; each call is made by one thread alone, but `stop`."""
 
-    def __init__(self, setup: WorkerSetup) -> None:
+    def __init__(self, setup: WorkerSetup, work: Work = PLANS) -> None:
+        self._work = work
         self._most_memory = setup.most_memory
         self._pipe, theirs = Pipe()
         self._sending = threading.Lock()
         self._stopped_at: float | None = None
+        self._has_started = False
         path = os.pathsep.join(p for p in (_ROOT, os.environ.get("PYTHONPATH")) if p)
         with theirs:
             number = theirs.fileno()
@@ -43,7 +48,7 @@ class WorkerProcess:
                 [sys.executable, "-P", "-m", _MODULE, str(number)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[number],
-                env=os.environ | {"PYTHONPATH": path},
+                env=os.environ | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # no reserve: see worker
             )
         self._send(pickle.dumps(setup))
 
@@ -62,15 +67,15 @@ class WorkerProcess:
 
         `started` is called once the process has the job, and says whether it is still wanted.
         """
-        deadline = time.monotonic() + time_limit_s
         self._stopped_at = None
         try:
             self._send(job)
             if not started():
                 self.stop()
-            while not self._pipe.poll(_LOOK_EVERY_S):
-                self._check_time(deadline, time_limit_s)
-            return _result(self._pipe.recv_bytes())
+            if not self._has_started:
+                self._receive(_START_S)
+                self._has_started = True
+            return self._result(self._receive(time_limit_s))
         except (EOFError, OSError):
             raise self._end() from None
 
@@ -93,6 +98,12 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait()
 
+    def _receive(self, time_limit_s: float) -> bytes:
+        deadline = time.monotonic() + time_limit_s
+        while not self._pipe.poll(min(_LOOK_EVERY_S, time_limit_s)):
+            self._check_time(deadline, time_limit_s)
+        return self._pipe.recv_bytes()
+
     def _send(self, message: bytes) -> None:
         with self._sending:
             self._pipe.send_bytes(message)
@@ -106,7 +117,7 @@ class WorkerProcess:
         if now > deadline:
             self._process.kill()
             self._process.wait()
-            raise UnavailableError(f"cannot plan the scan in {time_limit_s:g} seconds", hints=_HINTS)
+            raise UnavailableError(f"cannot {self._work.doing} in {time_limit_s:g} seconds", hints=self._work.hints)
 
     def _end(self) -> BerglineError | PlanStopped:
         """The error for a process that has ended."""
@@ -116,20 +127,16 @@ class WorkerProcess:
             return PlanStopped()
         if status == OUT_OF_MEMORY:
             most = self._most_memory // 2**20
-            return RefusedError(f"cannot plan the scan in {most:,} MiB of memory", hints=_HINTS)
-        return UnavailableError("the process that planned the scan has died: nothing was changed, try again")
+            return RefusedError(f"cannot {self._work.doing} in {most:,} MiB of memory", hints=self._work.hints)
+        return UnavailableError(f"the process that was to {self._work.doing} has died: nothing was changed, try again")
 
-
-_HINTS = ["plan with a narrower filter", "let the client plan: scan-planning-mode=client"]
-
-
-def _result(message: bytes) -> bytes:
-    kind, content = message[:1], message[1:]
-    if kind == DONE:
-        return content
-    if kind == STOPPED:
-        raise PlanStopped
-    if kind == REFUSED:
-        error: BerglineError = pickle.loads(content)  # noqa: S301  (from our own process)
-        raise error
-    raise StorageError("the scan could not be planned; the server's log says why")
+    def _result(self, message: bytes) -> bytes:
+        kind, content = message[:1], message[1:]
+        if kind == DONE:
+            return content
+        if kind == STOPPED:
+            raise PlanStopped
+        if kind == REFUSED:
+            error: BerglineError = pickle.loads(content)  # noqa: S301  (from our own process)
+            raise error
+        raise StorageError(f"cannot {self._work.doing}; the server's log says why")

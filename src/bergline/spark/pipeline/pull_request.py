@@ -19,7 +19,7 @@ def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditRes
 
     None if there is none and none may be opened; RefusedError if it was closed.
     """
-    request = _of_run(run)
+    request = _of_run(run, audited)
     if request is None:
         if not may_open:
             return None
@@ -36,13 +36,14 @@ def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditRes
     return request.number
 
 
-def _of_run(run: Run) -> PullRequest | None:
-    """The newest pull request of the run's branch that was not published."""
+def _of_run(run: Run, audited: Mapping[str, int]) -> PullRequest | None:
+    """The newest pull request of the run's branch and tables that was not published."""
     return next(
         (
             request
             for request in run.lake.pull_requests
             if (request.record.branch, request.record.target) == (run.branch, MAIN)
+            and audited.keys() <= {str(table.name) for table in request.record.tables}
             and request.state is not PullRequestState.PUBLISHED
         ),
         None,

@@ -15,6 +15,7 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.quoting import back_quoted
 from bergline.scan.plan import ScanPlan
+from bergline.scan.restrictions import check_rows_readable
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
 from bergline.spark.reads.arrow import read_arrow
@@ -69,6 +70,7 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
 
     None if it matters which files and columns a query needs.
     """
+    check_rows_readable(scan.metadata)  # a frame may be kept from before
     key = relation_key(scan, backend)
     if key is None:
         return None

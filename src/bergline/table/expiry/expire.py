@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from bergline.arguments import counted
+from bergline.catalog.table_locations import OwnFiles
 from bergline.errors import BerglineError, FormatError, NotFoundError, UnavailableError, UnsupportedError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.requirements import Requirement, same_table
@@ -55,6 +56,8 @@ class ExpiryResult(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()
     deleted_bytes: int = 0
     """As metadata knows the sizes: without manifest lists."""
+    foreign_files: int = 0
+    """Files outside of the table's directories that it needs no more: they stay."""
 
     @property
     def deleted_files(self) -> int:
@@ -69,6 +72,7 @@ class ExpiryResult(msgspec.Struct, frozen=True):
         kinds = ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in each if number)
         files = f"{counted(self.deleted_files, 'file')} of {render_size(self.deleted_bytes)}"
         left = f"; {counted(len(self.failed), 'file')} could not be deleted" if self.failed else ""
+        left += f"; {counted(self.foreign_files, 'file')} outside of its directories left" if self.foreign_files else ""
         return f"removed: {', '.join(removed)}; deleted: {files}{f' ({kinds})' if kinds else ''}{left}"
 
 
@@ -90,6 +94,8 @@ class PlannedExpiry(msgspec.Struct, frozen=True):
     after: TableMetadata
     files: tuple[StoredFile, ...]
     """What nothing needs afterwards, and is deleted."""
+    foreign: tuple[StoredFile, ...] = ()
+    """What it needs no more either, outside of its directories: that may be of anybody, and stays."""
 
     @property
     def removed_specs(self) -> tuple[int, ...]:
@@ -127,7 +133,9 @@ def work_out_expiry(
         if cleaning.layout and (more := remove_unused_layout(io, after, fresh)):
             updates = (*updates, *more)
             after = apply_updates(base, updates, base_location=None, now_ms=now_ms)
-    return PlannedExpiry(decision, updates, after, tuple(files))
+    own = OwnFiles(base)
+    foreign = tuple(f for f in files if not own.has(f.location))
+    return PlannedExpiry(decision, updates, after, tuple(f for f in files if own.has(f.location)), foreign)
 
 
 class Expire:
@@ -248,6 +256,7 @@ def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Itera
         deleted_statistics_files=counts[FileKind.STATISTICS],
         failed=tuple(failed),
         deleted_bytes=sum(f.size or 0 for f in files),
+        foreign_files=len(planned.foreign),
     )
 
 

@@ -13,6 +13,7 @@ from bergline.format.partition.spec import PartitionField
 from bergline.format.types.single_values import decode_value
 from bergline.format.types.types import DOUBLE, FLOAT, IcebergType
 from bergline.scan.manifests import load_manifest_list, spec_of, with_counts
+from bergline.scan.restrictions import check_rows_readable
 from bergline.table.inspection.metadata_view import MetadataView
 
 _COUNTS = ("added", "existing", "deleted")
@@ -31,6 +32,7 @@ def all_manifests_table(view: MetadataView) -> pa.Table:
 
     Here `contains_nan` is never null: floats of which an old list does not say it may have NaN.
     """
+    check_rows_readable(view.metadata)
     extra = [pa.field("reference_snapshot_id", pa.int64(), nullable=False), pa.field("key_metadata", pa.binary())]
     rows = [
         _row(manifest, view.metadata, nan_known=True)

@@ -13,6 +13,7 @@ from bergline.format.partition.spec import PartitionSpec
 from bergline.format.partition.transforms import UnknownTransform
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list, resolved_columns
+from bergline.scan.restrictions import check_rows_readable
 
 
 class MetadataView(msgspec.Struct, frozen=True):
@@ -24,11 +25,13 @@ class MetadataView(msgspec.Struct, frozen=True):
     snapshot: Snapshot | None
 
     def manifests(self) -> list[ManifestFile]:
-        """The manifests of the snapshot."""
+        """The manifests of the snapshot, whose bounds tell values."""
+        check_rows_readable(self.metadata)
         return [] if self.snapshot is None else load_manifest_list(self.io, self.snapshot)
 
     def all_manifests(self) -> list[ManifestFile]:
         """The manifests of all snapshots, each once."""
+        check_rows_readable(self.metadata)
         by_path: dict[str, ManifestFile] = {}
         for snapshot in self.metadata.snapshots:
             for manifest in load_manifest_list(self.io, snapshot):
@@ -37,6 +40,7 @@ class MetadataView(msgspec.Struct, frozen=True):
 
     def entries(self, manifests: Iterable[ManifestFile]) -> dict[int, pl.DataFrame]:
         """All entries of manifests by partition spec, with their numbers filled in."""
+        check_rows_readable(self.metadata)
         by_spec = resolved_columns(self.io, list(manifests), self.metadata)
         return {i: _with_own_fields(frame, self.metadata.specs_by_id[i]) for i, frame in by_spec.items()}
 

@@ -1,36 +1,32 @@
 """Which directories may contain orphan files of a table, and whether another table shares them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.catalog.table_locations import table_directories
+from bergline.catalog.table_locations import table_directories, written_directories
 from bergline.errors import RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.paths import escape
-from bergline.io.fileio import FileIO
 from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.other_tables import OtherTables
-from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
 _HIDDEN = ("_", ".")
 
 
-def directories_to_list(io: FileIO, table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
+def directories_to_list(table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
     """The directories to list: the table's own, or the given one.
 
-    That must be one of them or below one, or one that the table still has files in.
+    That must be one of them or below one, or below one that the table has left.
     """
-    own = table_directories(table.metadata)
     if location is None:
-        return _without_nested(own, HiddenNames(table.metadata), rules)
-    requested = absolute_location(location)
+        return _without_nested(written_directories(table.metadata), HiddenNames(table.metadata), rules)
+    requested, own = absolute_location(location), table_directories(table.metadata)
     below = rules.below(requested)
-    is_own = any(below.startswith(rules.below(directory)) for directory in (*own, *_old_directories(table)))
-    if not is_own and not _has_files(io, table, below, rules):
+    if not any(below.startswith(rules.below(directory)) for directory in own):
         raise RefusedError(
             f"cannot look for orphan files of `{table.name}` in {requested}: it is no directory of this table",
             hints=[f"its files are in {directory}" for directory in own],
@@ -87,23 +83,6 @@ def _without_nested(directories: list[str], hidden: HiddenNames, rules: PathRule
         ::-1
     ]  # the first of those that are spelt alike
     return tuple(p for p in once if not any(is_within(p, other) for other in once))
-
-
-def _old_directories(table: LoadedTable) -> Iterator[str]:
-    """The directories that a table was in, by the metadata that it still has there."""
-    for location in referenced_in_metadata(table):
-        directory, _, name = location.rpartition("/")[0].rpartition("/")
-        if name == "metadata" and directory:
-            yield directory
-
-
-def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> bool:
-    """Whether a file of the table is in a directory, or in one for partitions there."""
-    for location in referenced_files(io, table):
-        name = rules.exact(location)
-        if name.startswith(below) and all("=" in part for part in name[len(below) :].split("/")[:-1]):
-            return True
-    return False
 
 
 def _shared(others: OtherTables, other: LoadedTable, listed: DirectorySet, rules: PathRules) -> str | None:

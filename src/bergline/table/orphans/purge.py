@@ -1,4 +1,4 @@
-"""Purge: drop a table, then delete every file that its metadata reaches, and its earlier metadata files."""
+"""Purge: drop a table, then delete every file of its own that its metadata reaches, and its earlier metadata files."""
 
 import contextlib
 from collections.abc import Callable
@@ -7,10 +7,12 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from bergline.catalog.access.refusals import naming
+from bergline.catalog.access.securable import Securable, table_of, view_of
 from bergline.catalog.catalog import Catalog, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.catalog.table_locations import table_directories
+from bergline.catalog.table_locations import OwnFiles, table_directories
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,
@@ -18,6 +20,7 @@ from bergline.errors import (
     FormatError,
     NotFoundError,
     RefusedError,
+    UnavailableError,
 )
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES, unpack
 from bergline.io.fileio import FileIO
@@ -127,10 +130,11 @@ def _stages(io: FileIO, table: LoadedTable, *, resumed: bool) -> list[list[str]]
         if not resumed:
             raise
         reached = _left_after_contents(io, table)
-    named = {normalized(location) for location in (f.location for f in reached)}
-    own = [location for location in _metadata_files(table) if normalized(location) not in named]
-    known = [*(f.location for f in reached), *own]
-    forgotten = _forgotten_metadata(io, table, known)
+    its = OwnFiles(table.metadata)
+    reached = [f for f in reached if its.has(f.location)]
+    named = {normalized(f.location) for f in reached}
+    own = [place for place in _metadata_files(table) if normalized(place) not in named and its.has(place)]
+    forgotten = _forgotten_metadata(io, table, [*named, *own])
     contents = [f.location for f in reached if f.kind in CONTENT_KINDS.values()]
     manifests = [f.location for f in reached if f.kind is FileKind.MANIFEST]
     others = [f.location for f in reached if f.kind not in {*CONTENT_KINDS.values(), FileKind.MANIFEST}]
@@ -150,10 +154,15 @@ def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read
     try:
         _check_not_shared(catalog, table, files, read_all=read_all)
     except BerglineError as error:
-        raise RefusedError(
-            f"table `{table.name}` is gone, and its files stay: {error}",
-            hints=[f"its files are in {table.metadata.location}; its metadata file is {table.metadata_location}"],
-        ) from error
+        told = _gone_with_files(table, error.told or error)
+        raise naming(_gone_with_files(table, error), error.neighbour, told) from error
+
+
+def _gone_with_files(table: LoadedTable, why: BerglineError) -> RefusedError:
+    return RefusedError(
+        f"table `{table.name}` is gone, and its files stay: {why}",
+        hints=[f"its files are in {table.metadata.location}; its metadata file is {table.metadata_location}"],
+    )
 
 
 def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
@@ -179,10 +188,11 @@ def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
 
 
 def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
-    """All files, those that lead to others last; raises if one that must be read cannot be."""
+    """All own files, those that lead to others last; raises if one that must be read cannot be."""
     check_purge(table)
+    own = OwnFiles(table.metadata)
     reached = (*(f.location for f in reachable_files(io, table.metadata)), *_metadata_files(table))
-    return list({normalized(location): location for location in reached}.values())
+    return list({normalized(location): location for location in reached if own.has(location)}.values())
 
 
 def check_purge(table: LoadedTable) -> None:
@@ -229,24 +239,42 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
     """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
-    operation, rules = f"purge table `{table.name}`", PathRules({}, {})
+    operation = f"purge table `{table.name}`"
+    try:
+        _compare_others(catalog, table, files, operation, read_all=read_all)
+    except BerglineError as error:
+        if error.told is None:  # whatever it says, it is about others
+            naming(error, None, _told_of_unreadable(error, operation))
+        raise
+
+
+def _compare_others(catalog: Catalog, table: LoadedTable, files: list[str], operation: str, *, read_all: bool) -> None:
+    rules = PathRules({}, {})
     own = {rules.exact(location) for location in files}
-    own_directories = DirectorySet(rules, table_directories(table.metadata))
-    outside = {name.rpartition("/")[0] for name in own if own_directories.holding([name]) is None}
-    directories = DirectorySet(rules, [*table_directories(table.metadata), *outside])
+    directories = DirectorySet(rules, table_directories(table.metadata))
     others = OtherTables(catalog, table, directories, operation, read_all=read_all)
     for other in others.tables():
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid
         if same or any(rules.exact(location) in own for location in others.files_of(other)):
-            raise _shared(table.name, other.name)
+            raise _shared(table.name, table_of(other.name))
     for view in others.views():
         if rules.exact(view.metadata_location) in own:
-            raise _shared(table.name, view.name)
+            raise _shared(table.name, view_of(view.name))
 
 
-def _shared(name: TableName, other: TableName) -> RefusedError:
-    return RefusedError(
-        f"cannot purge table `{name}`: `{other}` uses the same files",
-        hints=["drop it without purging, and its files stay"],
+def _shared(name: TableName, other: Securable) -> RefusedError:
+    def refused(who: str) -> RefusedError:
+        hints = ["drop it without purging, and its files stay"]
+        return RefusedError(f"cannot purge table `{name}`: {who} uses the same files", hints=hints)
+
+    return naming(refused(f"`{other.path}`"), other, refused(f"another {other.kind}"))
+
+
+def _told_of_unreadable(error: BerglineError, operation: str) -> BerglineError:
+    """The error without what it says about other tables."""
+    kind = UnavailableError if isinstance(error, UnavailableError) else RefusedError
+    return kind(
+        f"cannot {operation}: what another table or view uses cannot be read",
+        hints=["the server's log says more", "drop it without purging, and its files stay"],
     )

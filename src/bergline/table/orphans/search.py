@@ -39,7 +39,7 @@ def plan_orphans(
     rules = PathRules(request.equal_schemes, request.equal_authorities)
     named = ReferencedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
-    directories = directories_to_list(catalog.io, table, request.location, rules)
+    directories = directories_to_list(table, request.location, rules)
     check_not_shared(catalog, table, directories, rules, read_all=request.read_all_tables)
     found: list[ListedFile] = []
     kept: Counter[KeptReason] = Counter()

@@ -13,6 +13,7 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import render_type
 from bergline.io.fileio import FileIO
 from bergline.notebook import drawn
+from bergline.scan.restrictions import check_rows_readable
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
 from bergline.table.scans.version import resolve_version
@@ -90,6 +91,7 @@ class RefDiff(msgspec.Struct, frozen=True):
 
 def diff_refs(io: FileIO, base: TableMetadata, from_ref: str, to_ref: str) -> RefDiff:
     """How the second ref differs from the first; manifests that both have are not opened."""
+    check_rows_readable(base)  # partitions tell values
     before, after = (base.snapshot(base.ref(name).snapshot_id) for name in (from_ref, to_ref))
     divergence = find_divergence(base, after.snapshot_id, before.snapshot_id) or _known(base, before, after)
     old, new = differing_entries(io, base, before, after)

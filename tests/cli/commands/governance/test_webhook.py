@@ -73,3 +73,20 @@ def test_webhook_is_created_tested_replayed_and_deleted(server: str, context: Se
     assert f"no webhook `{webhook_id}`" in missing.stderr
     local = run_here("webhook", "list", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
     assert "give --catalog http://host:8181" in local.stderr
+
+
+def test_secrets_are_encrypted_by_a_new_key(server: str, tmp_path: Path) -> None:
+    with WebhookReceiver() as receiver:
+        webhook_id = done(tmp_path, "webhook", "create", receiver.url, "--catalog", server).splitlines()[0]
+    rotate = ("webhook", "rotate-secrets", "--catalog", f"sqlite:///{tmp_path}/catalog.db")
+    without = run_here(*rotate, cwd=tmp_path)
+    assert (without.returncode, "expected a key in BERGLINE_SECRETS_KEY" in without.stderr) == (2, True)
+    keys = tmp_path / "keys"
+    keys.write_text("A" * 43 + "=")
+    assert done(tmp_path, *rotate, "--secrets-key-file", str(keys)) == "1 secrets were encrypted anew\n"
+    keys.write_text("B" * 43 + "=\n" + "A" * 43 + "=")
+    told = json.loads(done(tmp_path, *rotate, "--secrets-key-file", str(keys), "--json"))
+    assert told == {"encrypted": [webhook_id], "lost": []}
+    keys.write_text("A" * 43 + "=")
+    lost = run_here(*rotate, "--secrets-key-file", str(keys), cwd=tmp_path)
+    assert (lost.returncode, webhook_id in lost.stderr) == (1, True)

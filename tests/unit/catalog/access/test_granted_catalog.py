@@ -10,12 +10,12 @@ from catalog_files import new_catalog_uri
 
 import bergline
 from bergline import Lake
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess
+from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
 from bergline.catalog.access.grant import make_grants
 from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import forbidden, hidden
-from bergline.catalog.access.securable import Securable
+from bergline.catalog.access.securable import CATALOG, Securable
 from bergline.catalog.catalog import Catalog, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.grants import SqlGrants
@@ -137,3 +137,21 @@ def test_every_method_of_a_catalog_is_checked(lake: Lake) -> None:
     unchecked = {"refusals", "is_own_file", "close"}  # they tell nothing
     lists = {"dropped_tables", "undrop_table", "dropped_views", "undrop_view", "namespace_exists"}
     assert methods == {*calls(lake), *unchecked, *lists}
+
+
+class PolicedChecks(Checks):
+    """Of a caller who has everything by grants, and whom a policy lets administer nothing."""
+
+    def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
+        super().check(privilege, securable, seen)
+        if privilege is Privilege.ADMINISTER:
+            raise forbidden("ann", privilege, securable)
+
+
+def test_who_may_not_administer_by_the_policy_is_no_administrator(lake: Lake) -> None:
+    inner = granted(lake)
+    by = PolicedChecks(UnlimitedAccess())
+    assert by.may(Privilege.ADMINISTER, CATALOG)
+    management: Any = None
+    assert not GrantedCatalog(lake.catalog, by, management, inner.pull_requests).is_administered
+    assert GrantedCatalog(lake.catalog, Checks(UnlimitedAccess()), management, inner.pull_requests).is_administered

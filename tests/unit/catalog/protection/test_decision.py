@@ -1,14 +1,18 @@
 """Every move under every restriction, and what the refusal says."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from ref_histories import branch, tag
+from ref_histories import branch, history, tag
 
 from bergline.catalog.protection.caller import StandIn
-from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide
-from bergline.catalog.protection.ref_moves import MoveKind, RefMove
+from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide, refusals
+from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.catalog.protection.ref_rule import parse_rule
-from bergline.catalog.protection.rule_scope import scope_of
+from bergline.catalog.protection.rule_scope import TABLE, RuleScope, scope_of
 from bergline.catalog.protection.table_rules import UnreadableRule, read_rules
+from bergline.format.metadata.refs import SnapshotRef
 
 ANN = DecidedBy("ann")
 PUBLISHED = RefMove("main", MoveKind.FORWARD, branch(1), branch(2), published=True)
@@ -62,10 +66,38 @@ def test_tags_are_not_published() -> None:
     assert isinstance(decide([parse_rule("v*", "kind=tag; no-move")], [moved], ANN), Refused)
 
 
-def test_branch_that_becomes_a_tag_is_both() -> None:
-    replaced = RefMove("v1", MoveKind.REPLACED, tag(1), branch(1))
-    for kind in ("branch", "tag"):
-        assert isinstance(decide([parse_rule("v*", f"kind={kind}; no-move")], [replaced], ANN), Refused)
+@pytest.mark.parametrize("scope", [scope_of(()), scope_of(("db",)), TABLE])
+@pytest.mark.parametrize(
+    "text", ["only-publish", "fast-forward-only", "no-rollback", "no-move", "no-drop", "no-expiry", "writers=zoe"]
+)
+@pytest.mark.parametrize("kind", ["", "; kind=branch"])
+def test_branch_that_becomes_a_tag_is_dropped(text: str, kind: str, scope: RuleScope) -> None:
+    base = history({1: None, 2: 1, 3: 2}, main=3)
+    for head in (3, 1):
+        moves = find_ref_moves(base, history({1: None, 2: 1, 3: 2}, main=tag(head)))
+        refused = decide([parse_rule("main", text + kind)], moves, ANN, scope)
+        assert isinstance(refused, Refused)
+        assert refused.sentence("db.orders").startswith("branch `main` of")
+        assert refused.sentence("db.orders").endswith("found it dropped, and a tag created under its name")
+
+
+def test_tag_that_becomes_a_branch_is_dropped_and_a_branch_created() -> None:
+    moves = find_ref_moves(history({1: None}, v1=tag(1)), history({1: None}, v1=branch(1)))
+    for text in ("kind=tag; no-move", "kind=branch; only-publish", "kind=tag; writers=zoe", "kind=branch; writers=zoe"):
+        assert isinstance(decide([parse_rule("v*", text)], moves, ANN), Refused)
+    assert decide([parse_rule("v*", "kind=branch; no-move")], moves, ANN) == Allowed()
+
+
+def test_ancestor_under_the_id_of_another_is_a_rollback() -> None:
+    base = history({1: None, 2: 1, 3: 2}, main=3)
+    moves = find_ref_moves(base, history({1: None, 2: 1, 3: 2}, {2: {"operation": "delete"}}, main=3))
+    for text in ("no-rollback", "fast-forward-only", "only-publish", "no-move"):
+        refused = decide([parse_rule("main", text)], moves, ANN)
+        assert isinstance(refused, Refused)
+        assert refused.sentence("db.orders").endswith("found other snapshots under the ids of its history")
+    refused = decide([parse_rule("main", "no-expiry")], moves, ANN)
+    assert isinstance(refused, Refused)
+    assert refused.sentence("db.orders").endswith("found 1 snapshot of its history removed: 2")
 
 
 def test_every_rule_must_allow_it() -> None:
@@ -88,7 +120,7 @@ def test_bypass_is_of_one_rule_and_is_told() -> None:
 
 def test_checks_and_approvals_are_of_the_new_head_and_of_others() -> None:
     records = {2: HeadReview(frozenset({"dq"}), frozenset({"ann", "bob"}))}
-    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()))
+    by = DecidedBy("ann", lambda head, _: records.get(head, HeadReview()))
     for text, is_allowed in {
         "checks=dq": True,
         "checks=dq,pii": False,
@@ -159,7 +191,7 @@ def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
     for same_content in (True, False):
         by = DecidedBy(
             "ann",
-            lambda head: records.get(head, HeadReview()),
+            lambda head, _: records.get(head, HeadReview()),
             stand_in=StandIn(7),
             is_up_to_date=lambda _, same=same_content: same,
         )
@@ -168,7 +200,7 @@ def test_stand_in_gives_its_approvals_and_its_checks_if_it_is_alike() -> None:
         assert isinstance(decided, Allowed) is same_content
         if isinstance(decided, Refused):
             assert decided.instead.startswith("rebase the branch onto `main` and have `dq` pass on its new head")
-    by = DecidedBy("ann", lambda head: records.get(head, HeadReview()), stand_in=StandIn(7, author="bob"))
+    by = DecidedBy("ann", lambda head, _: records.get(head, HeadReview()), stand_in=StandIn(7, author="bob"))
     assert isinstance(decide([parse_rule("main", "approvals=1")], [PUBLISHED], by), Refused)
 
 
@@ -187,3 +219,74 @@ def test_scope_of_a_rule_is_in_the_sentence_and_in_the_advice() -> None:
     unreadable = decide([UnreadableRule("main", "odd")], [MOVES["forward"]], ANN, scope_of(()))
     assert isinstance(unreadable, Refused)
     assert unreadable.instead == "set the rule anew, or remove it: `lake.rules.unprotect('main')`"
+
+
+def test_caller_without_a_name_is_in_no_list() -> None:
+    assert not DecidedBy(None, groups=frozenset({"ops"})).is_among(("group:ops",))
+
+
+def test_refusals_are_all_that_rules_say() -> None:
+    rules = [parse_rule("main", "no-drop; bypass=zoe"), parse_rule("*", "no-rollback"), UnreadableRule("ma*", "odd")]
+    moves = [MOVES["dropped"], MOVES["rolled back"]]
+    found = {who: [(r.rule, r.move.kind) for r in refusals(rules, moves, DecidedBy(who))] for who in ("ann", "zoe")}
+    others = [("*", "dropped"), ("*", "rolled back"), ("ma*", "dropped"), ("ma*", "rolled back")]
+    assert found == {"ann": [("main", "dropped"), *others], "zoe": others}
+
+
+def test_few_expired_snapshots_are_all_shown() -> None:
+    move = RefMove("main", MoveKind.EXPIRED, branch(2), branch(2), expired=(1, 5, 6))
+    refused = decide([parse_rule("main", "no-expiry")], [move], ANN)
+    assert isinstance(refused, Refused)
+    assert refused.sentence("db.orders").endswith("3 snapshots of its history removed: 1, 5, 6")
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "replays", "is_allowed"),
+    [
+        ("only-publish", branch, ((2, 9),), False),
+        ("only-publish", branch, (), True),
+        ("only-publish", tag, ((2, 9),), True),
+        ("no-drop", branch, ((2, 9),), True),
+    ],
+)
+def test_replays_that_are_not_true_are_no_publish(
+    text: str, of: Callable[[int], SnapshotRef], replays: tuple[tuple[int, int], ...], is_allowed: bool
+) -> None:
+    move = RefMove("main", MoveKind.FORWARD, of(1), of(2), published=True, replays=replays)
+    decided = decide([parse_rule("main", text)], [move], DecidedBy("ann", replays_truly=lambda _: False))
+    assert isinstance(decided, Allowed) is is_allowed
+    assert decide([parse_rule("main", text)], [move], ANN) == Allowed()
+
+
+def test_reviews_are_looked_at_only_where_a_rule_demands_them() -> None:
+    def review(_head: int, _ref: str) -> HeadReview:
+        raise AssertionError
+
+    assert decide([parse_rule("main", "no-drop")], [PUBLISHED], DecidedBy("ann", review)) == Allowed()
+
+
+def test_reviews_are_those_for_the_ref() -> None:
+    by = DecidedBy("ann", lambda _, ref: HeadReview(frozenset({"dq"} if ref == "main" else ())))
+    moved = RefMove("load/b", MoveKind.FORWARD, branch(1), branch(2))
+    assert decide([parse_rule("main", "checks=dq")], [PUBLISHED], by) == Allowed()
+    assert isinstance(decide([parse_rule("*", "checks=dq")], [moved], by), Refused)
+
+
+def test_way_to_pass_is_said() -> None:
+    def way(**given: Any) -> str:
+        records = {2: HeadReview()}
+        by = DecidedBy("ann", lambda head, _: records.get(head), **given)
+        refused = decide([parse_rule("main", "checks=dq")], [PUBLISHED], by)
+        assert isinstance(refused, Refused)
+        return refused.instead
+
+    assert way() == "have `dq` pass on snapshot 2"
+    assert way(stand_in=StandIn(7), is_up_to_date=lambda _: True) == "have `dq` pass on snapshot 7"
+    assert way(stand_in=StandIn(7)).startswith("rebase the branch onto `main`")
+    assert way(stand_in=StandIn(7), is_up_to_date=lambda _: True, groups=frozenset()) != way()
+
+
+def test_where_no_record_is_kept_a_merge_has_none() -> None:
+    refused = decide([parse_rule("main", "approvals=1")], [PUBLISHED], DecidedBy("ann", stand_in=StandIn(7)))
+    assert isinstance(refused, Refused)
+    assert refused.instead.endswith("this catalog keeps no record of it, `bergline serve` does")

@@ -29,7 +29,8 @@ def kinds(base: TableMetadata, result: TableMetadata | None) -> dict[str, list[M
         (history(LINE, main=2), {"main": [MoveKind.ROLLED_BACK]}),
         (history(FORK, main=4), {"main": [MoveKind.DIVERGED]}),
         (history({**LINE, 4: None}, main=4), {"main": [MoveKind.REPLACED]}),
-        (history(LINE, main=tag(3)), {"main": [MoveKind.REPLACED]}),
+        (history(LINE, main=tag(3)), {"main": [MoveKind.DROPPED, MoveKind.CREATED]}),
+        (history(LINE, main=tag(1), old=3), {"main": [MoveKind.RENAMED, MoveKind.CREATED], "old": [MoveKind.CREATED]}),
         (history(LINE), {"main": [MoveKind.DROPPED]}),
         (history(LINE, old=3), {"main": [MoveKind.RENAMED], "old": [MoveKind.CREATED]}),
         (history(LINE, old=2), {"main": [MoveKind.DROPPED], "old": [MoveKind.CREATED]}),
@@ -55,8 +56,51 @@ def test_settings_are_retention_and_come_beside_a_move() -> None:
     assert kinds(BASE, history(LINE, main=moved)) == {"main": [MoveKind.ROLLED_BACK, MoveKind.RETENTION]}
 
 
-def test_snapshot_that_comes_back_as_another_replaces_the_branch() -> None:
-    assert kinds(BASE, history(LINE, {2: {"operation": "delete"}}, main=3)) == {"main": [MoveKind.REPLACED]}
+FORGED = {"operation": "delete"}
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (history(LINE, {2: FORGED}, main=3), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history(LINE, {3: FORGED}, main=3), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history(LINE, dict.fromkeys(LINE, FORGED), main=3), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history({**LINE, 4: 3}, {2: FORGED}, main=4), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history({**LINE, 4: 3}, {1: FORGED}, main=4), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history(LINE, {1: FORGED}, main=2), [MoveKind.DIVERGED, MoveKind.EXPIRED]),
+        (history(LINE, {3: FORGED}, main=2), [MoveKind.ROLLED_BACK, MoveKind.EXPIRED]),
+        (history({**LINE, 4: None}, {2: FORGED}, main=4), [MoveKind.REPLACED, MoveKind.EXPIRED]),
+    ],
+)
+def test_snapshot_that_comes_back_as_another_is_gone_from_the_history(
+    result: TableMetadata, expected: list[MoveKind]
+) -> None:
+    assert kinds(BASE, result) == {"main": expected}
+
+
+def test_tag_whose_snapshot_comes_back_as_another_moves() -> None:
+    assert kinds(history(LINE, v1=tag(3)), history(LINE, {2: FORGED}, v1=tag(3))) == {"v1": [MoveKind.DIVERGED]}
+
+
+def test_ancestor_that_had_expired_does_not_come_back() -> None:
+    expired = {2: 1, 3: 2}
+    assert kinds(history(expired, main=3), history({**expired, 1: None}, main=3)) == {"main": [MoveKind.DIVERGED]}
+    forged = history({**expired, 1: None, 4: 3}, main=4)
+    assert kinds(history(expired, main=3), forged) == {"main": [MoveKind.DIVERGED]}
+
+
+@pytest.mark.parametrize(("before", "after"), [(branch(3), tag(3)), (tag(3), branch(3)), (branch(3), tag(1))])
+def test_ref_of_another_kind_is_dropped_and_created(before: SnapshotRef, after: SnapshotRef) -> None:
+    assert find_ref_moves(history(LINE, main=before), history(LINE, main=after)) == (
+        RefMove("main", MoveKind.DROPPED, before, None, new_name="main"),
+        RefMove("main", MoveKind.CREATED, None, after, gained=(after.snapshot_id,)),
+    )
+
+
+def test_branch_in_place_of_a_tag_is_published_like_a_new_one() -> None:
+    base = history(LINE, main=1, dev=2, v1=tag(3))
+    published = {head: find_ref_moves(base, history(LINE, main=1, dev=2, v1=head))[-1].published for head in (2, 3)}
+    assert published == {2: True, 3: False}
 
 
 def test_tag_has_no_history_of_its_own() -> None:
@@ -100,7 +144,17 @@ def _same(base: TableMetadata, result: TableMetadata) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize(
-    ("source", "published"), [("3", True), ("1", False), ("2", False), ("9", False), ("x", False), ("", False)]
+    ("source", "published"),
+    [
+        ("3", True),
+        ("1", False),
+        ("2", False),
+        ("9", False),
+        ("x", False),
+        ("", False),
+        ("\u0663", False),
+        ("9" * 5000, False),
+    ],
 )
 def test_replay_is_published_if_its_source_was_on_another_branch(source: str, published: bool) -> None:
     parents = {1: None, 2: 1, 3: 1}
@@ -125,3 +179,29 @@ def test_snapshot_of_another_branch_that_comes_back_as_another_is_not_published(
 def test_branch_and_tag_are_told_apart() -> None:
     moves = find_ref_moves(history(LINE, a=branch(3), b=tag(3)), None)
     assert [m.is_branch for m in moves] == [True, False]
+
+
+def test_ids_have_up_to_19_digits() -> None:
+    longest = 2**63 - 1
+    base = history({1: None, 2: 1, longest: 1}, main=2, dev=longest)
+    result = history({1: None, 2: 1, longest: 1, 4: 2}, {4: {"source-snapshot-id": str(longest)}}, main=4, dev=longest)
+    assert main_of(base, result).replays == ((4, longest),)
+
+
+def test_what_is_gained_is_told_newest_first_and_what_is_replayed_oldest_first() -> None:
+    moves = find_ref_moves(BASE, history({2: 1, 3: 2, 4: 3, 5: 4}, main=5))
+    assert [(m.kind, m.gained) for m in moves] == [(MoveKind.FORWARD, (5, 4)), (MoveKind.EXPIRED, ())]
+    base = history({1: None, 2: 1, 3: 2, 4: 1}, main=4, dev=3)
+    sources = {5: {"source-snapshot-id": "2"}, 6: {"source-snapshot-id": "3"}}
+    merged = main_of(base, history({1: None, 2: 1, 3: 2, 4: 1, 5: 4, 6: 5}, sources, main=6, dev=3))
+    assert (merged.gained, merged.replays) == ((6, 5), ((5, 2), (6, 3)))
+    forwarded = main_of(history(DEV, main=1, dev=3), history(DEV, main=3, dev=3))
+    assert (forwarded.published, forwarded.gained, forwarded.replays) == (True, (3, 2), ())
+
+
+def test_histories_with_an_end_or_in_a_circle_are_walked_to_their_end() -> None:
+    expired = {2: 1, 3: 2}
+    assert kinds(history(expired, main=3), history(expired, main=2)) == {"main": [MoveKind.ROLLED_BACK]}
+    circle: dict[int, int | None] = {1: 2, 2: 1}
+    assert kinds(history(circle, main=2), history({**circle, 3: None}, main=3)) == {"main": [MoveKind.REPLACED]}
+    assert kinds(history({3: None}, main=3), history({3: None, **circle}, main=2)) == {"main": [MoveKind.REPLACED]}

@@ -191,8 +191,8 @@ class OneReview(NoRecords):
     def __init__(self, head: int) -> None:
         self._head = head
 
-    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        del table, table_uuid
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int, ref: str) -> HeadReview | None:
+        del table, table_uuid, ref
         return HeadReview(frozenset({"dq"}), frozenset({"bob"})) if snapshot_id == self._head else None
 
 

@@ -13,9 +13,10 @@ from many_tables import plans, watched
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.bin import ClaimedPurge
+from bergline.catalog.sql.directories.reserved_directories import overlap
+from bergline.catalog.sql.directories.table_directories import canonical_directory
 from bergline.catalog.sql.records_layout import BIN
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.table_directories import canonical_directory, overlap
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
 

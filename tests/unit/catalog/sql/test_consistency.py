@@ -41,4 +41,4 @@ def test_what_does_not_fit_is_found(store: SqlPointerStore) -> None:
     where = store.database, store.catalog_name
     assert implicit_namespaces(*where) == ["implicit.eu"]
     assert shared_pointers(*where) == [SharedPointer("one", ("db.a", "db.b"))]
-    assert reviewed_tables(*where) == [ReviewedTables("bergline_reviews", {"u-1": 2})]
+    assert reviewed_tables(*where) == [ReviewedTables("bergline_target_reviews", {"u-1": 2})]

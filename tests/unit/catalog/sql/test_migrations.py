@@ -18,12 +18,13 @@ from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSIO
 from bergline.catalog.sql.migration_steps import MIGRATIONS, Migration
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.records import Records
+from bergline.catalog.sql.security_layout import SECURITY
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
-NOW = [1, 2, 3, 4, 5, 6, 7]  # the versions that a layout has gone through today
+NOW = [1, 2, 3, 4, 5, 6, 7, 8]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -118,7 +119,7 @@ def test_versions_are_those_of_the_migrations() -> None:
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     database.open_store()
     ours = {"bergline_layout", "bergline_requests", "bergline_audit", "bergline_tokens", "bergline_bin"}
-    ours |= {*GOVERNANCE.tables, *CONTENTION.tables}
+    ours |= {*GOVERNANCE.tables, *CONTENTION.tables, *SECURITY.tables}
     assert database.tables() == {"iceberg_tables", "iceberg_namespace_properties", *ours}
     assert database.versions() == NOW
 
@@ -144,8 +145,9 @@ def test_new_catalog_is_made_whole_or_not_at_all(database: Database, monkeypatch
 
 def test_newer_layout_is_refused_with_its_version_and_what_to_do(database: Database) -> None:
     database.open_store()
-    database.run("INSERT INTO bergline_layout VALUES (8)")
-    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version 8 in ") as caught:
+    newer = LAYOUT_VERSION + 1
+    database.run(f"INSERT INTO bergline_layout VALUES ({newer})")
+    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version {newer} in ") as caught:
         database.open_store()
     assert "upgrade bergline" in caught.value.hints[0]
 
@@ -181,6 +183,20 @@ def test_older_layout_is_brought_up_to_date_step_by_step(database: Database, mon
     store.create(ORDERS, "a")
     assert database.versions() == [*NOW, len(NOW) + 1, len(NOW) + 2]
     assert "bergline_new" in database.tables()
+
+
+def test_pull_requests_of_an_older_layout_no_longer_need_a_branch_of_their_own(database: Database) -> None:
+    database.use()
+    database.run(
+        "DELETE FROM bergline_layout WHERE version >= 8",
+        "DROP INDEX bergline_pull_requests_branch",
+        "CREATE UNIQUE INDEX bergline_pull_requests_open ON bergline_pull_requests (branch)",
+    )
+    store = database.open_store()
+    store.database.migrate()
+    with store.database.reading() as connection:
+        found = sa.inspect(connection).get_indexes("bergline_pull_requests")
+    assert [index["name"] for index in found] == ["bergline_pull_requests_branch"]
 
 
 def test_older_audit_log_gets_a_column_for_conflicts_and_keeps_its_rows(database: Database) -> None:

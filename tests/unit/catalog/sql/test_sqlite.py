@@ -238,3 +238,29 @@ def test_reader_does_not_keep_the_log_from_being_emptied(tmp_path: Path) -> None
     assert busy == 0
     assert store.read(ORDERS) == "1"
     store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_new_database_and_its_side_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = SqlitePointerStore(str(tmp_path / "catalog.db"))
+        store.create_namespace(("db",), {})
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"catalog.db": 0o600, "catalog.db-wal": 0o600, "catalog.db-shm": 0o600}
+    assert store.database.file_open_to_others() is None
+    store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
+def test_mode_of_a_database_that_is_there_stays_and_is_told(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "catalog.db"
+    SqlitePointerStore(str(file)).close()
+    file.chmod(mode)
+    store = SqlitePointerStore(str(file))
+    assert file.stat().st_mode & 0o777 == mode
+    assert store.database.file_open_to_others() == str(file)
+    store.close()

@@ -1,7 +1,5 @@
 """Rows of any ref, some of them; what is wrong is said where it is wrong."""
 
-import datetime as dt
-import decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.console.page import Source
-from bergline.console.pages.rows import cell, rows_page
+from bergline.console.pages.rows import rows_page
 
 
 def values(source: Source, **query: str) -> dict[str, Any]:
@@ -65,30 +63,3 @@ def test_empty_table_has_columns_and_no_rows(source: Source, lake: Lake) -> None
     lake.create_table("db.orders", pa.schema([("id", pa.int64())]))
     found = values(source)
     assert (found["rows"], found["problem"], found["files"]) == ([], None, 0)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (2**60, str(2**60)),
-        (7, 7),
-        (True, True),
-        (float("nan"), "nan"),
-        (b"\x01\xff", "01ff"),
-        (decimal.Decimal("1.50"), "1.50"),
-        (dt.date(2026, 1, 31), "2026-01-31"),
-        ([1, None, {"a": 2**60}], [1, None, {"a": str(2**60)}]),
-        ("x" * 2000, "x" * 1000 + "…"),
-        (list(range(101))[:3], [0, 1, 2]),
-    ],
-)
-def test_value_is_one_that_json_keeps(value: Any, shown: Any) -> None:
-    assert cell(value) == shown
-
-
-def test_deep_and_long_values_are_cut() -> None:
-    deep: Any = 1
-    for _ in range(50):
-        deep = [deep]
-    assert "…" in str(cell(deep))
-    assert len(cell(list(range(1000)))) == 101

@@ -73,7 +73,7 @@ def test_broken_metadata_is_said_with_its_place(reopened: Lake, orders: Table) -
     shown = show(table_page, reopened, QUERY)
     assert shown.page.template == "broken_table.html"
     assert shown.values["metadata_location"] == orders.metadata_location
-    assert shown.values["problems"][0]["code"] == "format"
+    assert shown.values["problems"][0]["code"] == "metadata-changed"
 
 
 def test_the_history_is_shown_though_files_are_gone(reopened: Lake, orders: Table) -> None:

@@ -29,3 +29,18 @@ def test_servers_on_other_ports_have_other_cookies() -> None:
 )
 def test_token_that_a_cookie_cannot_hold_is_told(token: str, fits: bool) -> None:
     assert is_cookie_text(token) is fits
+
+
+def test_under_tls_no_other_host_can_set_the_cookies() -> None:
+    plain, hosts_own = {"bergline-token-8181": "planted"}, {"__Host-bergline-token-8181": "t"}
+    secure = Visit("GET", "", {}, {"host": "localhost:8181"}, plain | hosts_own, is_secure=True)
+    assert SignIn(secure).token == hosts_own["__Host-bergline-token-8181"]
+    _, cookie = SignIn(secure).token_header("x", 60)
+    assert cookie.split("; ") == [
+        "__Host-bergline-token-8181=x",
+        "Path=/",
+        "HttpOnly",
+        "SameSite=Strict",
+        "Secure",
+        "Max-Age=60",
+    ]

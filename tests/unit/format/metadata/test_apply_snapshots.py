@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from bergline.errors import BerglineError
+from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
@@ -103,6 +103,13 @@ def test_snapshots_passed_over_in_one_commit_are_not_logged(metadata: TableMetad
 
 def test_snapshot_without_parent_may_come_late_and_the_number_of_the_table_stays(metadata: TableMetadata) -> None:
     assert apply(metadata, AddSnapshot(snapshot(104, 2, None))).last_sequence_number == 3
+
+
+def test_one_snapshot_does_not_take_all_sequence_numbers(metadata: TableMetadata) -> None:
+    last = metadata.last_sequence_number
+    assert apply(metadata, AddSnapshot(snapshot(104, last + 2**32))).last_sequence_number == last + 2**32
+    with pytest.raises(InvalidInputError, match="others would have none left"):
+        apply(metadata, AddSnapshot(snapshot(104, last + 2**32 + 1)))
 
 
 def test_removing_snapshots_cuts_the_log_before_the_hole(metadata: TableMetadata) -> None:

@@ -334,6 +334,8 @@ def test_row_ids_move_on_with_every_snapshot(v3: dict[str, Any]) -> None:
         ({"first_row_id": 30, "added_rows": -1}, InvalidInputError, "found 30 and -1"),
         ({"first_row_id": 29, "added_rows": 5}, ConflictError, "first-row-id of 30 or more, found 29: another commit"),
         ({"first_row_id": 2**63 - 1, "added_rows": 1}, InvalidInputError, "row ids of 64 bits"),
+        ({"first_row_id": 30, "added_rows": 2**48 + 1}, InvalidInputError, "others would have none left"),
+        ({"first_row_id": 2**48 + 30, "added_rows": 1}, InvalidInputError, "others would have none left"),
     ],
 )
 def test_row_ids_that_are_missing_or_taken(

@@ -70,6 +70,14 @@ def test_second_open_pull_request_of_a_branch_and_target_is_refused(lake: Lake) 
     assert [r.number for r in lake.pull_requests.list("closed")] == [1]
 
 
+def test_pull_requests_of_other_tables_may_have_the_same_branch(lake: Lake) -> None:
+    opened(lake)
+    with acting_as("bob"):
+        assert lake.pull_requests.open("work", tables=TABLES[:1]).number == 2
+        with pytest.raises(AlreadyExistsError, match=r"pull request 2 asks .* of the same tables into `main` already"):
+            lake.pull_requests.open("work", tables=TABLES[:1])
+
+
 def test_approval_is_of_the_heads_that_were_seen(lake: Lake) -> None:
     opened(lake)
     seen = by("bob", lake)

@@ -48,6 +48,13 @@ def test_long_rows_come_in_short_batches() -> None:
     assert max(sizes) <= 64
 
 
+def test_repeated_values_come_in_batches_as_short_as_they_are_asked_for() -> None:
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 150, pa.int32()), pa.array(["a" * 1000]))
+    with open_parquet(stored(pa.table({"a": repeated.cast(pa.string())})), PATH) as file:
+        found = [(first, batch.num_rows) for first, batch in row_group_batches(file, ["a"], most_rows=64)]
+    assert found == [(0, 64), (64, 64), (128, 22)]
+
+
 def test_old_timestamps_of_any_year_are_whole() -> None:
     far = pa.array([4_000_000_000 * 10**6], pa.timestamp("us"))
     with open_parquet(stored(pa.table({"a": far}), use_deprecated_int96_timestamps=True), PATH) as file:

@@ -1,14 +1,17 @@
 """The matrix: every endpoint, by callers with each privilege, the owner, and those with none or with others."""
 
+import gzip
 import re
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 import sqlalchemy as sa
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
+from granted_server import with_lists
 
 from bergline.catalog.access.grant import make_grants, principal
 from bergline.catalog.access.privilege import IMPLIED, Privilege
@@ -331,6 +334,10 @@ class Server:
     def __call__(self, who: str, method: str, path: str, body: Any = None, **more: Any) -> AsgiResponse:
         path, _, query = path.partition("?")
         asked = dict([query.split("=")]) if query else more.pop("query", None)
+        of_table = re.fullmatch(r"/v1/namespaces/top(?:%1F)?(\w*)/tables/t", path)
+        if of_table and body and "updates" in body:
+            name = TableName(tuple(filter(None, ("top", of_table[1]))), "t")
+            body |= {"updates": with_lists(self.context, name, body["updates"])}
         return self.client(method, path, body, query=asked, headers=bearer(f"bl_{who}"))
 
     def world(self) -> World:
@@ -363,8 +370,23 @@ class Server:
             )
             texts = {"tables": msgspec.json.encode(record.tables).decode(), "published": "[]"}
             connection.execute(sa.insert(PULL_REQUESTS), of | msgspec.structs.asdict(record) | texts)
-        loose = (self.templates[name] for name in ("loose", "over", "loose-view"))
+        loose = (self._copied(name, ns) for name in ("loose", "over", "loose-view"))
         return World(ns, *loose, self.spare[number % len(self.spare)], 10_000 - number)
+
+    def _copied(self, name: str, ns: str) -> str:
+        """The metadata file of a template, moved into the directory of a namespace."""
+        location = self.templates[name]
+        copy = location.replace("/top/", f"/top/{ns}/")
+        data = local_file(location).read_bytes()
+        is_packed = data.startswith(b"\x1f\x8b")
+        data = (gzip.decompress(data) if is_packed else data).replace(b"/top/", f"/top/{ns}/".encode())
+        local_file(copy).parent.mkdir(parents=True)
+        local_file(copy).write_bytes(gzip.compress(data) if is_packed else data)
+        return copy
+
+
+def local_file(location: str) -> Path:
+    return Path(location.removeprefix("file://"))
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,13 @@
 """The console of a server with grants: pages show what the caller may see, actions do what the caller may do."""
 
 import re
+import time
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
-from asgi_client import AsgiResponse
+from asgi_client import SCHEMA, AsgiResponse
 from granted_server import GrantedServer
 
 from bergline.console.pages.registry import PAGES
@@ -93,3 +94,27 @@ def hidden(response: AsgiResponse, name: str) -> str:
     found = re.search(rf'name="{name}" value="([^"]*)"'.encode(), response.body)
     assert found, response
     return found[1].decode()
+
+
+def test_owner_of_a_new_table_sees_nothing_of_the_one_that_had_its_name(granted: GrantedServer) -> None:
+    assert granted("root", "DELETE", "/v1/namespaces/db/tables/orders").status == 204
+    time.sleep(0.002)  # what is audited has a time in milliseconds
+    granted.grant("create", "namespace db", "bob")
+    granted("bob", "POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
+    for path, of in (("audit.json", "entries"), ("events.json", "events")):
+        shown = page(granted, "bob", path, name="db.orders").json
+        assert [entry["who"] for entry in shown[of]] == ["bob"], path
+        assert len(page(granted, "root", path, name="db.orders").json[of]) == 2
+
+
+def test_rows_are_those_of_the_tables_own_files(granted: GrantedServer) -> None:
+    lake = Lake(granted.context.catalog, "lake")
+    salaries = lake.load_table("db.salaries")
+    files = [planned.file for planned in salaries.scan().plan().files]
+    orders = lake.load_table("db.orders")
+    assert page(granted, "ann", "table/rows.json", name="db.orders").json["rows"] == [[1]]
+    orders.append_files(files)  # as before there were grants
+    told = page(granted, "ann", "table/rows.json", name="db.orders").json
+    assert told["rows"] == []
+    assert "expected files in the table's own directories" in told["problem"]["message"]
+    assert page(granted, "root", "table/rows.json", name="db.orders").json["rows"] == [[1], [1]]

@@ -130,10 +130,10 @@ def test_console_forbids_what_the_api_forbids(served: ServerContext, guarded: Se
 def test_expired_token_is_no_token(guarded: ServerContext) -> None:
     host = ServedLake(guarded)
     assert host.needs_token
-    assert host.caller(TOKEN).name == "ann"
+    assert host.caller(TOKEN, "").name == "ann"
     for wrong in (None, "bl_old", "bl_other"):
         with pytest.raises(AuthenticationError):
-            host.caller(wrong)
+            host.caller(wrong, "")
 
 
 def test_open_server_answers_no_page_of_another_site_and_no_rebound_name(served: ServerContext) -> None:

@@ -1,9 +1,11 @@
 """Which requests to S3 are signed for whom."""
 
 import hashlib
+from urllib.parse import unquote
 
 import pytest
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
 from bergline.errors import BerglineError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.server.credentials.s3_address import S3Endpoint
@@ -17,11 +19,16 @@ LIST = f"{HOME}?list-type=2&prefix"
 
 
 def check(
-    method: str, uri: str, headers: dict[str, str] | None = None, body: str | None = None, *, may_write: bool = True
+    method: str,
+    uri: str,
+    headers: dict[str, str] | None = None,
+    body: str | None = None,
+    *,
+    actions: FileActions = FileActions.DELETE,
 ) -> SignableRequest:
     values = {name: (value,) for name, value in (headers or {}).items()}
     request = RemoteSignRequest("us-east-1", uri, method, values, body=body)
-    return check_signable(request, ENDPOINT, DIRECTORIES, may_write=may_write)
+    return check_signable(request, ENDPOINT, DIRECTORIES, actions)
 
 
 def deleting(*keys: str) -> str:
@@ -38,6 +45,10 @@ READS = [
     ("GET", f"{LIST}=w%2Ft%2F"),
     ("GET", f"{LIST}=w/t/data/&delimiter=%2F&max-keys=1000&continuation-token=abc%2B"),
     ("GET", f"{HOME}/?prefix=w/t/data/p&marker=x"),
+    (
+        "GET",
+        f"{LIST}=w/t/&delimiter=d&max-keys=1&continuation-token=t&start-after=a&marker=m&encoding-type=url&fetch-owner=1",
+    ),
 ]
 WRITES = [
     ("PUT", f"{TABLE}/f"),
@@ -53,10 +64,10 @@ WRITES = [
 
 @pytest.mark.parametrize(("method", "uri"), READS)
 def test_readers_read_and_list(method: str, uri: str) -> None:
-    for may_write in (False, True):
-        found = check(method, uri, {"Range": "bytes=0-9", "User-Agent": "x"}, may_write=may_write)
+    for actions in FileActions:
+        found = check(method, uri, {"Range": "bytes=0-9", "User-Agent": "x"}, actions=actions)
         assert found.is_reusable
-        assert found.headers == {}
+        assert found.headers == found.added == {}
         assert found.payload_hash == "UNSIGNED-PAYLOAD"
 
 
@@ -65,7 +76,51 @@ def test_only_writers_write(method: str, uri: str) -> None:
     body = deleting("w/t/f", "data/t/é&amp;") if uri.endswith("delete") else None
     assert not check(method, uri, body=body).is_reusable
     with pytest.raises(RefusedError, match="you may read the files of this table, not write"):
-        check(method, uri, body=body, may_write=False)
+        check(method, uri, body=body, actions=FileActions.READ)
+
+
+@pytest.mark.parametrize(("method", "uri"), WRITES)
+def test_who_may_add_files_makes_new_ones_and_deletes_none(method: str, uri: str) -> None:
+    body = deleting("w/t/f") if uri.endswith("delete") else None
+    if "delete" in uri or (method == "DELETE" and "uploadId" not in uri):
+        with pytest.raises(RefusedError, match="you may not delete files of this table"):
+            check(method, uri, body=body, actions=FileActions.WRITE)
+        return
+    makes = (method == "PUT" and "partNumber" not in uri) or (uri.endswith("?uploadId=u") and method == "POST")
+    assert check(method, uri, actions=FileActions.WRITE).added == ({"if-none-match": "*"} if makes else {})
+    assert check(method, uri).added == {}
+    if makes:
+        others = check(method, uri, {"Content-Type": "a/b", "Range": "x"}, actions=FileActions.WRITE)
+        assert (others.headers, others.added) == ({"content-type": "a/b"}, {"if-none-match": "*"})
+        own = check(method, uri, {"If-None-Match": "*"}, actions=FileActions.WRITE)
+        assert (own.headers, own.added) == ({"if-none-match": "*"}, {})
+        for other in ('"etag"', "", "*, *"):
+            with pytest.raises(BerglineError, match="you may make new files only"):
+                check(method, uri, {"If-None-Match": other}, actions=FileActions.WRITE)
+
+
+@pytest.mark.parametrize("actions", list(FileActions))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metadata/00001-a.metadata.json", "metadata/00001-a.gz.metadata.json", "metadata/00001-a.metadata.json.gz",
+        "metadata/v3.METADATA.json", "data/x.metadata.json", "metadata/version-hint.text", "%76ersion-hint.text",
+        "metadata/a.metadata%2Ejson",
+    ],
+)  # fmt: skip
+def test_nobody_writes_or_deletes_metadata_files(name: str, actions: FileActions) -> None:
+    assert check("GET", f"{TABLE}/{name}", actions=actions).is_reusable
+    for method, uri in WRITES[:-1]:
+        for headers in ({}, {"If-None-Match": "*"}, {"x-amz-copy-source": "b/w/t/f"}):
+            with pytest.raises(RefusedError):
+                check(method, uri.replace("/t/f", f"/t/{name}"), headers, actions=actions)
+    with pytest.raises(RefusedError):
+        check("POST", f"{HOME}?delete", body=deleting("w/t/f", f"w/t/{unquote(name)}"), actions=actions)
+
+
+def test_other_files_beside_metadata_files_are_written() -> None:
+    for name in ("snap-1-2-a.avro", "a-m0.avro", "00001-a.stats", "metadata.json", "p=a.metadata.json/f.parquet"):
+        assert check("PUT", f"{TABLE}/metadata/{name}", actions=FileActions.WRITE).added
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
@@ -149,6 +204,16 @@ def test_sub_resources_are_refused(method: str, query: str) -> None:
             check(method, f"{TABLE}/f?{query}")
 
 
+@pytest.mark.parametrize(
+    ("method", "query"),
+    [(m, "list-type=2&prefix=w/t/") for m in ("HEAD", "PUT", "POST", "DELETE")]
+    + [(m, "delete") for m in ("GET", "HEAD", "PUT", "DELETE")],
+)
+def test_a_bucket_is_listed_by_get_and_files_are_deleted_by_post_alone(method: str, query: str) -> None:
+    with pytest.raises(RefusedError, match="expected a request that reads, writes, deletes or lists files"):
+        check(method, f"{HOME}?{query}", body=deleting("w/t/f"))
+
+
 @pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "CONNECT", "get", "", "GET\nx", "POST"])
 def test_other_methods_are_refused(method: str) -> None:
     with pytest.raises(RefusedError):
@@ -179,6 +244,11 @@ def test_headers_on_the_list_are_signed() -> None:
     found = check("PUT", f"{TABLE}/f", given)
     assert found.headers == {"content-type": "a/b", "x-amz-meta-mine": "1"}
     assert check("GET", f"{TABLE}/f", {"x-amz-checksum-mode": "ENABLED"}).is_reusable
+    assert check("GET", f"{TABLE}/f", {"x-amz-checksum-mode": "ENABLED", "x-amz-te": "trailers"}).is_reusable
+    assert check("GET", f"{TABLE}/f", {"x-amz-checksum-mode": "ENABLED", "x-amz-te": "append-md5"}).is_reusable
+    assert check("PUT", f"{TABLE}/f", {"Content-Type": "a/b"}, actions=FileActions.WRITE).added == {
+        "if-none-match": "*"
+    }
     assert not check("GET", f"{TABLE}/f", {"x-amz-request-payer": "requester"}).is_reusable
     assert check("PUT", f"{TABLE}/f", {"x-amz-trailer": "x-amz-checksum-crc32"}).payload_hash.startswith("STREAMING-UN")
     for kind in ("UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "0" * 64):
@@ -187,14 +257,26 @@ def test_headers_on_the_list_are_signed() -> None:
         check("PUT", f"{TABLE}/f", {"x-amz-content-sha256": "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"})
 
 
+def test_headers_that_sdks_send_with_files_are_signed() -> None:
+    names = """checksum-algorithm checksum-crc32 checksum-crc32c checksum-crc64nvme checksum-mode checksum-sha1
+        checksum-sha256 checksum-type copy-source-if-match copy-source-if-none-match copy-source-range
+        decoded-content-length expected-bucket-owner metadata-directive mp-object-size request-payer
+        sdk-checksum-algorithm server-side-encryption server-side-encryption-aws-kms-key-id
+        server-side-encryption-bucket-key-enabled server-side-encryption-context
+        server-side-encryption-customer-algorithm server-side-encryption-customer-key
+        server-side-encryption-customer-key-md5 storage-class te trailer user-agent"""
+    given = {"content-md5": "x", "content-type": "x"} | {f"x-amz-{name}": "x" for name in names.split()}
+    assert check("PUT", f"{TABLE}/f", given).headers == given
+
+
 @pytest.mark.parametrize("values", [("a\nx-amz-acl:public-read",), ("a", "b"), (), ("é",), (" a",), ("a\r",)])
 def test_header_values_cannot_carry_other_headers(values: tuple[str, ...]) -> None:
     request = RemoteSignRequest("r", f"{TABLE}/f", "PUT", {"x-amz-meta-a": values})
     with pytest.raises(InvalidInputError):
-        check_signable(request, ENDPOINT, DIRECTORIES, may_write=True)
+        check_signable(request, ENDPOINT, DIRECTORIES, FileActions.DELETE)
     twice = RemoteSignRequest("r", f"{TABLE}/f", "PUT", {"x-amz-meta-a": ("1",), "X-Amz-Meta-A": ("2",)})
     with pytest.raises(InvalidInputError):
-        check_signable(twice, ENDPOINT, DIRECTORIES, may_write=True)
+        check_signable(twice, ENDPOINT, DIRECTORIES, FileActions.DELETE)
 
 
 @pytest.mark.parametrize("source", ["b/w/t/f", "/b/w/t/f", "b/data/t/%C3%A9", "c/x%20y/f"])
@@ -219,7 +301,7 @@ def test_copies_are_writes() -> None:
     with pytest.raises(RefusedError):
         check("GET", f"{TABLE}/g", {"x-amz-copy-source": "b/w/t/f"})
     with pytest.raises(RefusedError):
-        check("PUT", f"{TABLE}/g", {"x-amz-copy-source": "b/w/t/f"}, may_write=False)
+        check("PUT", f"{TABLE}/g", {"x-amz-copy-source": "b/w/t/f"}, actions=FileActions.READ)
 
 
 def test_the_signature_of_a_deletion_is_for_the_body_that_was_checked() -> None:
@@ -240,6 +322,7 @@ def test_the_signature_of_a_deletion_is_for_the_body_that_was_checked() -> None:
         "x",
         "<Delete>",
         "<Other><Object><Key>w/t/f</Key></Object></Other>",
+        "<Delete><Other><Key>w/t/f</Key></Other></Delete>",
         deleting("w/t/a", "w/other/f"),
         deleting("w/t/../f"),
         deleting("w/t"),
@@ -256,6 +339,10 @@ def test_the_signature_of_a_deletion_is_for_the_body_that_was_checked() -> None:
         "<Delete><Object><Key><![CDATA[w/t/f]]></Key></Object></Delete>",
         '<!DOCTYPE d [<!ENTITY e "x">]><Delete><Object><Key>w/t/&e;</Key></Object></Delete>',
         '<?xml version="1.0" encoding="UTF-7"?><Delete><Object><Key>w/t/f</Key></Object></Delete>',
+        '<Delete><?xml version="1.0"?><Object><Key>w/t/f</Key></Object></Delete>',
+        '<Delete><Object><Key>w/t/<?xml version="1.0"?>f</Key></Object></Delete>',
+        '<?xml version="1.0"?><?xml version="1.0"?><Delete><Object><Key>w/t/f</Key></Object></Delete>',
+        deleting(*["w/t/f"] * 1001),
         "<Delete><?x y?><Object><Key>w/t/f</Key></Object></Delete>",
         f"<Delete>{' ' * 5_000_000}</Delete>",
     ],
@@ -267,9 +354,17 @@ def test_bodies_that_delete_other_files_are_refused(body: str | None) -> None:
 
 def test_keys_are_read_as_the_store_reads_them() -> None:
     assert deleted_keys(deleting("a/b", "c&amp;d", "é")) == ["a/b", "c&d", "é"]
+    assert deleted_keys(deleting(*["a"] * 1000)) == ["a"] * 1000
+    padded = deleting("a").replace("<Quiet>", f"{' ' * (4 * 1024 * 1024 - len(deleting('a')))}<Quiet>")
+    assert deleted_keys(padded) == ["a"]
+    with pytest.raises(InvalidInputError, match="expected up to 4,194,304 characters"):
+        deleted_keys(f"{padded} ")
 
 
 def test_other_providers_are_not_signed_for() -> None:
     request = RemoteSignRequest("r", f"{TABLE}/f", "GET", {}, provider="gcs")
     with pytest.raises(UnsupportedError, match="expected `s3`"):
-        check_signable(request, ENDPOINT, DIRECTORIES, may_write=True)
+        check_signable(request, ENDPOINT, DIRECTORIES, FileActions.DELETE)
+    for provider in (None, "", "s3"):
+        request = RemoteSignRequest("r", f"{TABLE}/f", "GET", {}, provider=provider)
+        assert check_signable(request, ENDPOINT, DIRECTORIES, FileActions.READ).is_reusable

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.server.credentials.vending import StaticVending, prefixes_of, requests_credentials, requests_signing
 
@@ -42,19 +43,23 @@ def test_signatures_are_for_those_who_ask() -> None:
     assert not requests_signing({})
 
 
-def test_readers_get_no_keys_of_the_server() -> None:
+@pytest.mark.parametrize("actions", [FileActions.READ, FileActions.WRITE, FileActions.DELETE])
+def test_only_who_may_do_everything_gets_the_keys_of_the_server(actions: FileActions) -> None:
     vending = StaticVending(PROPERTIES)
-    assert vending.cached_credentials(["s3://b/t"], may_write=False) is None
-    with pytest.raises(RefusedError, match="a caller who may only read") as raised:
-        vending.credentials(["s3://b/t"], may_write=False)
+    assert vending.cached_credentials(["s3://b/t"], actions, principal="ann") is None
+    with pytest.raises(RefusedError, match="a caller who does not administer the catalog") as raised:
+        vending.credentials(["s3://b/t"], actions, principal="ann")
     assert "server-secret" not in f"{raised.value}{raised.value.hints}"
-    assert vending.credentials(["file:///t"], may_write=False).credentials == ()
+    assert vending.credentials(["file:///t"], actions, principal="ann").credentials == ()
+    assert vending.cached_credentials(["s3://b/t"], FileActions.EVERYTHING, principal="ann") is not None
 
 
 def test_each_store_has_its_own_properties() -> None:
     vending = StaticVending({**PROPERTIES, "gcs.oauth2.token": "t", "adls.account-key": "k"})
     found = vending.credentials(
-        ["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"], may_write=True
+        ["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"],
+        FileActions.EVERYTHING,
+        principal="ann",
     ).credentials
     assert [(c.prefix.partition(":")[0], sorted(c.config)) for c in found] == [
         ("s3", ["client.region", "s3.access-key-id", "s3.region", "s3.secret-access-key"]),

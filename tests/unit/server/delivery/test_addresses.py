@@ -40,6 +40,34 @@ def answering(*addresses: str) -> Any:
         "fe80::1%eth0",
         "fec0::1",
         "ff02::1",
+        "192.0.0.192",  # metadata of Oracle's cloud
+        "192.0.0.9",
+        "168.63.129.16",  # the host in Azure
+        "100.100.100.200",  # metadata of Alibaba's cloud
+        "fd20:ce::254",  # metadata of Google's cloud
+        "192.31.196.1",
+        "192.52.193.1",
+        "192.88.99.1",
+        "192.175.48.1",
+        "198.18.0.1",
+        "198.51.100.1",
+        "203.0.113.1",
+        "::ffff:168.63.129.16",
+        "::ffff:0:10.0.0.1",
+        "64:ff9b::192.0.0.192",
+        "64:ff9b::168.63.129.16",
+        "64:ff9b:1::1",
+        "2002:a83f:8110::1",
+        "2001::1",
+        "2001:1::1",
+        "2001:20::1",
+        "2001:db8::1",
+        "100::1",
+        "100:0:0:1::1",
+        "2620:4f:8000::1",
+        "3fff::1",
+        "5f00::1",
+        "4000::1",
     ],
 )
 def test_address_that_is_not_public_is_refused_alone_and_beside_a_public_one(address: str) -> None:
@@ -50,7 +78,17 @@ def test_address_that_is_not_public_is_refused_alone_and_beside_a_public_one(add
 
 
 @pytest.mark.parametrize(
-    "address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:93.184.216.34", "64:ff9b::5db8:d822"]
+    "address",
+    [
+        "93.184.216.34",
+        "168.63.129.17",
+        "192.0.1.1",
+        "2606:2800:220:1::1",
+        "2001:200::1",
+        "::ffff:93.184.216.34",
+        "64:ff9b::5db8:d822",
+        "2002:5db8:d822::1",
+    ],
 )
 def test_public_address_is_allowed(address: str) -> None:
     assert len(WebhookAddresses(resolve=answering(address)).find("hooks.example", 443)) == 1

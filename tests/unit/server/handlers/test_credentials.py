@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from asgi_client import AsgiClient
 
+from bergline.catalog.access.file_actions import FileActions
 from bergline.server.opening import VendingConfig, open_server
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
@@ -29,7 +30,7 @@ def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
 def test_answers_with_keys_that_expire_say_where_to_renew_them(tmp_path: Path) -> None:
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE))
     assert context.vending
-    keys = context.vending.credentials(["s3://b/w/t"], may_write=True)
+    keys = context.vending.credentials(["s3://b/w/t"], FileActions.DELETE, principal="ann")
     end = context.loads.suffix_with_credentials(keys, "v1/namespaces/db/tables/t/credentials")
     response = json.loads(context.loads.with_suffix(b'{"metadata":{},"config":{}}', end))
     assert response["config"]["client.refresh-credentials-endpoint"] == "v1/namespaces/db/tables/t/credentials"

@@ -8,7 +8,7 @@ from bergline.catalog.rest.protocol.bodies import CreateNamespaceRequest
 from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE, LOAD_TABLE, Endpoint
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.server.http.errors import RequestRefused
-from bergline.server.http.request import Request
+from bergline.server.http.request import Request, address_of, is_local
 
 
 @pytest.mark.parametrize("segment", ["%FF", "%00", "", "a%1F%1Fb", "%1F"])
@@ -49,3 +49,16 @@ def test_bodies_are_read_as_the_endpoints_type() -> None:
         with pytest.raises(RequestRefused) as refused:
             request({}, body, CREATE_NAMESPACE).read()
         assert refused.value.response.status == status
+
+
+def test_address_is_that_of_the_connection() -> None:
+    near = {"client": ("127.0.0.1", 7), "headers": []}
+    claimed = {"client": ("192.0.2.1", 7), "headers": [(b"x-forwarded-for", b"127.0.0.1")]}
+    behind = {"client": ("::1", 7), "headers": [(b"x-forwarded-for", b"192.0.2.7")]}
+    assert [address_of(scope) for scope in (near, claimed, behind, {"headers": []})] == [
+        "127.0.0.1",
+        "192.0.2.1",
+        "::1",
+        "",
+    ]
+    assert [is_local(scope) for scope in (near, claimed, behind, {"headers": []})] == [True, False, False, False]

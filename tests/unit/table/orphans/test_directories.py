@@ -12,7 +12,7 @@ RULES = PathRules({}, {})
 
 
 def to_list(lake: Lake, table: Table, location: str | None = None) -> tuple[str, ...]:
-    return directories_to_list(table.io, lake.catalog.load_table(table.name), location, RULES)
+    return directories_to_list(lake.catalog.load_table(table.name), location, RULES)
 
 
 def test_own_directories_are_listed_once(lake: Lake, orders: Table) -> None:

@@ -225,7 +225,7 @@ def test_what_a_killed_writer_left_unfinished_goes(tmp_path: Path) -> None:
         killed.abort()
 
 
-def test_a_former_data_path_can_be_swept_while_the_table_has_files_there(lake: Lake, clock: Clock) -> None:
+def test_a_former_data_path_can_be_swept(lake: Lake, clock: Clock) -> None:
     former = "memory://other/former"
     table = lake.create_table("db.t", ORDERS, partition_by=["region"], properties={"write.data.path": former})
     table.append(order_rows(1)).set_properties({"write.data.path": "memory://other/new"})
@@ -233,7 +233,7 @@ def test_a_former_data_path_can_be_swept_while_the_table_has_files_there(lake: L
     clock.pass_days(4)
     assert planned(table) == []
     assert planned(table, location=former) == [f"{former}/stray"]
-    for foreign in ("memory://other", f"{former}/stray", f"{former}/x"):
+    for foreign in ("memory://other", f"{former}-x", "memory://other/x"):
         with pytest.raises(RefusedError, match="no directory of this table"):
             table.plan_orphans(location=foreign)
 

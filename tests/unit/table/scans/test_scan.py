@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from damaged_tables import accept_metadata
 from rows import ORDERS, order_rows
 
 import bergline
@@ -110,7 +111,7 @@ def test_partitions_by_an_unknown_transform_are_read_whatever_they_are(
     table = lake.create_table("db.odd", columns, partition_by=[term])
     rows = [{"id": i, "s": s, "b": b"\x00a"} for i, s in enumerate("abc", 1)]
     table.append(pa.Table.from_pylist(rows, schema=columns))
-    _edit_metadata(table, named, "foo[2]")
+    _edit_metadata(lake, table, named, "foo[2]")
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as other:
         odd = other.load_table("db.odd")
         assert sorted(odd.scan().to_arrow().to_pylist(), key=str) == rows
@@ -128,7 +129,7 @@ def test_partition_values_of_another_type_name_their_manifest(tmp_path: Path, la
         "db.wrong", pa.schema([("id", pa.int64()), ("s", pa.string())]), partition_by=["truncate(1, id)"]
     )
     table.append(pa.table({"id": [1], "s": ["a"]}))
-    _edit_metadata(table, '"source-id":1', '"source-id":2')
+    _edit_metadata(lake, table, '"source-id":1', '"source-id":2')
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as other:
         wrong = other.load_table("db.wrong")
         for row_filter in (None, "id = 1"):
@@ -136,7 +137,8 @@ def test_partition_values_of_another_type_name_their_manifest(tmp_path: Path, la
                 wrong.scan(row_filter).to_arrow()
 
 
-def _edit_metadata(table: Table, old: str, new: str) -> None:
+def _edit_metadata(lake: Lake, table: Table, old: str, new: str) -> None:
     file = Path(table.metadata_location.removeprefix("file://"))
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
+    accept_metadata(lake, table.metadata_location)

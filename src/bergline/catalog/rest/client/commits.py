@@ -414,8 +414,10 @@ def _applied(change: TableChange) -> TableMetadata:
 
 
 def _content(metadata: TableMetadata) -> TableMetadata:
-    """A table without the fields that every commit changes."""
-    return msgspec.structs.replace(metadata, last_updated_ms=0, metadata_log=(), snapshot_log=())
+    """A table without what every commit changes, and what the server demands of readers."""
+    return msgspec.structs.replace(
+        metadata, last_updated_ms=0, metadata_log=(), snapshot_log=(), read_restrictions=None
+    )
 
 
 _LAST_ADDED = -1

@@ -134,17 +134,24 @@ def _is_final(response: HttpResponse, sent: Mapping[str, str]) -> bool:
     return key is not None and response.headers.get(REFUSED_KEY_HEADER) == key
 
 
+_HUNG_UP = "closed connection without response", "EOF occurred", "_ALERT_"
+"""How it ends with servers that want a certificate of their clients; in TLS 1.3 after the request was sent."""
+_CERTIFICATE = "does the server want a certificate of its clients? Give one: ssl.client.cert and ssl.client.key"
+
+
 def _lost(message: str, method: str) -> Exception:
     """The error for a lost response; reads are never in doubt."""
     if method not in READING:
         return ChangeInDoubtError(message)
+    if "https://" in message and any(text in message for text in _HUNG_UP):
+        return UnavailableError(message, hints=[_CERTIFICATE])
     return UnavailableError(message, hints=[_how_to_reach(message)] if "SSL" in message else [])
 
 
 def _how_to_reach(reason: str) -> str:
     """A hint for a failed connection."""
     if "CERTIFICATE_VERIFY_FAILED" in reason:
-        return "name the authorities that you trust in the environment: SSL_CERT_FILE=/path/ca.pem"
+        return "name the authorities that you trust: the property ssl.cabundle=/path/ca.pem, or SSL_CERT_FILE"
     if "WRONG_VERSION_NUMBER" in reason:
         return "the server does not speak https there: is it http://?"
     return "is the server running, and is the address right? Nothing was changed"

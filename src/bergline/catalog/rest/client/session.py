@@ -64,7 +64,7 @@ class RestSession:
         sleep: Callable[[float], None] = time.sleep,
         clock_s: Callable[[], float] = time.time,
     ) -> None:
-        self._transport = Transport(settings.timeouts_s)
+        self._transport = Transport(settings.timeouts_s, tls=settings.tls)
         authorization = Authorization(settings, self._transport, clock_s=clock_s)
         first = Calls(settings, self._transport, authorization, sleep=sleep)
         config = _configuration(first, settings)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bergline.arguments import check_text
+from bergline.catalog.rest.client.transport import ClientTls
 from bergline.errors import InvalidInputError, near_names
 from bergline.io.settings import PropertyReader, check_endpoint
 from bergline.io.store_properties import check_store_properties, is_store_property
@@ -34,6 +35,8 @@ REST_PROPERTIES = (
     "namespace-separator",
     "view-endpoints-supported",
 )
+TLS_PROPERTIES = ("ssl.cabundle", "ssl.client.cert", "ssl.client.key")
+"""Files on this machine, which a server cannot choose."""
 _HEADER = "header."
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PREFIX = re.compile(r"[^?#\s]*")
@@ -84,6 +87,14 @@ class RestSettings(msgspec.Struct, frozen=True):
         )
 
     @property
+    def tls(self) -> ClientTls | None:
+        """The authorities and the certificate of connections; None for the system's authorities alone."""
+        files = ClientTls(*map(self.text, TLS_PROPERTIES))
+        if files.key is not None and files.certificate is None:
+            raise InvalidInputError("expected the property `ssl.client.cert` beside `ssl.client.key`, found none")
+        return None if files == ClientTls() else files
+
+    @property
     def headers(self) -> dict[str, str]:
         """The headers of every request; vended credentials are requested unless a property says otherwise."""
         own = {name.removeprefix(_HEADER): value for name, value in self.properties.items() if name.startswith(_HEADER)}
@@ -123,7 +134,7 @@ def rest_settings(uri: str, warehouse: str | None, properties: Mapping[str, Any]
         _check_header(name, value)
     for name in properties:
         if isinstance(name, str) and not _is_rest_property(name) and not is_store_property(name):
-            near = near_names(name, REST_PROPERTIES)
+            near = near_names(name, (*REST_PROPERTIES, *TLS_PROPERTIES))
             raise InvalidInputError(
                 f"expected a property of a REST catalog such as `token`, or of storage such as `s3.endpoint`, "
                 f"found `{name}`",
@@ -145,7 +156,12 @@ def _check_values(settings: RestSettings) -> None:
         raise InvalidInputError("expected a part of a path in property `prefix`, found another text")
     for name in ("token-refresh-enabled", "token-exchange-enabled", "view-endpoints-supported"):
         settings.flag(name, otherwise=False)
-    _ = settings.timeouts_s, settings.number("rest-page-size", 1), settings.number("token-expires-in-ms", 1, 2**40)
+    _ = (
+        settings.tls,
+        settings.timeouts_s,
+        settings.number("rest-page-size", 1),
+        settings.number("token-expires-in-ms", 1, 2**40),
+    )
 
 
 def _check_header(name: str, value: str) -> None:
@@ -154,9 +170,10 @@ def _check_header(name: str, value: str) -> None:
 
 
 def _is_rest_property(name: object) -> bool:
-    return isinstance(name, str) and (name in REST_PROPERTIES or name.startswith(_HEADER))
+    return isinstance(name, str) and (name in (*REST_PROPERTIES, *TLS_PROPERTIES) or name.startswith(_HEADER))
 
 
 def _known(given: Mapping[str, str]) -> dict[str, str]:
-    """The server's properties that we know."""
-    return {name: value for name, value in given.items() if _is_rest_property(name) or is_store_property(name)}
+    """The server's properties that we know, and that are for it to choose."""
+    known = {name: value for name, value in given.items() if _is_rest_property(name) or is_store_property(name)}
+    return {name: value for name, value in known.items() if name not in TLS_PROPERTIES}

@@ -1,6 +1,8 @@
 """Tables of a REST catalog by name; commits to them are in `commits`."""
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
@@ -43,6 +45,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     UNDROP_TABLE,
     UNREGISTER_TABLE,
 )
+from bergline.catalog.rest.protocol.read_restrictions import read_restrictions
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -55,7 +58,8 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata.json import parse_metadata
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.read_restrictions import ReadRestrictions
+from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, NestedField
 from bergline.io.fileio import FileIO
@@ -65,6 +69,21 @@ _NAMES = msgspec.json.Decoder(TableName)
 _ANY_SCHEMA = Schema((NestedField(1, "id", required=False, type=LONG),), 0)
 
 
+RESTRICTIONS_HOLD_S = 60.0
+"""For how long a 304 is taken to mean that readers are as restricted as before: ETags of many servers are about the
+metadata alone, and a policy changes without it."""
+
+
+class _Restrictions(NamedTuple):
+    """What a load said of the readers of a table, and when, by the clock that never goes back."""
+
+    found: ReadRestrictions | None
+    known_s: float
+
+
+_NEVER = _Restrictions(None, -math.inf)
+
+
 class RestTables(RestNamespaces):
     """Tables of a REST catalog, over a session; the server chooses their locations."""
 
@@ -72,15 +91,17 @@ class RestTables(RestNamespaces):
         super().__init__(session)
         self._guard = TableRulesGuard(server_decides=True)
         self._loads = LoadCache()
+        self._restrictions: dict[TableName, _Restrictions] = {}
         self._files = VendedFileIO(
             session.settings.storage, clock_ms=lambda: int(session.clock_s() * 1000), renew=self._renewed
         )
         self.io: FileIO = self._files
 
     def load_table(self, name: TableName) -> LoadedTable:
-        """Load a table; a server with ETags sends it only if it changed."""
+        """Load a table; a server with ETags sends it only if it changed, or if the last whole load is a while ago."""
         about, known = about_table(name), self._loads.find(name)
-        headers = {"If-None-Match": known.etag} if known and known.etag else {}
+        is_recent = time.monotonic() - self._restrictions.get(name, _NEVER).known_s < RESTRICTIONS_HOLD_S
+        headers = {"If-None-Match": known.etag} if known and known.etag and is_recent else {}
         response = self._session.calls.call(LOAD_TABLE, about, names=self._session.table_path(name), headers=headers)
         if response.status == NOT_MODIFIED and known:
             return known.table
@@ -322,8 +343,19 @@ class RestTables(RestNamespaces):
             table = LoadedTable(name, metadata, content.metadata_location)
         if isinstance(content, LoadTableResult):
             self._vend(name, content, table.metadata)
+        table = self._restricted(table, content)
         self._loads.remember(CachedLoad(table, response.headers.get("ETag"), len(response.body)))
         return table
+
+    def _restricted(self, table: LoadedTable, content: LoadTableResult | CommitTableResponse) -> LoadedTable:
+        """The table with what its readers must obey; responses to commits do not say it, so the last load counts."""
+        if isinstance(content, LoadTableResult):
+            found = read_restrictions(str(table.name), content.read_restrictions)
+            self._restrictions[table.name] = _Restrictions(found, time.monotonic())
+        restrictions = self._restrictions.get(table.name, _NEVER).found
+        if table.metadata.read_restrictions == restrictions:
+            return table
+        return LoadedTable(table.name, changed(table.metadata, read_restrictions=restrictions), table.metadata_location)
 
     def _vend(self, name: TableName, response: LoadTableResult, metadata: TableMetadata) -> None:
         places = normalized_directories(metadata.location, metadata.properties)

@@ -2,11 +2,12 @@
 
 import importlib
 import re
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.extras import install_hint
 
 _CHUNK_BYTES = 64 * 1024
@@ -17,6 +18,40 @@ _CONNECTIONS = 16
 _NOISE = re.compile(
     r"^.*?(?:>|\(host=[^)]*\)): |Failed to establish a new connection: |\[Errno -?\d+\] | \(_ssl\.c:\d+\)"
 )
+
+
+class ClientTls(NamedTuple):
+    """Files in PEM: authorities that are trusted instead of the system's, and a certificate of one's own."""
+
+    authorities: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    """The certificate's key; None if it is in the same file."""
+
+    def context(self) -> ssl.SSLContext:
+        """A context for connections; InvalidInputError if a file is not right."""
+        try:
+            context = ssl.create_default_context(cafile=self.authorities)
+        except (OSError, ValueError) as error:
+            raise _wrong_file("ssl.cabundle", self.authorities, error) from error
+        if self.certificate is not None:
+            try:
+                context.load_cert_chain(self.certificate, self.key, password=_no_passphrase)
+            except (OSError, ValueError) as error:
+                files = self.certificate if self.key is None else f"{self.certificate}, {self.key}"
+                raise _wrong_file("ssl.client.cert` and `ssl.client.key", files, error) from error
+        return context
+
+
+def _no_passphrase() -> str:
+    raise ValueError("the key has a passphrase, which nobody could type")
+
+
+def _wrong_file(names: str, files: str | None, error: Exception) -> InvalidInputError:
+    why = error.strerror if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) else None
+    return InvalidInputError(
+        f"expected PEM files in `{names}`, found {files}: {why or getattr(error, 'reason', None) or error}"
+    )
 
 
 class HttpResponse(NamedTuple):
@@ -47,6 +82,7 @@ class Transport:
         timeouts_s: tuple[float, float],
         most_bytes: int = _MOST_BYTES,
         longest_response_s: float = _LONGEST_RESPONSE_S,
+        tls: ClientTls | None = None,
     ) -> None:
         try:
             self._urllib3: Any = importlib.import_module("urllib3")
@@ -58,7 +94,10 @@ class Transport:
         self._longest_response_s = longest_response_s
         connect, read = timeouts_s
         self._pool: Any = self._urllib3.PoolManager(
-            num_pools=4, maxsize=_CONNECTIONS, timeout=self._urllib3.Timeout(connect=connect, read=read)
+            num_pools=4,
+            maxsize=_CONNECTIONS,
+            timeout=self._urllib3.Timeout(connect=connect, read=read),
+            ssl_context=None if tls is None else tls.context(),
         )
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
@@ -118,4 +157,4 @@ def _reason(error: Exception) -> str:
     """The reason of a failure, without the object names that urllib3 puts before it."""
     inner = getattr(error, "reason", None) or next((a for a in error.args if isinstance(a, Exception)), error)
     text = _NOISE.sub("", str(inner)) or type(inner).__name__
-    return f"{text[:1].lower()}{text[1:300]}"
+    return text[:300] if text[:2].isupper() else f"{text[:1].lower()}{text[1:300]}"

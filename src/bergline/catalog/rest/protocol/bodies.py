@@ -154,6 +154,8 @@ class LoadTableResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults
     metadata_location: str | None = None
     config: dict[str, str] | None = None
     storage_credentials: tuple[StorageCredential, ...] | None = None
+    read_restrictions: Any = None
+    """Whatever a server sends: see `read_restrictions`."""
 
 
 class LoadCredentialsResponse(msgspec.Struct, frozen=True, rename="kebab"):

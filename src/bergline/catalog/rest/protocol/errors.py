@@ -12,6 +12,7 @@ from bergline.errors import (
     ConflictError,
     FormatError,
     InvalidInputError,
+    MetadataChangedError,
     NotEmptyError,
     NotFoundError,
     RefusedError,
@@ -54,6 +55,7 @@ ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(InvalidInputError, 400, "ValidationException"),
     ErrorRow(CommitUnknownError, 500, "CommitStateUnknownException"),
     ErrorRow(UnavailableError, 503, "ServiceUnavailableException"),
+    ErrorRow(MetadataChangedError, 500, "MetadataChangedException"),
     ErrorRow(StorageError, 500, "InternalServerError"),
 )
 """The first matching row encodes an error; further rows are only for decoding variants of other servers."""

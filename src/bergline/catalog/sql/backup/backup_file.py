@@ -83,7 +83,9 @@ class BackupWriter:
         if os.path.lexists(self._path):
             raise AlreadyExistsError(f"`{self._path}` exists: a backup replaces no file", kind="file", name=self._path)
         with _failing("write", self._path):
-            descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._partial)  # what is left of another, or what others put there
+            descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             self._raw: BinaryIO = os.fdopen(descriptor, "wb")
         self._stream = gzip.GzipFile("", "wb", _LEVEL, self._raw, mtime=0)
         try:

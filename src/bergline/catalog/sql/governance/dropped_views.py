@@ -7,6 +7,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.bin import BinMark, names_in_bin, newest_first
 from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
@@ -18,8 +19,9 @@ _COLUMNS = [DROPPED_VIEWS.c[name] for name in ("metadata_location", "dropped_ms"
 class SqlDroppedViews:
     """The dropped views of one catalog."""
 
-    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+    def __init__(self, database: SqlDatabase, catalog_name: str, digests: SqlDigests) -> None:
         self._database = database
+        self._digests = digests
         self._catalog = catalog_name
         self._mine = DROPPED_VIEWS.c.catalog_name == catalog_name
 
@@ -68,4 +70,5 @@ class SqlDroppedViews:
         """Remove the views whose time is over; returns how many."""
         due = sa.and_(self._mine, DROPPED_VIEWS.c.keep_until_ms <= now_ms)
         with self._database.changing() as connection:
+            self._digests.forget_all(connection, sa.select(DROPPED_VIEWS.c.metadata_location).where(due))
             return connection.execute(sa.delete(DROPPED_VIEWS).where(due)).rowcount

@@ -21,7 +21,9 @@ from bergline.catalog.event_log import (
     EventPage,
     LoggedEvent,
     check_position,
+    table_subject,
 )
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import EVENT_POSITIONS, EVENTS
 from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
@@ -32,6 +34,9 @@ _PIECE = 1000
 _MOST_SCANNED = 10_000
 """Positions that a page with a filter looks at."""
 _UUID_LENGTH = 36
+_ENDS = ("table.drop", "table.unregister")
+_NAMING = ("table.create", "table.register", "table.undrop", "table.rename", *_ENDS)
+_MOST_NAMINGS = 100
 _INSERT = sa.insert(EVENTS)  # building a statement is slower than running it
 _COLUMNS = [EVENTS.c[name] for name in LoggedEvent.__struct_fields__]
 _ENCODER = msgspec.json.Encoder()
@@ -119,6 +124,33 @@ class SqlEvents:
             newest = connection.execute(self._newest).scalar() or 0
             rows = connection.execute(query.where(EVENTS.c.position <= newest)).all()
         return EventPage(tuple(_event(row) for row in reversed(rows)), newest, newest)
+
+    def of_present_tables(self, page: EventPage, names: Iterable[TableName]) -> EventPage:
+        """A page without events of tables that had one of these names before the one that has it now."""
+        found = {table_subject(name): self.first_of_table(name) for name in names}
+        first = {subject: event.position for subject, event in found.items() if event is not None}
+        events = tuple(event for event in page.events if event.position >= first.get(event.subject, 0))
+        return EventPage(events, page.position, page.newest)
+
+    def first_of_table(self, name: TableName) -> LoggedEvent | None:
+        """The event that gave a table its name, from which on events of the name are its; None if it is not kept."""
+        with contextlib.suppress(RefusedError):
+            self.give_positions()
+        query = sa.select(*_COLUMNS).where(self._mine, EVENTS.c.subject == table_subject(name))
+        query = query.where(EVENTS.c.type.in_(_NAMING), EVENTS.c.position.is_not(None))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(EVENTS.c.position.desc()).limit(_MOST_NAMINGS)).all()
+        events = [_event(row) for row in rows]
+        for event, before in zip(events, [*events, None][1:], strict=True):
+            has_come_back = (
+                event.type == "table.undrop"
+                and before is not None
+                and (before.type, before.table_uuid) == ("table.drop", event.table_uuid)
+            )
+            has_left = event.type == "table.rename" and event.data.get("from") == str(name)
+            if not (has_come_back or has_left or event.type in _ENDS):
+                return event
+        return events[-1] if len(events) == _MOST_NAMINGS else None
 
     def newest_position(self) -> int:
         """The position of the newest event."""

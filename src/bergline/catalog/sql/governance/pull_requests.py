@@ -41,12 +41,16 @@ class SqlPullRequests:
         self._mine = PULL_REQUESTS.c.catalog_name == catalog_name
 
     def add(self, new: PullRequestRecord) -> PullRequestRecord:
-        """Add one under the next number; AlreadyExistsError if one of the same branch and target is open."""
+        """Add one under the next number; AlreadyExistsError if one of the same branch, target and tables is open.
+
+        Those of other tables are no obstacle: who may not see them would learn of them.
+        """
         newest = sa.select(sa.func.max(PULL_REQUESTS.c.number)).where(self._mine)
         for _ in range(_TRIES):
             try:
                 with self._database.changing() as connection:
                     number = (connection.execute(newest).scalar_one() or 0) + 1
+                    self._check_alone(connection, new)
                     record = msgspec.structs.replace(new, number=number)
                     connection.execute(
                         sa.insert(PULL_REQUESTS).values({"catalog_name": self._catalog, **_values(record)})
@@ -55,8 +59,8 @@ class SqlPullRequests:
                     see_pull_request(record)
                     self._database.note(connection)
                     return record
-            except sa.exc.IntegrityError:
-                self._check_alone(new)  # else another got the number first
+            except sa.exc.IntegrityError:  # another got the number first
+                continue
         raise ConflictError("others open pull requests all the time: try again")
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> list[PullRequestRecord]:
@@ -93,28 +97,18 @@ class SqlPullRequests:
         self, number: int, entry: PullRequestEntry, act: Act, first: First = lambda _: None
     ) -> PullRequestRecord:
         """Change one in a transaction of its own; AlreadyExistsError if another is open in its place."""
-        before: PullRequestRecord | None = None
-
-        def watched(connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
-            nonlocal before
-            before = record
-            return act(connection, record)
-
-        try:
-            with self._database.changing() as connection:
-                first(connection)
-                record = self.change_in(connection, number, entry, watched)
-                self._database.note(connection)
-                return record
-        except sa.exc.IntegrityError:
-            if before is not None:
-                self._check_alone(before)
-            raise
+        with self._database.changing() as connection:
+            first(connection)
+            record = self.change_in(connection, number, entry, act)
+            self._database.note(connection)
+            return record
 
     def change_in(self, connection: sa.Connection, number: int, entry: PullRequestEntry, act: Act) -> PullRequestRecord:
         """Change one in a transaction; it stays locked until the end."""
         before = self._find(connection, number, lock=True)
         after = msgspec.structs.replace(act(connection, before), updated_ms=entry.at_ms, version=before.version + 1)
+        if after.state is PullRequestState.OPEN is not before.state:
+            self._check_alone(connection, after)
         mine = sa.and_(self._mine, PULL_REQUESTS.c.number == number)
         connection.execute(sa.update(PULL_REQUESTS).where(mine).values(_values(after)))
         self._note(connection, number, entry)
@@ -132,18 +126,21 @@ class SqlPullRequests:
         row = {"catalog_name": self._catalog, "number": number, **_values(entry)}
         connection.execute(sa.insert(PULL_REQUEST_HISTORY).values(row))
 
-    def _check_alone(self, record: PullRequestRecord) -> None:
+    def _check_alone(self, connection: sa.Connection, record: PullRequestRecord) -> None:
+        newest = sa.select(PULL_REQUESTS.c.number).where(self._mine).order_by(PULL_REQUESTS.c.number.desc()).limit(1)
+        connection.execute(newest.with_for_update())  # all who open one wait here for each other
         query = sa.select(PULL_REQUESTS.c.number).where(
             self._mine,
             PULL_REQUESTS.c.branch == record.branch,
             PULL_REQUESTS.c.target == record.target,
+            PULL_REQUESTS.c.tables == _values(record)["tables"],
             PULL_REQUESTS.c.state == PullRequestState.OPEN.value,
         )
-        with self._database.reading() as connection:
-            number = connection.execute(query).scalar_one_or_none()
+        number = connection.execute(query).scalars().first()
         if number is not None:
             raise AlreadyExistsError(
-                f"pull request {number} asks to publish `{record.branch}` into `{record.target}` already",
+                f"pull request {number} asks to publish `{record.branch}` of the same tables into `{record.target}` "
+                "already",
                 kind=PULL_REQUEST,
                 name=str(number),
                 hints=["close it, or let it stand for both"],

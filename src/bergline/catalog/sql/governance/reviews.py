@@ -1,7 +1,10 @@
-"""Checks and approvals, each of one snapshot of one table: a head that moves has none of them."""
+"""Checks and approvals, each of one snapshot of one table: a head that moves has none of them.
+
+A review counts for the ref for which it was given, or for all: whoever gives it needs a right there, not elsewhere.
+"""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import sqlalchemy as sa
@@ -9,8 +12,11 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.decision import HeadReview
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance_layout import REVIEWS
 from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.security_layout import REVIEWS
+
+EVERY_REF: Final = ""
+"""The target of reviews that count for all refs, given by those who may give them for all."""
 
 
 class ReviewKind(StrEnum):
@@ -58,6 +64,8 @@ class RecordedReview(msgspec.Struct, frozen=True):
     """Who reported it."""
     at_ms: int
     detail: str | None = None
+    target: str = EVERY_REF
+    """The ref for which it counts."""
 
 
 _COLUMNS = [REVIEWS.c[name] for name in RecordedReview.__struct_fields__]
@@ -82,17 +90,18 @@ class SqlReviews:
         connection.execute(insert.on_conflict_do_update(index_elements=list(REVIEWS.primary_key), set_=changed))
 
     def of(
-        self, table: ReviewedTable, snapshot_id: int, connection: sa.Connection | None = None
+        self, table: ReviewedTable, snapshot_id: int, target: str, connection: sa.Connection | None = None
     ) -> tuple[RecordedReview, ...]:
-        """All reviews of a snapshot; in a transaction they stay as they are until its end."""
+        """The reviews of a snapshot that count for a ref; in a transaction they stay as they are until its end."""
         query = (
             sa.select(*_COLUMNS)
             .where(
                 REVIEWS.c.catalog_name == self._catalog,
                 table.rows(),
                 REVIEWS.c.snapshot_id == snapshot_id,
+                REVIEWS.c.target.in_((EVERY_REF, target)),
             )
-            .order_by(REVIEWS.c.kind, REVIEWS.c.name)
+            .order_by(REVIEWS.c.kind, REVIEWS.c.name, REVIEWS.c.target)
         )
         if connection is not None:
             return _read(connection, query.with_for_update())
@@ -100,17 +109,22 @@ class SqlReviews:
             return _read(own, query)
 
     def head_review(
-        self, table: ReviewedTable, snapshot_id: int, connection: sa.Connection | None = None
+        self, table: ReviewedTable, snapshot_id: int, target: str, connection: sa.Connection | None = None
     ) -> HeadReview:
-        """The checks that passed on a snapshot, and who approves it."""
-        found = self.of(table, snapshot_id, connection)
+        """For a ref: the checks that passed on a snapshot and nowhere else did not, and who approves it."""
+        found = self.of(table, snapshot_id, target, connection)
+        checks = [(r.name, r.state is ReviewState.PASSED) for r in found if r.kind is ReviewKind.CHECK]
+        not_passed = {name for name, passed in checks if not passed}
+        approvals = (r for r in found if r.kind is ReviewKind.APPROVAL)
         return HeadReview(
-            frozenset(r.name for r in found if (r.kind, r.state) == (ReviewKind.CHECK, ReviewState.PASSED)),
-            frozenset(r.name for r in found if (r.kind, r.state) == (ReviewKind.APPROVAL, ReviewState.APPROVED)),
+            frozenset(name for name, _ in checks) - not_passed,
+            frozenset(r.name for r in approvals if r.state is ReviewState.APPROVED),
         )
 
 
 def _read(connection: sa.Connection, query: sa.Select[Any]) -> tuple[RecordedReview, ...]:
+    if not sa.inspect(connection).has_table(REVIEWS.name):  # of an older layout, and nothing was reviewed since
+        return ()
     names = RecordedReview.__struct_fields__
     return tuple(
         msgspec.convert(dict(zip(names, row, strict=True)), RecordedReview) for row in connection.execute(query)

@@ -17,8 +17,9 @@ from bergline.catalog.protection.rule_scope import RuleLevel, scopes_above
 from bergline.catalog.protection.table_rules import read_rule
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance.reviews import ReviewedTable, ReviewKind, ReviewState, SqlReviews
-from bergline.catalog.sql.governance_layout import REF_RULES, REVIEWS, SNAPSHOT_AUTHORS
+from bergline.catalog.sql.governance_layout import REF_RULES, SNAPSHOT_AUTHORS
 from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.security_layout import REVIEWS
 
 _AT_ONCE = 500
 _VOID = {ReviewKind.CHECK: ReviewState.PENDING, ReviewKind.APPROVAL: ReviewState.WITHDRAWN}
@@ -76,13 +77,13 @@ class SqlRuleRecords:
         """The rules of the catalog and of the table's namespaces."""
         return levels_of(self.rules(table.namespace)) if self._has_rules() else ()
 
-    def review(self, table: TableName, table_uuid: str, snapshot_id: int) -> HeadReview | None:
-        """What is on record about a snapshot; in a transaction its rows are locked."""
+    def review(self, table: TableName, table_uuid: str, snapshot_id: int, ref: str) -> HeadReview | None:
+        """What is on record about a snapshot for a ref; in a transaction its rows are locked."""
         with self._reading() as connection:
             if not self._are_there(connection):
                 return None
         reviewed = ReviewedTable(table, table_uuid)
-        return SqlReviews(self._database, self._catalog).head_review(reviewed, snapshot_id, self._connection)
+        return SqlReviews(self._database, self._catalog).head_review(reviewed, snapshot_id, ref, self._connection)
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
         """Who wrote these snapshots, as far as that was recorded."""
@@ -109,7 +110,9 @@ class SqlRuleRecords:
 
     def void_reviews(self, table: TableName, table_uuid: str, snapshot_ids: Collection[int]) -> None:
         """Void the reviews of snapshots that are removed, in that transaction: another may come under the same id."""
-        if self._connection is None or not snapshot_ids or not self._are_there(self._connection):
+        if self._connection is None or not snapshot_ids:
+            return
+        if not sa.inspect(self._connection).has_table(REVIEWS.name):
             return
         numbers, mine = sorted(snapshot_ids), ReviewedTable(table, table_uuid).rows()
         for start in range(0, len(numbers), _AT_ONCE):

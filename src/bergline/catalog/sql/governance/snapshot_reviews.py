@@ -2,8 +2,6 @@
 
 import time
 
-import sqlalchemy as sa
-
 from bergline.arguments import check_no_nul, check_text
 from bergline.catalog.identifiers import TableName, check_lengths
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -11,13 +9,13 @@ from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.protection.kept_rules import CheckState, SnapshotApproval, SnapshotCheck
 from bergline.catalog.protection.ref_rule import check_names
 from bergline.catalog.sql.governance.reviews import (
+    EVERY_REF,
     RecordedReview,
     ReviewedTable,
     ReviewKind,
     ReviewState,
     SqlReviews,
 )
-from bergline.catalog.sql.governance_layout import REVIEWS
 from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 
@@ -26,7 +24,7 @@ _TRIES = 100
 
 
 class SqlSnapshotReviews:
-    """The reviews of a catalog's tables; a change is made under the caller's name."""
+    """The reviews of a catalog's tables that count for all refs; a change is made under the caller's name."""
 
     def __init__(self, catalog: PointerCatalog) -> None:
         self._catalog = catalog
@@ -67,10 +65,7 @@ class SqlSnapshotReviews:
 
     def _found(self, table: TableName, snapshot_id: int, kind: ReviewKind) -> tuple[RecordedReview, ...]:
         reviewed, _ = self._reviewed(table, snapshot_id)
-        with self._database.reading() as connection:
-            if not sa.inspect(connection).has_table(REVIEWS.name):
-                return ()
-        return tuple(review for review in self._reviews.of(reviewed, snapshot_id) if review.kind is kind)
+        return tuple(review for review in self._reviews.of(reviewed, snapshot_id, EVERY_REF) if review.kind is kind)
 
     def _record(
         self, table: TableName, snapshot_id: int, name: str, *, kind: ReviewKind, state: ReviewState, detail: str | None

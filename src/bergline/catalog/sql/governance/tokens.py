@@ -147,6 +147,22 @@ class SqlTokens:
         if not found:
             raise self._missing(name)
 
+    def revoke_of(self, principal: str, before_ms: int) -> list[str]:
+        """Revoke the tokens of a principal that were created before a time, and all older secrets of its others."""
+        found = [token for token in self.all() if token.principal == principal]
+        old = [token.name for token in found if token.created_ms < before_ms]
+        retired = RETIRED_SECRETS.c
+        with self._database.changing() as connection:
+            mine = sa.and_(retired.catalog_name == self._catalog, retired.name.in_([token.name for token in found]))
+            connection.execute(sa.delete(RETIRED_SECRETS).where(mine))
+            columns = TOKENS.c
+            for name in old:
+                which = sa.and_(columns.catalog_name == self._catalog, columns.name == name)
+                if connection.execute(sa.delete(TOKENS).where(which, columns.created_ms < before_ms)).rowcount:
+                    self._close(connection)
+                    self._forget(connection, name)
+        return old
+
     def record_uses(self, used_ms: Mapping[str, int]) -> None:
         """Record when tokens were last used; what another server saw later stays."""
         with self._database.changing() as connection:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from bergline.catalog.event_log import EventFilter
 from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.governance.secret_keys import SecretKeys, is_encrypted
 from bergline.catalog.sql.governance_layout import DELIVERIES, EVENT_POSITIONS, WEBHOOKS
 from bergline.errors import ConflictError, NotFoundError, RefusedError
 
@@ -36,24 +37,28 @@ class WebhookState(StrEnum):
     """By the server, after failures for days, or because the receiver said that it is gone."""
 
 
+_NO_KEYS = SecretKeys()
+
+
 class WebhookSecret:
-    """A secret that signs; it is shown once, and by nothing else."""
+    """A secret that signs, as it is stored; it is shown once, and by nothing else."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_keys", "_stored")
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, stored: str, keys: SecretKeys = _NO_KEYS) -> None:
+        self._stored = stored
+        self._keys = keys
 
     def __repr__(self) -> str:
         return "WebhookSecret(…)"
 
     def reveal(self) -> str:
-        """The text that the receiver needs."""
-        return self._text
+        """The text that the receiver needs; RefusedError without the key that encrypted it."""
+        return self._keys.decrypt(self._stored)
 
     def key(self) -> bytes:
-        """The bytes to sign with."""
-        return base64.b64decode(self._text.removeprefix(SECRET_PREFIX))
+        """The bytes to sign with; RefusedError likewise."""
+        return base64.b64decode(self.reveal().removeprefix(SECRET_PREFIX))
 
 
 class Webhook(msgspec.Struct, frozen=True):
@@ -103,6 +108,17 @@ class DeliveryAttempt(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
+class SecretsReport(msgspec.Struct, frozen=True):
+    """How the secrets of webhooks are stored, by the ids of the webhooks."""
+
+    plain: tuple[str, ...]
+    """Not encrypted."""
+    older: tuple[str, ...]
+    """Encrypted by another key than the first."""
+    lost: tuple[str, ...]
+    """Encrypted by a key that is not there: nothing can be signed."""
+
+
 _COLUMNS = [WEBHOOKS.c[name] for name in Webhook.__struct_fields__]
 _ATTEMPT_COLUMNS = [DELIVERIES.c[name] for name in DeliveryAttempt.__struct_fields__]
 
@@ -110,8 +126,9 @@ _ATTEMPT_COLUMNS = [DELIVERIES.c[name] for name in DeliveryAttempt.__struct_fiel
 class SqlWebhooks:
     """The webhooks of one catalog."""
 
-    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+    def __init__(self, database: SqlDatabase, catalog_name: str, keys: SecretKeys = _NO_KEYS) -> None:
         self._database = database
+        self._keys = keys
         self._catalog = catalog_name
         self._mine = WEBHOOKS.c.catalog_name == catalog_name
 
@@ -122,7 +139,7 @@ class SqlWebhooks:
             raise RefusedError(f"expected up to {_MOST_WEBHOOKS} webhooks, found as many: delete one first")
         row = msgspec.structs.asdict(webhook) | {
             "catalog_name": self._catalog,
-            "secret": secret.reveal(),
+            "secret": self._keys.encrypt(secret.reveal()),
             "types": msgspec.json.encode(webhook.types).decode(),
             "subjects": msgspec.json.encode(webhook.subjects).decode(),
             "state": webhook.state.value,
@@ -147,7 +164,25 @@ class SqlWebhooks:
             row = connection.execute(query).one_or_none()
         if row is None:
             raise self._missing(webhook_id)
-        return _webhook(tuple(row)[:-1]), WebhookSecret(row.secret)
+        return _webhook(tuple(row)[:-1]), WebhookSecret(row.secret, self._keys)
+
+    def secrets_report(self) -> SecretsReport:
+        """How the secrets are stored."""
+        with self._database.reading() as connection:
+            stored = self._stored_secrets(connection)
+        return self._report(stored)
+
+    def rotate_secrets(self) -> SecretsReport:
+        """Encrypt all secrets by the first key, but those whose key is lost; how they were stored before."""
+        with self._database.changing() as connection:
+            stored = self._stored_secrets(connection)
+            found = self._report(stored)
+            for webhook_id in (*found.plain, *found.older):
+                old = stored[webhook_id]
+                new = self._keys.encrypt(self._keys.decrypt(old))
+                as_it_was = sa.and_(self._one(webhook_id), WEBHOOKS.c.secret == old)
+                connection.execute(sa.update(WEBHOOKS).where(as_it_was).values(secret=new))
+        return found
 
     def delete(self, connection: sa.Connection, webhook_id: str) -> None:
         """Remove a webhook and the record of its deliveries."""
@@ -198,7 +233,7 @@ class SqlWebhooks:
             row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None
-            claim = ClaimedWebhook(_webhook(tuple(row)[:-1]), WebhookSecret(row.secret), now_ms + lease_ms)
+            claim = ClaimedWebhook(_webhook(tuple(row)[:-1]), WebhookSecret(row.secret, self._keys), now_ms + lease_ms)
             held = sa.update(WEBHOOKS).where(self._one(claim.webhook.webhook_id))
             connection.execute(held.values(claimed_until_ms=claim.until_ms))
             return claim
@@ -241,6 +276,21 @@ class SqlWebhooks:
         """Let another have it."""
         with self._database.writing() as connection:
             connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(claimed_until_ms=_FREE))
+
+    def _stored_secrets(self, connection: sa.Connection) -> dict[str, str]:
+        query = sa.select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.secret).where(self._mine).order_by(WEBHOOKS.c.webhook_id)
+        return {row.webhook_id: row.secret for row in connection.execute(query)}
+
+    def _report(self, stored: dict[str, str]) -> SecretsReport:
+        plain: list[str] = []
+        older: list[str] = []
+        lost: list[str] = []
+        for webhook_id, secret in stored.items():
+            if not is_encrypted(secret):
+                plain.append(webhook_id)
+            elif not self._keys.is_newest(secret):
+                (older if self._keys.can_decrypt(secret) else lost).append(webhook_id)
+        return SecretsReport(tuple(plain), tuple(older), tuple(lost))
 
     def _hold(
         self, claim: ClaimedWebhook, until_ms: int, values: dict[str, Any], attempt: DeliveryAttempt | None

@@ -1,5 +1,6 @@
 """`bergline webhook`: where a server sends events."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,14 @@ from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.rest.client.events import RestWebhooks
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.protocol.governance_events import CreateWebhookRequest, DeliveryBody, WebhookBody
+from bergline.catalog.sql.governance.secret_keys import KEY_VARIABLE, load_keys
+from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_table
-from bergline.errors import UnavailableError, UnsupportedError
+from bergline.cli.records import KeyFileOption, open_records
+from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 
 app = typer.Typer(help="Where `bergline serve` sends events.", no_args_is_help=True)
 
@@ -115,6 +119,28 @@ def send_test(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = Fa
         sys.stdout.write(f"status {sent.status} after {sent.took_ms} ms\n")
     if sent.error is not None:
         raise UnavailableError(f"webhook `{webhook}` did not take the event: {sent.error}")
+
+
+@app.command("rotate-secrets")
+@with_lake
+def rotate_secrets(options: LakeOptions, *, secrets_key_file: KeyFileOption = None, as_json: AsJson = False) -> None:
+    """Encrypt the secrets in the server's database, of which --catalog is the URI, by the first key."""
+    keys = load_keys(secrets_key_file, os.environ)
+    if not keys:
+        raise InvalidInputError(f"expected a key in {KEY_VARIABLE} or --secrets-key-file, found none")
+    with open_records(options) as records:
+        found = SqlWebhooks(records.database, records.catalog_name, keys).rotate_secrets()
+    done = (*found.plain, *found.older)
+    if as_json:
+        print_json({"encrypted": done, "lost": found.lost})
+    else:
+        sys.stdout.write(f"{len(done)} secrets were encrypted anew\n")
+    if found.lost:
+        names = ", ".join(f"`{webhook_id}`" for webhook_id in found.lost)
+        raise RefusedError(
+            f"the secrets of {names} stay as they are: the key that encrypted them is not among those given",
+            hints=["give it too, behind the others, or delete these webhooks and create others"],
+        )
 
 
 @app.command()

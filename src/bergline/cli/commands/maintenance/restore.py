@@ -13,10 +13,11 @@ from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import read_summary
 from bergline.catalog.sql.backup.pointers import count_pointers, stored_pointers
 from bergline.catalog.sql.backup.restore import RESTORED, CatalogRestore, check_empty, count_rows, restore_catalog
-from bergline.catalog.sql.governance_layout import GRANTS, OWNERS, REVIEWS, ROLE_MEMBERS
+from bergline.catalog.sql.governance_layout import FORMER_REVIEWS, GRANTS, OWNERS, ROLE_MEMBERS
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.records import AuditEntry
 from bergline.catalog.sql.records_layout import TOKENS
+from bergline.catalog.sql.security_layout import REVIEWS
 from bergline.cli.durations import render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
@@ -30,7 +31,7 @@ from bergline.reports.check.pointers import PointerFinding, PointerReport, check
 
 app = typer.Typer()
 _DAMAGED = 1
-_ACCESS = (TOKENS, GRANTS, ROLE_MEMBERS, OWNERS, REVIEWS)
+_ACCESS = (TOKENS, GRANTS, ROLE_MEMBERS, OWNERS, FORMER_REVIEWS, REVIEWS)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from bergline.errors import InvalidInputError
-from bergline.server.http.settings import OidcIssuer
+from bergline.server.http.settings import OidcClient, OidcIssuer
 
 _ALIAS = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
@@ -28,9 +28,18 @@ def check_issuers(issuers: Sequence[OidcIssuer]) -> None:
         ):
             if not text.strip():
                 raise InvalidInputError(f"expected {what} of issuer `{issuer.alias}`, found empty text")
+        if issuer.client is not None:
+            _check_client(issuer.alias, issuer.client)
     for what, found in (("alias", [i.alias for i in issuers]), ("URL", [i.url for i in issuers])):
         if twice := {one for one in found if found.count(one) > 1}:
             raise InvalidInputError(f"expected one issuer for each {what}, found `{min(twice)}` twice")
+
+
+def _check_client(alias: str, client: OidcClient) -> None:
+    if not client.client_id.strip() or (client.secret is not None and not client.secret):
+        raise InvalidInputError(f"expected a client id of issuer `{alias}`, and no secret or one, found empty text")
+    if "openid" not in client.scopes.split():
+        raise InvalidInputError(f"expected `openid` among the scopes of issuer `{alias}`, found `{client.scopes[:80]}`")
 
 
 def check_url(url: str, what: str) -> None:
@@ -44,7 +53,7 @@ def check_url(url: str, what: str) -> None:
         raise InvalidInputError(f"expected a URL like https://host/path for {what}, found another text")
     if parts.scheme == "http" and not is_loopback(host):
         raise InvalidInputError(
-            f"expected a URL with https for {what}, found `http://{host[:200]}`: others could put in keys of their own"
+            f"expected a URL with https for {what}, found `http://{host[:200]}`: others could answer in its place"
         )
 
 

@@ -6,6 +6,7 @@ nothing about why; the log says it, without the token.
 
 import base64
 import binascii
+import hmac
 import logging
 import re
 import time
@@ -30,9 +31,8 @@ _TYPES = {"jwt", "at+jwt", "application/at+jwt"}
 _LEEWAY_S = 60.0
 _LONGEST_NAME = 255
 _MAX_TIME = 2**53
-_EMAIL = "email"
-_VERIFIED = (True, "true")
-"""What issuers say of an address that is verified; some say it in a text, and some never say it."""
+_EMAIL = re.compile(r"(?:.*[./:])?email")
+"""The names of claims with an address: plain, in a path, or under a namespace of the issuer's."""
 _DECOY, _DECOY_SIGNATURE = derive_private_key(1, SECP256R1()).public_key(), b"\x01" * 64
 """Checked where there is no key for a token, and accepts none: so that one of an unknown issuer takes as long."""
 
@@ -63,6 +63,15 @@ class _ParsedToken(msgspec.Struct, frozen=True):
     signature: bytes
 
 
+class IdToken(msgspec.Struct, frozen=True):
+    """What an ID token says that was accepted."""
+
+    principal: Principal
+    expires_s: float
+    token_id: str | None
+    issued_s: float
+
+
 class _NotAcceptedError(Exception):
     """Why a token is not accepted, for the log."""
 
@@ -75,9 +84,11 @@ class TrustedIssuers:
         issuers: Sequence[OidcIssuer],
         clock: Callable[[], float] = time.time,
         keys: Callable[[OidcIssuer], SigningKeys] = SigningKeys,
+        is_revoked: Callable[[str | None, str, float], bool] = lambda _id, _principal, _issued_s: False,
     ) -> None:
         check_issuers(issuers)
         self._clock = clock
+        self._is_revoked = is_revoked
         self._by_url = {issuer.url: (issuer, keys(issuer)) for issuer in issuers}
         self._prefixes = tuple(f"{issuer.alias}:" for issuer in issuers)
 
@@ -94,43 +105,96 @@ class TrustedIssuers:
         """Who sends a token, and until when it is valid.
 
         AuthenticationError if it is not accepted, RequestRefused if its time is over, UnavailableError if the issuer's
-        keys cannot be fetched.
+        keys cannot be fetched, or it cannot be known whether the token was revoked.
         """
         alias = "unknown"
         try:
-            token = parse_token(text)
-            issuer, keys = self._by_url.get(token.claims.iss, (None, None))
-            alias = alias if issuer is None else issuer.alias
-            key = keys.find(token.header.kid, token.header.alg) if keys and token.header.alg in ALGORITHMS else None
-            is_signed = _is_signed(token, key)
-            if issuer is None or key is None or not is_signed:
-                raise _NotAcceptedError("nobody whom the server trusts has signed it")  # noqa: TRY301
-            principal = self._principal(issuer, token)
+            issuer, token = self._genuine(text)
+            alias = issuer.alias
+            principal = self._principal(issuer, token, issuer.audience)
         except _NotAcceptedError as why:
             _LOG.info("refused a token of issuer %s: %s", alias, why)
             raise AuthenticationError("the token is not accepted") from None
-        if self._clock() >= token.claims.exp:
-            raise RequestRefused(419, "AuthenticationTimeoutException", "the token's time is over")
+        self._check_time(token)
         return principal, token.claims.exp
 
-    def _principal(self, issuer: OidcIssuer, token: _ParsedToken) -> Principal:
+    def claimed(self, text: str) -> str | None:
+        """Whose a token says that it is, by an issuer that is trusted; nothing of it is to be believed."""
+        try:
+            token = parse_token(text)
+            issuer, _ = self._by_url.get(token.claims.iss, (None, None))
+            if issuer is None:
+                return None
+            return _prefixed(issuer.alias, _claim(token.all_claims, issuer.principal_claim))
+        except _NotAcceptedError:
+            return None
+
+    def accepts_still(self, principal: str, token_id: str | None, issued_s: float) -> bool:
+        """Whether a principal whose token was accepted is one of an issuer that is trusted, and was not revoked."""
+        return self.owns(principal) and not self._is_revoked(token_id, principal, issued_s)
+
+    def check_id_token(self, text: str, expected: OidcIssuer, client_id: str, nonce: str) -> IdToken:
+        """Whom an issuer has signed in; the errors of `check`.
+
+        The token must be that issuer's, for this client alone, and of the sign-in that sent the nonce.
+        """
+        try:
+            issuer, token = self._genuine(text)
+            claims = token.all_claims
+            if issuer.url != expected.url:
+                raise _NotAcceptedError("another issuer has signed it")  # noqa: TRY301
+            if token.header.typ.lower() != "jwt":
+                raise _NotAcceptedError("it is no ID token")  # noqa: TRY301
+            if claims.get("azp", client_id) != client_id or (len(_audiences(token)) > 1 and "azp" not in claims):
+                raise _NotAcceptedError("it is for another client")  # noqa: TRY301
+            if not hmac.compare_digest(str(claims.get("nonce")).encode(errors="replace"), nonce.encode()):
+                raise _NotAcceptedError("it is of another sign-in")  # noqa: TRY301
+            principal = self._principal(issuer, token, client_id)
+        except _NotAcceptedError as why:
+            _LOG.info("refused an ID token of issuer %s: %s", expected.alias, why)
+            raise AuthenticationError("the sign-in is not accepted") from None
+        self._check_time(token)
+        return IdToken(principal, token.claims.exp, _id_of(token), token.claims.iat)
+
+    def _genuine(self, text: str) -> tuple[OidcIssuer, _ParsedToken]:
+        """A token that an issuer whom the server trusts has signed."""
+        token = parse_token(text)
+        issuer, keys = self._by_url.get(token.claims.iss, (None, None))
+        key = keys.find(token.header.kid, token.header.alg) if keys and token.header.alg in ALGORITHMS else None
+        is_signed = _is_signed(token, key)
+        if issuer is None or key is None or not is_signed:
+            named = "an issuer that is not trusted" if issuer is None else issuer.alias
+            raise _NotAcceptedError(f"nobody whom the server trusts has signed it; it names {named}")
+        return issuer, token
+
+    def _check_time(self, token: _ParsedToken) -> None:
+        if self._clock() >= token.claims.exp:
+            raise RequestRefused(419, "AuthenticationTimeoutException", "the token's time is over")
+
+    def _principal(self, issuer: OidcIssuer, token: _ParsedToken, audience: str) -> Principal:
         """The principal of a token that is signed."""
         claims, now = token.claims, self._clock()
-        audiences = [claims.aud] if isinstance(claims.aud, str) else claims.aud
-        if issuer.audience not in audiences:
+        if audience not in _audiences(token):
             raise _NotAcceptedError("it is for another audience")
         if max(claims.nbf, claims.iat) > now + _LEEWAY_S:
             raise _NotAcceptedError("its time has not come")
-        if issuer.principal_claim == _EMAIL and token.all_claims.get("email_verified", True) not in _VERIFIED:
-            raise _NotAcceptedError("its e-mail address is not verified")
-        name = _claim(token.all_claims, issuer.principal_claim)
-        groups = _claim(token.all_claims, issuer.groups_claim)
+        name = _verified_claim(token.all_claims, issuer.principal_claim)
+        groups = _verified_claim(token.all_claims, issuer.groups_claim)
         listed = [] if groups is None else groups if isinstance(groups, list) else [groups]
-        return Principal(
+        principal = Principal(
             _prefixed(issuer.alias, name),
             frozenset(_prefixed(issuer.alias, group) for group in listed),
             PrincipalKind.OIDC,
         )
+        if self._is_revoked(_id_of(token), principal.name, claims.iat):
+            raise _NotAcceptedError("it was revoked")
+        return principal
+
+
+def _id_of(token: _ParsedToken) -> str | None:
+    """The token's own id, if its issuer gives it one."""
+    found = token.all_claims.get("jti")
+    return str(found) if isinstance(found, str | int) else None
 
 
 def is_jwt(text: str) -> bool:
@@ -183,6 +247,21 @@ def _is_signed(token: _ParsedToken, key: SigningKey | None) -> bool:
     return algorithm in key.algorithms and get_algorithm_by_name(algorithm).verify(
         token.signed, key.key, token.signature
     )
+
+
+def _verified_claim(claims: Mapping[str, Any], name: str) -> Any:
+    """A claim by its name; an e-mail address only if the claim beside it says that the issuer has verified it."""
+    found = _claim(claims, name)
+    if found is not None and _EMAIL.fullmatch(name):
+        verified = _claim(claims, f"{name}_verified")
+        if verified is not True and verified != "true":  # some issuers say it in a text
+            raise _NotAcceptedError(f"its claim `{name}_verified` does not say that the address is verified")
+    return found
+
+
+def _audiences(token: _ParsedToken) -> list[str]:
+    audience = token.claims.aud
+    return [audience] if isinstance(audience, str) else audience
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:

@@ -2,9 +2,12 @@
 
 from starlette.datastructures import QueryParams
 
+from bergline.catalog.access.privilege import Privilege
+from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, MOST_EVENTS, cloud_event, event_filter
 from bergline.catalog.rest.protocol.governance_events import NEWEST_HEADER, POSITION_HEADER
 from bergline.errors import InvalidInputError
+from bergline.server.access.privileges import table_of_subject
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
@@ -22,12 +25,15 @@ def list_events(context: ServerContext, request: Request) -> Response:
     if newest is not None and (after is not None or limit is not None):
         raise InvalidInputError("expected either `newest`, or `after` and `limit`, found both")
     types = [kind for text in _texts(request, "type") for kind in text.split(",")]
-    wanted = event_filter(types, _texts(request, "subject"))
+    subjects = _texts(request, "subject")
+    wanted = event_filter(types, subjects)
     size = _DEFAULT_EVENTS if limit is None else min(limit, MOST_EVENTS)
     if newest is None:
         page = context.events.read(after, size, wanted)
     else:
         page = context.events.latest(min(newest, MOST_EVENTS), wanted)
+    if not context.access.may(request.principal, request.groups, Privilege.ADMINISTER, CATALOG):
+        page = context.events.of_present_tables(page, filter(None, map(table_of_subject, subjects)))
     catalog = context.records.catalog_name
     return json_response(
         [cloud_event(catalog, event) for event in page.events],

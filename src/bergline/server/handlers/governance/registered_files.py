@@ -14,7 +14,7 @@ def check_registered_file(context: ServerContext, request: Request, metadata_loc
     """
     if not context.access.is_active:
         return
-    by, store = context.access.newest(request.principal, request.groups), context.store
+    who, store = (request.principal, request.groups), context.store
     places = {place.rstrip("/") for place in (metadata_location.rpartition("/")[0], home)} - {""}
     found = [table_of(name) for name in store.names_with_metadata_in(places)]
     found += [view_of(name) for name in (store.views.names_with_metadata_in(places) if store.views else ())]
@@ -23,7 +23,7 @@ def check_registered_file(context: ServerContext, request: Request, metadata_loc
         for dropped in store.bin.near(places)
         if any(dropped.metadata_location.startswith(f"{place}/") for place in places)
     ]
-    if not all(by.may(Privilege.READ, other) for other in found):
+    if not all(context.access.may(*who, Privilege.READ, other) for other in found):
         raise RefusedError(
             f"cannot register `{metadata_location[:200]}`: it is a file of something that `{request.principal}` "
             "may not read",

@@ -5,6 +5,7 @@ from scripted_rest_server import RestScript, refused
 
 import bergline
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.client.settings import rest_settings
 from bergline.errors import InvalidInputError, RefusedError
 
 pytestmark = pytest.mark.long
@@ -34,6 +35,7 @@ def test_headers_of_the_user_stand_in_every_request_and_files_come_with_credenti
         ({"rest.auth.type": "magic"}, "none or basic or oauth2"),
         ({"prefix": "a?b"}, "part of a path"),
         ({"token-refresh-enabled": "maybe"}, "true or false"),
+        ({"ssl.client.key": "key.pem"}, "expected the property `ssl.client.cert` beside `ssl.client.key`"),
         ({"s3.endpont": "x"}, r"found `s3\.endpont`"),
     ],
 )
@@ -58,3 +60,10 @@ def test_secrets_stand_in_no_error(server: RestScript) -> None:
         RestCatalog(server.uri, {"token": SECRET, "header.X-Key": f"{SECRET}-header"})
     assert SECRET not in str(caught.value)
     assert SECRET not in repr(caught.value)
+
+
+def test_a_server_does_not_choose_files_of_this_machine() -> None:
+    given = rest_settings("https://host", None, {"ssl.cabundle": "mine.pem"})
+    theirs = {"ssl.cabundle": "/etc/theirs.pem", "ssl.client.cert": "/etc/cert.pem", "scope": "all"}
+    merged = given.with_response(theirs, theirs)
+    assert merged.properties == {"ssl.cabundle": "mine.pem", "scope": "all"}

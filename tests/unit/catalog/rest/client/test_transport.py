@@ -17,7 +17,7 @@ from scripted_rest_server import Reply, RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.transport import ResponseLostError, Transport, UnusableResponseError
-from bergline.errors import UnavailableError
+from bergline.errors import InvalidInputError, UnavailableError
 
 
 @pytest.fixture
@@ -45,7 +45,13 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def uri(certificate: Path) -> Iterator[str]:
+def asks_for_certificates() -> ssl.TLSVersion | None:
+    """The version of TLS in which a certificate is asked for, if it is."""
+    return None
+
+
+@pytest.fixture
+def uri(certificate: Path, asks_for_certificates: bool) -> Iterator[str]:
     """A server that says its configuration over TLS."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -62,6 +68,10 @@ def uri(certificate: Path) -> Iterator[str]:
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  (a client that does not trust it hangs up)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
+    if asks_for_certificates:
+        context.maximum_version = asks_for_certificates
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -82,6 +92,26 @@ def test_authorities_of_the_environment_are_trusted(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     RestCatalog(uri, {}).close()
+
+
+def test_authorities_of_the_properties_are_trusted(uri: str, certificate: Path) -> None:
+    RestCatalog(uri, {"ssl.cabundle": str(certificate)}).close()
+
+
+@pytest.mark.parametrize("name", ["ssl.cabundle", "ssl.client.cert", "ssl.client.key"])
+def test_files_of_tls_that_are_not_there_are_named(name: str, certificate: Path, tmp_path: Path) -> None:
+    given = {"ssl.client.cert": str(certificate), name: str(tmp_path / "none.pem")}
+    with pytest.raises(InvalidInputError, match=rf"expected PEM files in `.*{name}.*none\.pem: No such file"):
+        RestCatalog("https://127.0.0.1:1", given)
+
+
+@pytest.mark.parametrize("asks_for_certificates", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_certificate_of_the_client_that_is_asked_for(uri: str, certificate: Path) -> None:
+    trust = {"ssl.cabundle": str(certificate)}
+    RestCatalog(uri, trust | {"ssl.client.cert": str(certificate)}).close()
+    with pytest.raises(UnavailableError, match=r"no response from https://127") as caught:
+        RestCatalog(uri, trust, sleep=lambda _: None)
+    assert "ssl.client.cert" in caught.value.hints[0]
 
 
 LIMIT = 1024 * 1024

@@ -1,6 +1,7 @@
 """The file of a backup: whole, or refused."""
 
 import gzip
+import os
 import stat
 from pathlib import Path
 
@@ -130,3 +131,18 @@ def test_failed_backup_leaves_nothing(tmp_path: Path) -> None:
         writer.begin(T)
         raise StorageError("the database is gone")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_backup_is_not_written_into_a_file_that_somebody_put_there(tmp_path: Path, links: bool) -> None:
+    theirs, path = tmp_path / "theirs", tmp_path / "lake.backup"
+    theirs.write_text("")
+    partial = tmp_path / f"lake.backup.{os.getpid()}.partial"
+    if links:
+        partial.symlink_to(theirs)
+    else:
+        partial.write_text("")
+        partial.chmod(0o666)
+    with BackupWriter(str(path), HEADER):
+        assert stat.S_IMODE(partial.lstat().st_mode) == 0o600
+    assert (theirs.read_text(), path.is_symlink(), stat.S_IMODE(path.stat().st_mode)) == ("", False, 0o600)

@@ -135,7 +135,7 @@ def test_older_layout_has_no_turns_until_it_is_changed(tmp_path: Path) -> None:
     store = opened("sqlite", None, tmp_path)  # type: ignore[arg-type]
     with store.database.changing() as connection:
         connection.exec_driver_sql("DROP TABLE bergline_turns")
-        connection.exec_driver_sql("DELETE FROM bergline_layout WHERE version = 7")
+        connection.exec_driver_sql("DELETE FROM bergline_layout WHERE version >= 7")
     store.close()
     store = SqlitePointerStore(f"{tmp_path}/catalog.db")
     assert store.read_with_turn(A) == ("file:///a.metadata.json", None)

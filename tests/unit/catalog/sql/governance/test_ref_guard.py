@@ -248,6 +248,22 @@ def test_snapshot_that_comes_again_has_the_authors_of_both(governed: Lake, revie
         governed.publish("dev")
 
 
+def test_snapshot_in_the_place_of_another_has_the_authors_of_both(governed: Lake, reviewed: Table) -> None:
+    head = reviewed.refs["dev"].snapshot_id
+    loaded = governed.catalog.load_table(NAME)
+    snapshot = msgspec.structs.replace(loaded.metadata.snapshot(head), sequence_number=3)
+    anew = (
+        RemoveSnapshotRef("dev"), RemoveSnapshots((head,)),
+        AddSnapshot(snapshot), SetSnapshotRef("dev", head, SnapshotRefType.BRANCH),
+    )  # fmt: skip
+    with acting_as("bob"):
+        assert isinstance(governed.catalog.commit((TableChange(loaded, (), anew),)), Committed)
+        governed.reviews.approve("db.orders", head)
+    governed.reviews.report_check("db.orders", head, "nulls")
+    with acting_as("zoe"), pytest.raises(ProtectedRefError, match="1 approval of others, and has 0"):
+        governed.publish("dev")
+
+
 @pytest.mark.parametrize("has_moved_on", [False, True])
 def test_checks_of_a_merged_head_count_for_what_the_server_makes_of_it_if_it_has_all_of_the_target(
     governed: Lake, reviewed: Table, has_moved_on: bool
@@ -276,6 +292,26 @@ def test_author_of_a_merged_branch_does_not_approve_it(governed: Lake, reviewed:
         bob.stands_for[NAME] = StandIn(head)
         with pytest.raises(ProtectedRefError, match="has 0"):
             reviewed.refs.merge("dev", into="main", squash=True)
+
+
+def test_authors_of_all_that_a_merged_branch_has_more_do_not_approve_it(governed: Lake) -> None:
+    table = governed.create_table("db.orders", ORDERS)
+    governed.rules.protect("main", namespace="db", only_publish=True, approvals=1, bypass=["root!"])
+    for who, branch in (("root!", "main"), ("zoe", "dev"), ("etl", "dev"), ("root!", "main")):
+        with acting_as(who):
+            table.refresh().append(order_rows(3), branch=branch)
+    head = table.refresh().refs["dev"].snapshot_id
+    with acting_as("zoe"):
+        governed.reviews.approve("db.orders", head)
+    with acting_as("bob") as bob:
+        bob.stands_for[NAME] = StandIn(head)
+        with pytest.raises(ProtectedRefError, match="1 approval of others, and has 0"):
+            table.refs.merge("dev", into="main", squash=True)
+    with acting_as("root!"):  # who wrote what both have
+        governed.reviews.approve("db.orders", head)
+    with acting_as("bob") as bob:
+        bob.stands_for[NAME] = StandIn(head)
+        table.refs.merge("dev", into="main", squash=True)
 
 
 def test_rules_of_a_table_must_agree_with_those_of_its_scopes(governed: Lake) -> None:

@@ -7,19 +7,23 @@ from typing import Any
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from catalog_files import new_catalog_uri
 
 from bergline.catalog.event_log import Event
 from bergline.catalog.sql.governance.events import SqlEvents, append_events
+from bergline.catalog.sql.governance.secret_keys import SecretKeys
 from bergline.catalog.sql.governance.webhooks import (
     ClaimedWebhook,
     DeliveryAttempt,
+    SecretsReport,
     SqlWebhooks,
     Webhook,
     WebhookSecret,
     WebhookState,
     retry_wait_ms,
 )
+from bergline.catalog.sql.governance_layout import WEBHOOKS
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.lake.opening import CatalogConfig, open_catalog
@@ -189,3 +193,24 @@ def test_wait_doubles_up_to_an_hour() -> None:
     assert all(2_500 <= retry_wait_ms(0) <= 5_000 for _ in range(20))
     assert all(40_000 <= retry_wait_ms(4) <= 80_000 for _ in range(20))
     assert all(1_800_000 <= retry_wait_ms(1000) <= 3_600_000 for _ in range(20))
+
+
+def keyed(store: SqlPointerStore, *keys: str) -> SqlWebhooks:
+    return SqlWebhooks(store.database, store.catalog_name, SecretKeys([key * 43 + "=" for key in keys]))
+
+
+def test_secrets_are_encrypted_and_their_keys_change(store: SqlPointerStore, webhooks: SqlWebhooks) -> None:
+    older, newer = keyed(store, "A"), keyed(store, "B", "A")
+    with store.database.changing() as connection:
+        older.create(connection, msgspec.structs.replace(HOOK, webhook_id="wh_2"), SECRET)
+    assert newer.secrets_report() == SecretsReport(("wh_1",), ("wh_2",), ())
+    assert newer.find_with_secret("wh_2")[1].reveal() == SECRET.reveal()
+    assert keyed(store, "B").rotate_secrets() == SecretsReport(("wh_1",), (), ("wh_2",))
+    assert newer.rotate_secrets() == SecretsReport((), ("wh_2",), ())
+    assert keyed(store, "B").secrets_report() == SecretsReport((), (), ())
+    with store.database.reading() as connection:
+        stored = connection.execute(sa.select(WEBHOOKS.c.secret).where(WEBHOOKS.c.catalog_name == store.catalog_name))
+        assert all(text.startswith("gAAAA") for text in stored.scalars())
+    assert claimed(keyed(store, "B")).secret.key() == b"secret"
+    with pytest.raises(RefusedError, match="cannot be decrypted"):
+        webhooks.find_with_secret("wh_1")[1].key()

@@ -78,13 +78,37 @@ def test_claims_are_chosen_by_the_settings(issuer: OidcIssuerServer) -> None:
     settings = issuer.settings(principal_claim="email", groups_claim="realm_access.roles")
     trusted = TrustedIssuers([settings])
     claims = {"email": "a@example", "realm_access": {"roles": ["r"]}}
-    assert trusted.check(issuer.token(**claims))[0] == Principal(
+    assert trusted.check(issuer.token(**claims, email_verified=True))[0] == Principal(
         "corp:a@example", frozenset({"corp:r"}), PrincipalKind.OIDC
     )
-    for unverified in (False, "false", []):
-        refused(trusted, issuer.token(**claims, email_verified=unverified))
     dotted = TrustedIssuers([issuer.settings(groups_claim="https://example.com/groups")])
     assert dotted.check(issuer.token(**{"https://example.com/groups": ["g"]}))[0].groups == {"corp:g"}
+
+
+@pytest.mark.parametrize("setting", ["principal_claim", "groups_claim"])
+@pytest.mark.parametrize("claim", ["email", "user.email", "https://example.com/email", "urn:example:email"])
+def test_email_counts_only_where_the_issuer_says_that_it_is_verified(
+    issuer: OidcIssuerServer, claim: str, setting: str
+) -> None:
+    trusted = TrustedIssuers([issuer.settings(**{setting: claim})])
+
+    def token(**verified: Any) -> str:
+        said = {"email": "a@example"} | {f"email{key}": value for key, value in verified.items()}
+        nested = {claim.replace("email", key): value for key, value in said.items()}
+        return issuer.token(**({"user": said} if claim == "user.email" else nested))
+
+    for unverified in (None, False, "false", "", "True", 1, [], [True], {"true": True}):
+        refused(trusted, token(_verified=unverified))
+    refused(trusted, token())
+    for verified in (True, "true"):
+        principal, _ = trusted.check(token(_verified=verified))
+        assert "corp:a@example" in {principal.name, *principal.groups}
+
+
+def test_token_without_an_email_needs_none_to_be_verified(issuer: OidcIssuerServer) -> None:
+    trusted = TrustedIssuers([issuer.settings(groups_claim="email")])
+    assert trusted.check(issuer.token())[0].groups == frozenset()
+    assert TrustedIssuers([issuer.settings()]).check(issuer.token(email="a@example"))[0] == ALICE
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ import datetime as dt
 import time
 from typing import Any
 
+import msgspec
 import pytest
-from asgi_client import AsgiClient, set_property
+from asgi_client import SCHEMA, AsgiClient, set_property
+from granted_server import GrantedServer
 
 from bergline.server.handlers.context import ServerContext
 
@@ -112,3 +114,60 @@ def test_wait_without_events_ends(changed: AsgiClient) -> None:
     started = time.monotonic()
     assert ids(changed, after="4", wait="1") == []
     assert time.monotonic() - started >= 1
+
+
+def seen(granted: GrantedServer, who: str, table: str = "t") -> list[str]:
+    """The types of a table's events, as a caller sees them."""
+    found = granted(who, "GET", EVENTS, query={"subject": f"table/db/{table}"})
+    assert found.status == 200, found
+    assert found.json == granted(who, "GET", EVENTS, query={"subject": f"table/db/{table}", "newest": "9"}).json
+    return [event["type"].removeprefix("org.bergline.table.") for event in found.json]
+
+
+TABLES = "/v1/namespaces/db/tables"
+
+
+def make(granted: GrantedServer, who: str, name: str = "t") -> None:
+    assert granted(who, "POST", TABLES, {"name": name, "schema": SCHEMA}).status == 200
+
+
+def rename(granted: GrantedServer, who: str, old: str, new: str) -> None:
+    names = {"source": {"namespace": ["db"], "name": old}, "destination": {"namespace": ["db"], "name": new}}
+    assert granted(who, "POST", "/v1/tables/rename", names).status == 204
+
+
+def test_events_of_a_name_end_with_its_table(granted: GrantedServer) -> None:
+    granted.grant("create", "namespace db", "ann")
+    make(granted, "root")
+    assert granted("root", "DELETE", f"{TABLES}/t").status == 204
+    make(granted, "ann")
+    assert seen(granted, "ann") == ["create"]
+    assert seen(granted, "root") == ["create", "drop", "create"]
+    rename(granted, "ann", "t", "u")
+    make(granted, "root")
+    granted.grant("read", "table db.t", "ann")
+    assert seen(granted, "ann") == ["create"]
+    assert seen(granted, "ann", "u") == ["rename"]
+    assert granted("root", "DELETE", f"{TABLES}/t").status == 204
+    assert seen(granted, "ann") == ["create", "drop"]
+    rename(granted, "ann", "u", "t")
+    assert seen(granted, "ann") == ["rename"]
+    assert len(seen(granted, "root")) == 7
+
+
+def test_table_that_came_back_has_its_events(context: ServerContext) -> None:
+    context.settings = msgspec.structs.replace(context.settings, drop_retention_s=3600)
+    granted = GrantedServer(context, "ann")
+    granted("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
+    granted.grant("create", "namespace db", "ann")
+    for name in ("t", "u"):
+        make(granted, "ann", name)
+        assert granted("ann", "DELETE", f"{TABLES}/{name}").status == 204
+    assert granted("ann", "POST", "/bergline/v1/namespaces/db/tables/t/undrop", {}).status == 200
+    assert seen(granted, "ann") == ["create", "drop", "undrop"]
+    to = {"destination": {"namespace": ["db"], "name": "v"}}
+    granted("root", "POST", TABLES, {"name": "v", "schema": SCHEMA})
+    rename(granted, "root", "v", "w")
+    assert granted("ann", "POST", "/bergline/v1/namespaces/db/tables/u/undrop", to).status == 200
+    assert seen(granted, "ann", "v") == ["undrop"]
+    granted.client.application.close()

@@ -1,5 +1,7 @@
 """Owners follow their tables."""
 
+import json
+
 import pytest
 from asgi_client import SCHEMA
 from granted_server import GrantedServer
@@ -165,3 +167,36 @@ def test_name_of_what_others_dropped_is_not_to_be_had(granted: GrantedServer) ->
     assert granted("root", "POST", "/v1/namespaces", {"namespace": ["a"]}).status == 200
     assert granted("bob", "POST", f"{undrop}/t/undrop", {}).status == 403
     assert granted("ann", "POST", tables, {"name": "t", "schema": SCHEMA}).status == 200
+
+
+@pytest.mark.parametrize("by_transaction", [False, True])
+@pytest.mark.parametrize("plain", ["assert-create", "requirements", "type"])
+def test_no_spelling_of_a_creation_takes_a_name_from_the_bin(
+    granted: GrantedServer, plain: str, *, by_transaction: bool
+) -> None:
+    granted.grant("create", "namespace db", "bob")
+    granted.grant("create", "namespace db", "ann")
+    assert granted("ann", "POST", TABLES, {"name": "t", "schema": SCHEMA}).status == 200
+    assert granted("ann", "DELETE", f"{TABLES}/t").status == 204
+    staged = {"name": "t", "schema": SCHEMA, "stage-create": True}
+    metadata = granted("bob", "POST", TABLES, staged).json["metadata"]
+    updates = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "add-schema", "schema": SCHEMA},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+    change = {"identifier": named("t"), "requirements": [{"type": "assert-create"}], "updates": updates}
+    path, body = ("/v1/transactions/commit", {"table-changes": [change]}) if by_transaction else (f"{TABLES}/t", change)
+    text = json.dumps(body)
+    for spelled in ("".join(f"\\u{ord(c):04x}" for c in plain), f"\\u{ord(plain[0]):04X}{plain[1:]}", plain):
+        sent = text.replace(f'"{plain}"', f'"{spelled}"').encode()
+        assert json.loads(sent) == body
+        refused = granted("bob", "POST", path, sent)
+        assert (refused.status, "the bin has something under that name" in refused.message) == (403, True)
+    assert owners(granted)["table db.t"] == "ann"

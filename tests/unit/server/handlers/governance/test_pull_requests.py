@@ -194,6 +194,19 @@ def test_with_grants_tables_are_those_that_the_author_may_read_and_everybody_is_
         assert "privilege `publish` on table `db.orders` for ref `main`" in request.look().obstacles[0]
 
 
+def test_pull_request_that_is_hidden_stops_and_tells_nobody(port: int, served: Lake) -> None:
+    served.access.grant("administer", on="catalog", to="root")
+    served.access.grant("read", on="catalog", to="bob")
+    served.access.grant("read", on="table db.orders", to="ann")
+    with connected(port, "ann") as ann, connected(port, "bob") as bob:
+        assert bob.pull_requests.open("work").number == 1
+        with pytest.raises(NotFoundError):
+            ann.pull_requests.get(1)
+        assert [str(table.name) for table in ann.pull_requests.open("work").record.tables] == ["db.orders"]
+        with pytest.raises(AlreadyExistsError, match="pull request 2 asks"):
+            ann.pull_requests.open("work")
+
+
 def test_obstacles_are_all_that_publishing_would_be_refused_for(port: int, served: Lake) -> None:
     served.rules.protect("main", only_publish=True, approvals=1)
     served.access.grant("administer", on="catalog", to="root")
@@ -229,3 +242,44 @@ def test_approval_that_does_not_count_is_told_with_why(port: int, served: Lake, 
             assert f"has {2 - len(uncounted)}" in overview.obstacles[0]
         served.rules.unprotect("main")
         assert bob.pull_requests.get(1).overview.uncounted == {}
+
+
+def test_reviews_for_another_target_do_not_count_for_main(port: int, served: Lake, context: ServerContext) -> None:
+    """Bob may publish into `load/b`, and has no right on `main`: what he says there is nothing about `main`."""
+    context.records.create_token("cam", "bl_cam", 1, None)
+    served.rules.protect("main", approvals=1, checks=["nulls"])
+    served.branch("load/b", ["db.orders"])
+    served.access.grant("administer", on="catalog", to="root")
+    served.access.grant("read", on="catalog", to="ann")
+    served.access.grant("manage-refs", on="catalog", to="ann")
+    served.access.grant("read", on="catalog", to="bob")
+    served.access.grant("read", on="catalog", to="cam")
+    served.access.grant("publish", on="catalog", ref="load/*", to="bob")
+    served.access.grant("publish", on="catalog", ref="main", to="cam")
+    served.access.grant("publish", on="catalog", to="ann")
+    with connected(port, "ann") as ann, connected(port, "bob") as bob, connected(port, "cam") as cam:
+        into_main = ann.pull_requests.open("work", tables=["db.orders"])
+        ann.pull_requests.open("work", into="load/b", tables=["db.orders"])
+        bob.pull_requests.get(2).approve().report_check("nulls", "passed")
+        for act in (lambda: bob.pull_requests.get(1).approve(), lambda: _check(bob, 1)):
+            with pytest.raises(RefusedError, match=r"privilege `publish` on table `db\.orders` for ref `main`"):
+                act()
+        head = served.load_table("db.orders").refs["work"].snapshot_id
+        with pytest.raises(RefusedError, match="privilege `publish`"):
+            bob.reviews.approve("db.orders", head)
+        overview = into_main.look()
+        assert (overview.approved_by, overview.tables[0].checks) == ((), ())
+        with pytest.raises(RefusedError, match="`nulls` passed, and only with 1 approval of others, and has 0"):
+            into_main.publish()
+        with pytest.raises(RefusedError, match="`nulls` passed, and only with 1 approval of others, and has 0"):
+            ann.publish("work", tables=["db.orders"])
+        bob.pull_requests.get(2).report_check("nulls", "failed")
+        _check(cam, 1)
+        cam.pull_requests.get(1).approve()
+        into_main.look()
+        assert into_main.publish().state is PullRequestState.PUBLISHED
+        assert served.load_table("db.orders").scan().to_arrow().num_rows == 2
+
+
+def _check(lake: Lake, number: int) -> None:
+    lake.pull_requests.get(number).report_check("nulls", "passed")

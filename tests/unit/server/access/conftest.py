@@ -1,4 +1,4 @@
-"""An issuer, and a clock."""
+"""An issuer of tokens."""
 
 from collections.abc import Iterator
 

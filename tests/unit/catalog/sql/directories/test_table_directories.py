@@ -8,8 +8,9 @@ from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind, overlap
+from bergline.catalog.sql.directories.table_directories import TableDirectories, outermost
 from bergline.catalog.sql.records import records_of
-from bergline.catalog.sql.table_directories import TableDirectories, outermost, overlap
 from bergline.errors import NotFoundError, RefusedError, StorageError
 from bergline.lake.opening import CatalogConfig, open_catalog
 
@@ -40,9 +41,14 @@ class Tables:
 
     def check(self, *directories: str) -> None:
         """A new table with these directories."""
-        self.places.check_apart(NEW, directories)
+        self.places.check_apart(Claim(DirectoryKind.TABLE, NEW), directories)
 
-    def _find(self, name: TableName) -> list[str]:
+    def keep(self, name: str, *directories: str) -> None:
+        """What a server learns of a table when it hands out credentials for it."""
+        self.places.check_apart(Claim(DirectoryKind.TABLE, TableName(("db",), name)), directories)
+
+    def _find(self, kind: DirectoryKind, name: TableName) -> list[str]:
+        assert kind is DirectoryKind.TABLE
         if name not in self._directories:
             raise NotFoundError("no table", kind="table", name=str(name))
         found = self._directories[name]
@@ -84,7 +90,7 @@ def test_directories_that_lie_in_another_are_left_out() -> None:
 )
 def test_directories_of_another_table_are_refused(tables: Tables, place: str) -> None:
     tables.add("t", "s3a://b/w/t", "s3://b/data/t")
-    tables.places.check_apart(TableName(("db",), "t"), ["s3a://b/w/t", "s3://b/data/t"])
+    tables.keep("t", "s3a://b/w/t", "s3://b/data/t")
     with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
         tables.check(place)
     with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
@@ -95,13 +101,13 @@ def test_directories_of_another_table_are_refused(tables: Tables, place: str) ->
 def test_directories_of_its_own_are_taken(tables: Tables, place: str) -> None:
     tables.add("t", "s3://b/w/t", "s3://b/data/t")
     tables.check(place)
-    tables.places.check_apart(TableName(("db",), "t"), ["s3://b/w/t", "s3://b/data/t"])
+    tables.keep("t", "s3://b/w/t", "s3://b/data/t")
 
 
 @pytest.mark.parametrize("place", ["gs://b/w/t", "gcs://b/w/t/x", "gs://b/w", "gs://b/data/t/x"])
 def test_directories_on_google_are_kept_apart_too(tables: Tables, place: str) -> None:
     tables.add("t", "gcs://b/w/t", "gs://b/data/t")
-    tables.places.check_apart(TableName(("db",), "t"), ["gcs://b/w/t", "gs://b/data/t"])
+    tables.keep("t", "gcs://b/w/t", "gs://b/data/t")
     with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
         tables.check(place)
     tables.check("gs://b/w/t2", "s3://b/w/t")
@@ -120,11 +126,44 @@ def test_table_that_cannot_be_read_is_in_the_way_of_its_directory_alone(tables: 
     tables.check("s3://b/w/t")
 
 
-def test_what_was_kept_of_a_table_that_is_gone_or_moved_is_in_nobodys_way(tables: Tables) -> None:
-    name = TableName(("db",), "t")
+def test_former_directories_are_kept_apart_until_the_table_is_gone(tables: Tables) -> None:
     tables.add("t", "s3://b/w/t", "s3://b/data/t")
-    tables.places.check_apart(name, ["s3://b/w/t", "s3://b/data/t"])
-    tables.places.check_apart(name, ["s3://b/w/t", "s3://b/other/t"])
-    tables.check("s3://b/new", "s3://b/data/t")
+    tables.keep("t", "s3://b/w/t", "s3://b/data/t")
+    tables.keep("t", "s3://b/w/t", "s3://b/other/t")
+    for place in ("s3://b/data/t", "s3://b/other"):
+        with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
+            tables.check("s3://b/new", place)
     tables.drop("t")
     tables.check("s3://b/other/t")
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "shared"),
+    [
+        ("file:///w/t", "/w/t/x", True),
+        ("/w/t", "file:/w/../w/t", True),
+        ("file:/w/t", "file:///w", True),
+        ("/w/t", "/w/t2", False),
+        ("wasbs://c@a.blob.core.windows.net/t", "abfss://c@a.dfs.core.windows.net/t/x", True),
+        ("abfs://c@a.dfs.core.windows.net/t", "abfss://c@b.dfs.core.windows.net/t", False),
+        ("hdfs://n/w/t", "hdfs://n/w", True),
+    ],
+)
+def test_every_store_and_spelling_counts(tables: Tables, written: str, place: str, shared: bool) -> None:
+    tables.add("t", written)
+    for _ in ("found by its metadata", "reserved"):
+        if shared:
+            with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t`"):
+                tables.check(place)
+        else:
+            tables.check(place)
+        tables.keep("t", written)
+
+
+def test_links_on_a_disk_are_followed(tables: Tables, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    tables.add("t", f"{tmp_path}/real/t")
+    tables.keep("t", f"{tmp_path}/real/t")
+    with pytest.raises(RefusedError):
+        tables.check(f"file://{tmp_path}/link/t")

@@ -1,0 +1,44 @@
+"""Digests of metadata files: what a catalog knows of a file, to notice that another is in its place."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+
+class MetadataDigest(msgspec.Struct, frozen=True):
+    """The size and the SHA-256 of a metadata file, as it lies in the store."""
+
+    size: int
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.size:,} bytes with SHA-256 {self.sha256[:16]}…"
+
+
+def digest_of(data: bytes) -> MetadataDigest:
+    """The digest of the bytes of a file."""
+    return MetadataDigest(len(data), hashlib.sha256(data).hexdigest())
+
+
+class MetadataDigests(Protocol):
+    """The digests that a catalog keeps beside its pointers."""
+
+    noticed: Callable[[str, str, str], None] | None
+    """Called for a file that is another one, with whose it is, its location, and what is wrong."""
+
+    def remember(self, location: str, data: bytes) -> None:
+        """Know a file that this process wrote: a pointer that is moved to it gets its digest."""
+        ...
+
+    def check(self, location: str, data: bytes) -> None:
+        """MetadataChangedError if the file of a pointer is not the one that was written; remember one that is new."""
+        ...
+
+
+@runtime_checkable
+class KeptDigests(Protocol):
+    """For stores that keep digests."""
+
+    digests: MetadataDigests
