@@ -1,5 +1,6 @@
 """A server's records, for those with access to its database."""
 
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -7,7 +8,8 @@ from typing import Annotated
 import typer
 
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.sql.records import Records, records_of
+from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.sql.records import AuditEntry, Records, records_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.cli.opening import LakeOptions, open_lake
 from bergline.errors import UnsupportedError
@@ -34,6 +36,13 @@ def open_records(options: LakeOptions, *, create: Collection[str] = ()) -> Itera
         )
     with open_lake(settings, create=create) as lake:
         yield records_of(lake.catalog)
+
+
+def note_change(records: Records, operation: str, resource: str) -> None:
+    """Write to the audit log what a command has changed beside tables."""
+    entry = AuditEntry(time.time_ns() // 1_000_000, current_caller().name, operation, resource)
+    with records.database.changing() as connection:
+        records.add_audit(connection, entry)
 
 
 @contextmanager

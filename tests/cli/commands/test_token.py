@@ -43,6 +43,32 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
         run("create", "bob", "--expires-in", "soon")
 
 
+def test_the_audit_log_has_what_became_of_tokens(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog, create=True).close()
+    commands = (
+        ["create", "ann"],
+        ["rotate", "ann"],
+        ["revoke", "ann"],
+        ["revoke", "--jti", "17"],
+        ["revoke", "--principal", "corp:ann"],
+    )
+    for command in commands:
+        done = CliRunner().invoke(app, ["token", *command, "--catalog", catalog], catch_exceptions=False)
+        assert done.exit_code == 0
+    with pytest.raises(NotFoundError):
+        CliRunner().invoke(app, ["token", "revoke", "bob", "--catalog", catalog], catch_exceptions=False)
+    shown = CliRunner().invoke(app, ["audit", "list", "--json", "--catalog", catalog], catch_exceptions=False)
+    found = {(row["operation"], row["resource"]) for row in json.loads(shown.stdout)}
+    assert found == {
+        ("token-create", "token/ann"),
+        ("token-rotate", "token/ann"),
+        ("token-revoke", "token/ann"),
+        ("token-revoke", "jti/17"),
+        ("token-revoke", "principal/corp:ann"),
+    }
+
+
 def test_token_may_be_made_before_the_first_start(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/new/catalog.db"
     for command in (["token", "list"], ["token", "revoke", "ann"], ["audit", "list"]):

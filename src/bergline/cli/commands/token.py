@@ -14,7 +14,7 @@ from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
 from bergline.cli.durations import parse_duration, parse_milliseconds, parse_time_ms, render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_rows
-from bergline.cli.records import open_records
+from bergline.cli.records import note_change, open_records
 from bergline.errors import InvalidInputError
 
 app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
@@ -48,6 +48,7 @@ def create(
     may_create = {CATALOG} if options.settings().name is None else ANY_CATALOG
     with open_records(options, create=may_create) as records:
         records.access.create(name, text, now_ms, expires_ms, principal=principal, groups=group or ())
+        note_change(records, "token-create", f"token/{name}")
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
     _print_secret(name, text, expires_ms, as_json=as_json)
@@ -70,6 +71,7 @@ def rotate(
     overlap_ms = 1000 * parse_duration(overlap)
     with open_records(options) as records:
         expires_ms = records.access.rotate(name, text, now_ms, overlap_ms, parse_milliseconds(expires_in))
+        note_change(records, "token-rotate", f"token/{name}")
     sys.stderr.write(f"older secrets of `{name}` work until {render_time(now_ms + overlap_ms)} at the latest\n")
     _print_secret(name, text, expires_ms, as_json=as_json)
 
@@ -128,12 +130,15 @@ def revoke(
         revoked = SqlRevokedTokens(records.database, records.catalog_name)
         if name is not None:
             records.revoke_token(name)
+            note_change(records, "token-revoke", f"token/{name}")
         elif jti is not None:
             revoked.revoke_token(jti, now_ms)
+            note_change(records, "token-revoke", f"jti/{jti}")
         elif principal is not None:
             before_ms = now_ms if issued_before is None else parse_time_ms(issued_before, now_ms)
             revoked.revoke_principal(principal, before_ms, now_ms)
             records.access.revoke_of(principal, before_ms)
+            note_change(records, "token-revoke", f"principal/{principal}")
     if as_json:
         print_json({"revoked": given[0]})
 

@@ -20,7 +20,7 @@ from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_table
-from bergline.cli.records import KeyFileOption, open_records
+from bergline.cli.records import KeyFileOption, note_change, open_records
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 
 app = typer.Typer(help="Where `bergline serve` sends events.", no_args_is_help=True)
@@ -130,6 +130,7 @@ def rotate_secrets(options: LakeOptions, *, secrets_key_file: KeyFileOption = No
         raise InvalidInputError(f"expected a key in {KEY_VARIABLE} or --secrets-key-file, found none")
     with open_records(options) as records:
         found = SqlWebhooks(records.database, records.catalog_name, keys).rotate_secrets()
+        note_change(records, "webhook-rotate-secrets", "webhooks")
     done = (*found.plain, *found.older)
     if as_json:
         print_json({"encrypted": done, "lost": found.lost})
