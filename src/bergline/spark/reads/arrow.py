@@ -18,6 +18,7 @@ from bergline.parquet.read.changelog import changelog_schema, read_changes
 from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import FileChange, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import missing_file, task_frame
@@ -80,7 +81,7 @@ def _read(
     blobs = [pickle.dumps(task) for task in tasks]
     rows, columns = sum(planned.file.record_count for planned in files), read_schema(schema)
     work = backend.with_estimate(task_frame(backend, blobs, location, len(blobs)), rows, columns)
-    return work.mapInArrow(read_batches, columns)
+    return map_in_arrow(work, read_batches, columns)
 
 
 def _in_spark(

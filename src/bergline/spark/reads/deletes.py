@@ -24,6 +24,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.delete.deletes import DeletedRows
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.tasks import missing_file, task_frame
 from bergline.spark.runtime.types import spark_type
@@ -158,7 +159,7 @@ def _map(
                 with _missing_named(snapshot_id):
                     yield from read(delete_files, blob)
 
-    return task_frame(backend, [pickle.dumps(task) for task in tasks], location).mapInArrow(run, schema)
+    return map_in_arrow(task_frame(backend, [pickle.dumps(task) for task in tasks], location), run, schema)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.parquet.file.footer import read_physical_schemas
 from bergline.scan.manifest_cache import FileCache
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.tasks import task_frame
 
@@ -76,7 +77,7 @@ def _read_on_executors(
 
     parts = [(n, paths[n : n + _FILES_PER_TASK]) for n in range(0, len(paths), _FILES_PER_TASK)]
     tasks = [pickle.dumps(part) for part in parts]
-    for row in task_frame(backend, tasks, paths[0]).mapInArrow(read, "found binary").collect():
+    for row in map_in_arrow(task_frame(backend, tasks, paths[0]), read, "found binary").collect():
         first, schemas = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         for schema, places in schemas.items():
             yield schema, [first + place for place in places]

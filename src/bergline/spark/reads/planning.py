@@ -25,6 +25,7 @@ from bergline.scan.plan import ScanPlan
 from bergline.scan.shipped_files import unship
 from bergline.spark.reads.partial_aggregates import combined
 from bergline.spark.reads.planning_tasks import AggregateTask, FindFilesTask, FoundFiles, PackTask, ReadPackedTask
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import Aggregate, SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
@@ -108,10 +109,10 @@ def plan_of_files(planned: ReadPlan, paths: Sequence[str], backend: SparkBackend
 def read_on_executors(plan: ScanPlan, work: ExecutorWork, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of a scan whose files only tasks look up; the plan has none."""
     tasks = min(_MOST_READING_TASKS, max(len(work.runs), (work.size + work.files * _OPENING) // _READ_BY_TASK))
-    packed = _dealt(work, backend).mapInArrow(PackTask(io, work.scan).run, "key bigint, task binary")
+    packed = map_in_arrow(_dealt(work, backend), PackTask(io, work.scan).run, "key bigint, task binary")
     columns = read_schema(plan.schema)
     dealt = backend.with_estimate(packed.repartition(tasks, "key").select("task"), work.rows, columns)
-    return dealt.mapInArrow(ReadPackedTask(io, plan).run, columns)
+    return map_in_arrow(dealt, ReadPackedTask(io, plan).run, columns)
 
 
 def aggregate_on_executors(
@@ -170,7 +171,7 @@ def _run(
 ) -> list[Row]:
     """What tasks give back for the runs."""
     with backend.described_jobs(f"bergline: plan {counted(work.files, 'file')} of {work.scan.metadata.location}"):
-        return _dealt(work, backend).mapInArrow(task, schema).collect()
+        return map_in_arrow(_dealt(work, backend), task, schema).collect()
 
 
 def _dealt(work: ExecutorWork, backend: SparkBackend) -> DataFrame:

@@ -25,6 +25,7 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.rows.parts import split_deleted, split_files, split_groups
 from bergline.spark.rows.sorting import rewrite_sorted_group
 from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure
@@ -155,7 +156,8 @@ class SparkRowEngine:
             return []
         self._prepare(location)
         blobs = [pickle.dumps(part) for part in enumerate(parts)]
-        frame = task_frame(self._backend, blobs, location).mapInArrow(ComputeTask(io, work).run, "result binary")
+        tasks = task_frame(self._backend, blobs, location)
+        frame = map_in_arrow(tasks, ComputeTask(io, work).run, "result binary")
         with self._backend.described_jobs(f"bergline: {what}"):
             rows = frame.collect()
         results = [pickle.loads(row.result) for row in rows]  # noqa: S301  (our own tasks wrote it)
@@ -179,9 +181,8 @@ class SparkRowEngine:
         job, started = str(uuid.uuid4()), time.monotonic()
         blobs = [pickle.dumps(part) for part in enumerate(parts)]
         with removed_on_failure(io, location, job):
-            frame = task_frame(self._backend, blobs, location).mapInArrow(
-                RowTask(io, carry_out, job).run, "result binary"
-            )
+            tasks = task_frame(self._backend, blobs, location)
+            frame = map_in_arrow(tasks, RowTask(io, carry_out, job).run, "result binary")
             with self._backend.described_jobs(what):
                 rows = frame.collect()
             results = [cast("RowTaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)

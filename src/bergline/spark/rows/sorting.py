@@ -12,6 +12,7 @@ from bergline.format.partition.sort_order import UNSORTED, SortOrder
 from bergline.io.fileio import FileIO
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.task import Z_VALUE, ZValueTask
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.types import is_cut, unreadable
 from bergline.spark.writes.data_files import write_arranged
@@ -55,4 +56,4 @@ def _with_z_values(rows: DataFrame, order: ZOrder) -> DataFrame:
     # numbered columns on the way: Spark takes a dot in a name for a struct
     numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     schema = T.StructType([*numbered.schema.fields, T.StructField(Z_VALUE, T.BinaryType())])
-    return numbered.mapInArrow(ZValueTask(places, order).run, schema).toDF(*rows.columns, Z_VALUE)
+    return map_in_arrow(numbered, ZValueTask(places, order).run, schema).toDF(*rows.columns, Z_VALUE)

@@ -27,6 +27,7 @@ from bergline.io.locations import normalized
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
@@ -71,7 +72,7 @@ def write_arranged(
     numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     task = WriteTask(io, spec, job, frame.columns, partition)
     with removed_on_failure(io, spec.data_location, job):
-        written = numbered.mapInArrow(task.run, "result binary")
+        written = map_in_arrow(numbered, task.run, "result binary")
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
         results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
