@@ -28,7 +28,6 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_other_attempts, removed_on_failure
 from bergline.spark.writes.distribution import arrange_rows
@@ -137,9 +136,7 @@ def write_changes(
         spec = msgspec.structs.replace(spec, schema=_written_columns(metadata), sort_order_id=rows.sort_order_id)
     task = ChangeTask(io, spec if names else None, job, names)
     with removed_on_failure(io, spec.data_location, job):
-        # numbered columns on the way: Spark takes a dot in a name for a struct
-        numbered = arranged.toDF(*(f"_{i}" for i in range(len(changes.columns))))
-        written = map_in_arrow(numbered, task.run, "result binary")
+        written = backend_of(changes).map_in_arrow(arranged, task.run, "result binary")
         with described_jobs(changes.sparkSession, what), in_small_batches(written, changes.schema) as running:
             collected = running.collect()
         results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)

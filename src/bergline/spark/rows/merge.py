@@ -6,7 +6,7 @@ The frame that it starts from is target and source joined, with what the clauses
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
@@ -15,11 +15,13 @@ from bergline.format.schema.reserved import ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.rows.change_task import ADDS, DELETES
 from bergline.spark.rows.changes import ACTION, FILE, POS
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
-from bergline.spark.writes.store_assignment import AssignmentRules
+from bergline.spark.writes.projection import Value, project, with_computed
+from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
 from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
 from bergline.sql.rewrite.merge_query import (
     CLAUSE,
@@ -59,23 +61,17 @@ def merge_changes(
     """
     found = joined.schema
     structs = [name for name in (MATCHED, INSERTED, UNMATCHED) if name in found.names]
-    clause = F.coalesce(*(F.col(f"{name}.{CLAUSE}") for name in structs))
-    flat = joined.select("*", clause.alias(_CLAUSE))
+    clause = f"coalesce({', '.join(f'{name}.{CLAUSE}' for name in structs)})"
+    flat = backend_of(joined).select_texts(joined, ["*", f"{clause} AS {_CLAUSE}"])
     if not _has_action_for_all(clauses):
-        wanted = F.col(_CLAUSE).isNotNull()
+        wanted = f"{_CLAUSE} IS NOT NULL"
         if checks_cardinality(clauses) and _leaves_some(clauses, "matched"):
-            wanted = wanted | (F.col(FILE_COLUMN).isNotNull() & F.col(PRESENT).isNotNull())
+            wanted += f" OR ({FILE_COLUMN} IS NOT NULL AND {PRESENT} IS NOT NULL)"
         flat = flat.where(wanted)
-    columns = _new_columns(found, clauses, schema, rules)
+    flat, columns = _new_columns(flat, found, clauses, schema, rules)
+    row_id = [(ROW_ID.name, _row_id(clauses, found))] if columns and has_row_ids else []
     file, pos = _place(found, FILE_COLUMN, "string"), _place(found, POS_COLUMN, "bigint")
-    row_id = [_row_id(clauses, found).alias(ROW_ID.name)] if columns and has_row_ids else []
-    return flat.select(
-        _action(clauses).alias(ACTION),
-        file.alias(FILE),
-        pos.alias(POS),
-        *row_id,
-        *(value.alias(name) for name, value in columns.items()),
-    )
+    return project(flat, [(ACTION, _action(clauses)), (FILE, file), (POS, pos), *row_id, *columns.items()])
 
 
 def checks_cardinality(clauses: Sequence[ClauseValues]) -> bool:
@@ -111,76 +107,86 @@ def _leaves_some(clauses: Sequence[ClauseValues], kind: str) -> bool:
     return all(clause.has_condition for clause in clauses if clause.kind == kind)
 
 
-def _action(clauses: Sequence[ClauseValues]) -> Column:
+def _action(clauses: Sequence[ClauseValues]) -> str:
     by_clause = [
-        (number, _ACTIONS[clause.action] | (BY_SOURCE if clause.kind == "not matched by source" else 0))
+        (number, str(_ACTIONS[clause.action] | (BY_SOURCE if clause.kind == "not matched by source" else 0)))
         for number, clause in enumerate(clauses)
     ]
-    return _chosen((number, F.lit(action)) for number, action in by_clause).otherwise(F.lit(0))
+    return _chosen(by_clause, "0")
 
 
-def _row_id(clauses: Sequence[ClauseValues], found: T.StructType) -> Column:
+def _row_id(clauses: Sequence[ClauseValues], found: T.StructType) -> str:
     """Updated rows keep their ids."""
     updates = [number for number, clause in enumerate(clauses) if clause.action == "update"]
     if not updates or ROW_ID_COLUMN not in found.names:
-        return F.lit(None).cast("bigint")
-    return _chosen((number, F.col(ROW_ID_COLUMN)) for number in updates)
+        return "CAST(NULL AS bigint)"
+    return _chosen((number, ROW_ID_COLUMN) for number in updates)
 
 
-def _place(found: T.StructType, name: str, type_: str) -> Column:
-    return F.col(name) if name in found.names else F.lit(None).cast(type_)
+def _place(found: T.StructType, name: str, type_: str) -> str:
+    return name if name in found.names else f"CAST(NULL AS {type_})"
 
 
-def _chosen(values: Iterable[tuple[int, Column]]) -> Column:
-    """The value of the clause that applies to a row; null where it is none of these."""
-    chosen: Column | None = None
-    for number, value in values:
-        is_this = F.col(_CLAUSE) == number
-        chosen = F.when(is_this, value) if chosen is None else chosen.when(is_this, value)
-    return F.lit(None) if chosen is None else chosen
+def _chosen(values: Iterable[tuple[int, str]], otherwise: str = "NULL") -> str:
+    """The value of the clause that applies to a row, as SQL text; another where it is none of these."""
+    cases = " ".join(f"WHEN {number} THEN {value}" for number, value in values)
+    return f"CASE {_CLAUSE} {cases} ELSE {otherwise} END"
 
 
 def _new_columns(
-    found: T.StructType, clauses: Sequence[ClauseValues], schema: Schema, rules: AssignmentRules
-) -> dict[str, Column]:
-    """The columns of new rows, each by the clause that applies; nothing where rows are only deleted."""
-    old = {field.name: F.col(target_column(i)) for i, field in enumerate(schema.fields)}
-    by_clause: dict[int, dict[str, Column]] = {}
+    flat: DataFrame, found: T.StructType, clauses: Sequence[ClauseValues], schema: Schema, rules: AssignmentRules
+) -> tuple[DataFrame, dict[str, str]]:
+    """The columns of new rows as SQL texts, each by the clause that applies; nothing where rows are only deleted.
+
+    They are on a frame that has what they need computed. A value is null in rows that its clause does not apply to, so
+    that it can be stored in all of them.
+    """
+    given = {
+        (number, path): value
+        for number, clause in enumerate(clauses)
+        for path, value in _values(found, number, clause, schema, rules).items()
+    }
+    flat, texts = with_computed(flat, given)
+    old = {field.name: target_column(i) for i, field in enumerate(schema.fields)}
+    by_clause: dict[int, dict[str, str]] = {}
     for number, clause in enumerate(clauses):
-        values = _values(found, number, clause, rules)
+        values = {path: text for (place, path), text in texts.items() if place == number}
         if clause.action == "update":
             by_clause[number] = updated_columns(schema, values, old)
         elif clause.action == "insert":
-            by_clause[number] = {f.name: _inserted(f, values, rules) for f in schema.fields}
+            by_clause[number] = {field.name: values[field.name,] for field in schema.fields}
     if not by_clause:
-        return {}
-    return {
+        return flat, {}
+    return flat, {
         field.name: _chosen((number, columns[field.name]) for number, columns in by_clause.items())
         for field in schema.fields
     }
 
 
-def _values(found: T.StructType, number: int, clause: ClauseValues, rules: AssignmentRules) -> dict[Name, Column]:
+def _values(
+    found: T.StructType, number: int, clause: ClauseValues, schema: Schema, rules: AssignmentRules
+) -> dict[Name, Value]:
     """The values of a clause by the path of what they are assigned to, as they are stored."""
-    values: dict[Name, Column] = {}
-    if not clause.fields:
-        return values
-    struct = _STRUCTS[clause.kind]
-    types = found[struct].dataType
-    assert isinstance(types, T.StructType)  # noqa: S101
-    for i, (assigned, place) in enumerate(zip(clause.fields, clause.places, strict=True)):
-        name = value_field(number, i)
-        values[assigned.path] = assigned_value(F.col(f"{struct}.{name}"), types[name].dataType, assigned, rules, place)
+    values: dict[Name, Value] = {}
+    if clause.fields:
+        struct = _STRUCTS[clause.kind]
+        types = found[struct].dataType
+        assert isinstance(types, T.StructType)  # noqa: S101
+        for i, (assigned, place) in enumerate(zip(clause.fields, clause.places, strict=True)):
+            name = value_field(number, i)
+            values[assigned.path] = assigned_value(f"{struct}.{name}", types[name].dataType, assigned, rules, place)
+    if clause.action == "insert":
+        values |= {(f.name,): _absent(f, rules) for f in schema.fields if (f.name,) not in values}
     return values
 
 
-def _inserted(field: NestedField, values: dict[Name, Column], rules: AssignmentRules) -> Column:
-    """The value of a column in a new row: its default, or null, where the clause gives none."""
-    if (field.name,) in values:
-        return values[field.name,]
+def _absent(field: NestedField, rules: AssignmentRules) -> Value:
+    """The value of a column that an INSERT gives none: its default, or null."""
     if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
         kind = "required column" if field.required else "column"
         message = f"expected a value for the {kind} `{field.name}`, found none in INSERT"
         raise InvalidInputError(message, condition=INVALID_ASSIGNMENTS)
-    type_ = spark_type(field.type, field.name)
-    return F.expr(default_literal(field)).cast(type_)
+    type_, literal = spark_type(field.type, field.name), default_literal(field)
+    if isinstance(type_, T.ArrayType | T.MapType | T.StructType):
+        return F.expr(literal).cast(type_)
+    return f"CAST({literal} AS {atomic_name(type_)})"

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import DataFrame
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
@@ -18,6 +17,7 @@ from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.deterministic import not_deterministic
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
 from bergline.spark.writes.insert import static_values
+from bergline.spark.writes.projection import project, with_computed
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.store_assignment import AssignmentRules, assignment_rules
@@ -89,8 +89,8 @@ def changed_twice(path: str, position: int) -> InvalidInputError:
 
 def delete_found_rows(rows: DataFrame, table: Table, scan: TableScan, write_target: WriteTarget) -> None:
     """Delete rows that a query found; their file and position are its first columns."""
-    places = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
-    changes = places.select(_action(DELETED), F.col("_0").alias(FILE), F.col("_1").alias(POS))
+    names = [f"_{i}" for i in range(len(rows.columns))]
+    changes = project(backend_of(rows).with_names(rows, names), [(ACTION, str(DELETED)), (FILE, "_0"), (POS, "_1")])
     RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=changed_twice)
 
 
@@ -106,25 +106,17 @@ def update_changes(
     rows: DataFrame, fields: Sequence[AssignedField], metadata: TableMetadata, rules: AssignmentRules
 ) -> DataFrame:
     """The change frame of such rows."""
-    schema = metadata.schema
+    schema, types = metadata.schema, [column.dataType for column in rows.schema]
     places = len(place_columns(metadata))
     first = places + len(schema.fields)
-    numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
-    types = [column.dataType for column in rows.schema.fields]
-    values = {
-        assigned.path: assigned_value(F.col(f"_{i}"), types[i], assigned, rules)
-        for i, assigned in enumerate(fields, first)
+    numbered = backend_of(rows).with_names(rows, [f"_{i}" for i in range(len(types))])
+    given = {
+        assigned.path: assigned_value(f"_{i}", types[i], assigned, rules) for i, assigned in enumerate(fields, first)
     }
-    old = {field.name: F.col(f"_{i}") for i, field in enumerate(schema.fields, places)}
-    new = updated_columns(schema, values, old)
-    lineage = [F.col(f"_{i}").alias(reserved.ROW_ID.name) for i in range(2, places)]
-    return numbered.select(
-        _action(UPDATED),
-        F.col("_0").alias(FILE),
-        F.col("_1").alias(POS),
-        *lineage,
-        *(value.alias(name) for name, value in new.items()),
-    )
+    frame, values = with_computed(numbered, given)
+    new = updated_columns(schema, values, {field.name: f"_{i}" for i, field in enumerate(schema.fields, places)})
+    lineage = [(reserved.ROW_ID.name, f"_{i}") for i in range(2, places)]
+    return project(frame, [(ACTION, str(UPDATED)), (FILE, "_0"), (POS, "_1"), *lineage, *new.items()])
 
 
 def truncate(
@@ -151,7 +143,3 @@ def truncate(
         starts_branch=write_target.starts_branch,
     )
     table.commit(staged(operation, write_target.wap_id))
-
-
-def _action(action: int) -> Column:
-    return F.lit(action).cast("int").alias(ACTION)

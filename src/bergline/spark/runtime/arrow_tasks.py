@@ -24,12 +24,17 @@ _seen_modules = 0
 
 def map_in_arrow(frame: DataFrame, run: ArrowFunction, schema: T.StructType | str) -> DataFrame:
     """`frame.mapInArrow`, for functions of ours: what a worker imports for them makes its later tasks no slower."""
+    return frame.mapInArrow(after_imports(run), schema)
+
+
+def after_imports(run: ArrowFunction) -> ArrowFunction:
+    """The function, which first sees to it that its worker's later tasks are no slower by its imports."""
 
     def run_after_imports(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         keep_imports()
         return run(batches)
 
-    return frame.mapInArrow(run_after_imports, schema)
+    return run_after_imports
 
 
 def keep_imports() -> None:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
+from bergline.spark.runtime.arrow_tasks import ArrowFunction
 
 if TYPE_CHECKING:
     from bergline.sql.queries.query import OtherStatement, Query
@@ -357,6 +358,24 @@ class SparkBackend(Protocol):
 
     def named_subqueries(self, frame: DataFrame) -> Iterator[str]:
         """The subqueries in that plan, as its text has them; UnsupportedError if only the text can tell."""
+        ...
+
+    def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        """A frame whose columns have other names, in as many calls whatever their number is."""
+        ...
+
+    def select_texts(self, frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+        """What SQL texts make of a frame's columns, in as many calls whatever their number is.
+
+        They are read as the settings of the session say: what these could change must not be in them.
+        """
+        ...
+
+    def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
+        """`DataFrame.mapInArrow`, in as many calls whatever the number of columns is.
+
+        What the columns are called in the batches does not say anything.
+        """
         ...
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
+from bergline.quoting import back_quoted
 from bergline.spark.runtime.types import is_cut, spark_type
+from bergline.spark.writes.projection import Value
 from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit, stored_value
 from bergline.sql.rewrite.assigned_fields import AssignedField
 from bergline.sql.text.tokens import Name
@@ -18,11 +18,12 @@ _UNSAFE = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
 
 
 def assigned_value(
-    value: Column, found: T.DataType, assigned: AssignedField, rules: AssignmentRules, place: str = ""
-) -> Column:
-    """A value of some type as it is stored in a field; structs go by the names of their fields, and need all of them.
+    text: str, found: T.DataType, assigned: AssignedField, rules: AssignmentRules, place: str = ""
+) -> Value:
+    """The value of an SQL text, of some type, as it is stored in a field.
 
-    InvalidInputError, which ends with the place, for a type that does not fit.
+    Structs go by the names of their fields, and need all of them. InvalidInputError, which ends with the place, for a
+    type that does not fit.
     """
     rules.check_has_policy()
     path = ".".join(assigned.path)
@@ -34,15 +35,15 @@ def assigned_value(
     if lacking := _lacking(found, target, path, rules):
         message = f"expected a value for field `{lacking}`, found none in the struct{place}"
         raise InvalidInputError(message, condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA")
-    return stored_value(value, found, target, rules, by_name=True, column=path)
+    return stored_value(text, found, target, rules, by_name=True, column=path)
 
 
-def updated_columns(schema: Schema, values: Mapping[Name, Column], old: Mapping[str, Column]) -> dict[str, Column]:
-    """All columns of a table: the values, by the path of what they are assigned to, and else what was there."""
+def updated_columns(schema: Schema, values: Mapping[Name, str], old: Mapping[str, str]) -> dict[str, str]:
+    """All columns of a table as texts: values, by the path of what they are assigned to, and else what was there."""
     return {field.name: _updated(field, (field.name,), values, old[field.name]) for field in schema.fields}
 
 
-def _updated(field: NestedField, path: Name, values: Mapping[Name, Column], old: Column) -> Column:
+def _updated(field: NestedField, path: Name, values: Mapping[Name, str], old: str) -> str:
     if path in values:
         return values[path]
     if not isinstance(field.type, StructType) or not any(other[: len(path)] == path for other in values):
@@ -52,11 +53,9 @@ def _updated(field: NestedField, path: Name, values: Mapping[Name, Column], old:
                 hints=["give the column a value too, or update the rows in Python: table.update(…)"],
             )
         return old
-    inner = (
-        _updated(child, (*path, child.name), values, old.getField(child.name)).alias(child.name)
-        for child in field.type.fields
-    )
-    return F.struct(*inner)
+    names = [(child, back_quoted(child.name)) for child in field.type.fields]
+    inner = (f"{_updated(c, (*path, c.name), values, f'{old}.{name}')} AS {name}" for c, name in names)
+    return f"struct({', '.join(inner)})"
 
 
 def _lacking(found: T.DataType, target: T.DataType, path: str, rules: AssignmentRules) -> str | None:

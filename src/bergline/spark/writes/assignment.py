@@ -6,12 +6,15 @@ What does not fit is an AnalysisException with the condition that Spark gives it
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import UNKNOWN, NestedField
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.projection import Value, project
 from bergline.spark.writes.store_assignment import (
     AssignmentRules,
     ansi_cast,
@@ -49,22 +52,22 @@ def assign(
         raise InvalidInputError(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
         )
-    numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
-    chosen: dict[str, Column] = {}
+    types = [column.dataType for column in frame.schema]
+    chosen: dict[str, Value] = {}
     for field in schema.fields:
         if field.type == UNKNOWN:  # it has nothing but nulls, which are not written
             if field.name in sources:
-                _checked(numbered, sources[field.name], field, rules, by_name=by_name)
+                _checked(types, sources[field.name], field, rules, by_name=by_name)
             continue
         if field.name in given:
-            value = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
+            value: Value = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
         elif field.name in sources:
-            value = _checked(numbered, sources[field.name], field, rules, by_name=by_name)
+            value = _checked(types, sources[field.name], field, rules, by_name=by_name)
         else:
             _check_may_be_absent(field, rules)
             continue
         chosen[field.name] = value
-    return numbered.select(*chosen.values()).toDF(*chosen)
+    return _projected(frame, chosen)
 
 
 def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str | None = None) -> NestedField:
@@ -76,6 +79,19 @@ def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str 
     known = [f.name for f in schema.fields]
     message = f"no column `{name}`: the table has {_names(known)}"
     raise NotFoundError(message, kind="column", name=name, known=known, condition=condition)
+
+
+def _projected(frame: DataFrame, chosen: Mapping[str, Value]) -> DataFrame:
+    """The columns that were chosen; where these are all of the frame's as they are, there is nothing to do."""
+    numbers = [_numbered(position) for position in range(len(frame.columns))]
+    if [value if isinstance(value, str) else "" for value in chosen.values()] != numbers:
+        return project(backend_of(frame).with_names(frame, numbers), chosen.items())
+    return frame if list(chosen) == frame.columns else backend_of(frame).with_names(frame, list(chosen))
+
+
+def _numbered(position: int) -> str:
+    """What a column of the query is called on the way: the query may have several of one name."""
+    return f"_{position}"
 
 
 def _is_as_stored(frame: DataFrame, schema: Schema) -> bool:
@@ -112,12 +128,14 @@ def _by_name(frame: DataFrame, schema: Schema, rules: AssignmentRules) -> dict[s
     return sources
 
 
-def _checked(frame: DataFrame, position: int, field: NestedField, rules: AssignmentRules, *, by_name: bool) -> Column:
-    found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
+def _checked(
+    types: Sequence[T.DataType], position: int, field: NestedField, rules: AssignmentRules, *, by_name: bool
+) -> Value:
+    found, target = types[position], spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, rules, by_name=by_name):
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"
         raise InvalidInputError(message, condition=misfit.condition)
-    return stored_value(frame[f"_{position}"], found, target, rules, by_name=by_name, column=field.name)
+    return stored_value(_numbered(position), found, target, rules, by_name=by_name, column=field.name)
 
 
 def _check_may_be_absent(field: NestedField, rules: AssignmentRules) -> None:

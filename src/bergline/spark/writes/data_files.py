@@ -27,7 +27,6 @@ from bergline.io.locations import normalized
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
@@ -68,11 +67,9 @@ def write_arranged(
 ) -> list[DataFile]:
     """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found."""
     job = str(uuid.uuid4())
-    # numbered columns on the way: Spark takes a dot in a name for a struct
-    numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     task = WriteTask(io, spec, job, frame.columns, partition)
     with removed_on_failure(io, spec.data_location, job):
-        written = map_in_arrow(numbered, task.run, "result binary")
+        written = backend_of(frame).map_in_arrow(frame, task.run, "result binary")
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
         results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)

@@ -46,7 +46,7 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelComm
         frame = frame.repartitionByRange(*ordering)
     if ordering and (sorting or not _is_true(metadata.properties.get(_FANOUT, "false"))):
         frame = frame.sortWithinPartitions(*ordering)
-    return ArrangedRows(frame.select(*keys.columns), order.order_id if sorting else 0)
+    return ArrangedRows(keys.dropped_from(frame), order.order_id if sorting else 0)
 
 
 def sort_rows(
@@ -75,7 +75,7 @@ def sort_rows(
     if not ordering:
         return frame.repartition(ranges)
     spread = frame.repartition(1) if ranges == 1 else frame.repartitionByRange(ranges, *ordering)
-    return spread.sortWithinPartitions(*ordering).select(*keys.columns)
+    return keys.dropped_from(spread.sortWithinPartitions(*ordering))
 
 
 def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
@@ -85,7 +85,7 @@ def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows
     if not sorting:
         return ArrangedRows(rows, 0)
     frame = keys.frame().coalesce(1).sortWithinPartitions(*sorting)
-    return ArrangedRows(frame.select(*keys.columns), order.order_id)
+    return ArrangedRows(keys.dropped_from(frame), order.order_id)
 
 
 class _Keys:
@@ -96,11 +96,6 @@ class _Keys:
         self._schema = schema
         self._added: dict[tuple[int, Transform], tuple[str, Column]] = {}
         self._names = rows.columns
-
-    @property
-    def columns(self) -> list[Column]:
-        """The frame's own columns."""
-        return [F.col(back_quoted(name)) for name in self._names]
 
     def add(self, source_id: int, transform: Transform) -> Column | None:
         """The column to sort by; None if the value is the same in all rows, or if Spark cannot compute it."""
@@ -117,7 +112,13 @@ class _Keys:
 
     def frame(self) -> DataFrame:
         """The rows with the keys."""
-        return self._rows.select(*self.columns, *(value.alias(name) for name, value in self._added.values()))
+        return (
+            self._rows.select("*", *(v.alias(name) for name, v in self._added.values())) if self._added else self._rows
+        )
+
+    def dropped_from(self, frame: DataFrame) -> DataFrame:
+        """The frame's own columns."""
+        return frame.drop(*(name for name, _ in self._added.values())) if self._added else frame
 
 
 def _order(metadata: TableMetadata) -> SortOrder:

@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import UnsupportedError
 from bergline.spark.backends.choose import backend_class
+from bergline.spark.writes.projection import Value
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
@@ -85,6 +86,38 @@ def find_misfit(
 
 
 def stored_value(
+    text: str, source: T.DataType, target: T.DataType, rules: AssignmentRules, *, by_name: bool, column: str
+) -> Value:
+    """The value of an SQL text as it is stored in a column; the types must fit.
+
+    By name, fields that a struct lacks are left to the writer. A number that is too large is an error that names the
+    column.
+    """
+    if plain_type(source) == plain_type(target):
+        return text
+    if _casts_alike(source, target):
+        return f"CAST({text} AS {atomic_name(target)})"
+    return _stored(F.expr(text), source, target, rules, by_name=by_name, column=column)
+
+
+def atomic_name(type_: T.DataType) -> str:
+    """What an SQL text calls a type that is not nested, whatever the session means by a timestamp."""
+    return "timestamp_ltz" if isinstance(type_, T.TimestampType) else type_.simpleString()
+
+
+def _casts_alike(source: T.DataType, target: T.DataType) -> bool:
+    """Whether a cast cannot fail and is the same under all settings, so that SQL text says it."""
+    match source, target:
+        case T.NullType(), _:
+            return isinstance(target, (T.NumericType, T.BooleanType, T.BinaryType, *_TIMES))
+        case T.DecimalType(), T.FloatType() | T.DoubleType():
+            return True
+        case T.NumericType(), T.NumericType():
+            return _is_wider(source, target)
+    return isinstance(source, _TIMES) and isinstance(target, _TIMES)
+
+
+def _stored(
     value: Column,
     source: T.DataType,
     target: T.DataType,
@@ -93,17 +126,13 @@ def stored_value(
     by_name: bool,
     column: str | None = None,
 ) -> Column:
-    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer.
-
-    A number that is too large is an error that names the column.
-    """
     if plain_type(source) == plain_type(target):
         return value
     if isinstance(source, T.NullType) or not (by_name and _has_struct(target)):
         return ansi_cast(value, plain_type(target), column)
 
     def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
-        return stored_value(child, source, target, rules, by_name=by_name)
+        return _stored(child, source, target, rules, by_name=by_name)
 
     match source, target:
         case T.StructType(), T.StructType():

@@ -41,6 +41,7 @@ from bergline.spark.backends.classic.parsed import (
     with_files,
     with_frames,
 )
+from bergline.spark.backends.classic.projections import map_in_arrow, select_texts, with_names
 from bergline.spark.backends.classic.pushed_filters import (
     optimized_condition,
     placeholder,
@@ -51,6 +52,7 @@ from bergline.spark.backends.classic.query_errors import note_part, send, sent_q
 from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
+from bergline.spark.runtime.arrow_tasks import ArrowFunction
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
     TAKES_ALL,
@@ -276,6 +278,15 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             if class_of(node) == "SubqueryAlias":
                 yield f"SubqueryAlias `{node.alias()}`"
             pending += [*scala_items(node.children()), *scala_items(node.subqueries())]
+
+    def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        return with_names(frame, names, self.spark)
+
+    def select_texts(self, frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+        return select_texts(frame, texts, self.spark)
+
+    def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
+        return map_in_arrow(frame, run, schema, self.spark)
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public tells)

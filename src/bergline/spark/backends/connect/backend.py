@@ -18,6 +18,7 @@ from bergline.format.schema.schema import Schema
 from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
+from bergline.spark.runtime.arrow_tasks import ArrowFunction, map_in_arrow
 from bergline.spark.runtime.backend import (
     DEFAULT_SOURCE,
     LIMITED_SOURCES,
@@ -218,6 +219,16 @@ class ConnectBackend(msgspec.Struct, frozen=True):
                 "say it by the option `validate-from-snapshot-id`, or `isolation-level` = `none`",
             ],
         )
+
+    def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        return frame.toDF(*names)
+
+    def select_texts(self, frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+        return frame.selectExpr(*texts)
+
+    def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
+        # numbered columns: Spark takes a dot in a name for a struct
+        return map_in_arrow(frame.toDF(*(f"_{i}" for i in range(len(frame.columns)))), run, schema)
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         return False  # what a frame is made of stays on the server
