@@ -472,6 +472,10 @@ class SparkBackend(Protocol):
         """
         ...
 
+    def parsed_once(self, query: TableQuery) -> TableQuery:
+        """The query as the backend parses it, if it does, so that its text is not parsed again for each run."""
+        ...
+
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         """Run a query with frames in place of its tables, after a head."""
         ...

@@ -303,6 +303,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
         return None
 
+    def parsed_once(self, query: TableQuery) -> TableQuery:
+        return query
+
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         return query.run_sql(escaped(head) + query.query.text, query.args, **frames)
 
