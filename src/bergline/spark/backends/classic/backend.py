@@ -33,9 +33,10 @@ from bergline.spark.backends.classic.catalyst import (
     scala_seq,
 )
 from bergline.spark.backends.classic.estimates import with_estimate
-from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.files import PARQUET_FORMAT, count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.java_classes import session_facts
+from bergline.spark.backends.classic.known_files import known_files
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parsed import (
     analyzed,
@@ -66,6 +67,7 @@ from bergline.spark.runtime.backend import (
     Aggregate,
     BatchSink,
     DeferredRows,
+    KnownFiles,
     LoadRequest,
     PatchedClasses,
     Read,
@@ -257,11 +259,18 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return ClassicDataFrame(self._java.emptyDataFrame(), self.spark)
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
-        return load_files(reader, paths, sizes, self.spark)
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        return load_files(reader, paths, self.spark)
 
     def count_files(self, rows: DataFrame) -> int | None:
         return count_files(rows)
+
+    @property
+    def knows_files(self) -> bool:
+        return True
+
+    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
+        return known_files(schema, options, files, PARQUET_FORMAT, self.spark)
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return with_estimate(work, rows, schema, self.spark)
