@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import stat
 import uuid
 from collections.abc import Iterable, Iterator
@@ -122,6 +123,40 @@ def make_directory(location: str) -> None:
             os.makedirs(local_path(location), exist_ok=True)
         except OSError as error:
             raise StorageError(f"cannot make directory {location}: {error.strerror or error}") from error
+
+
+def move_file(source: str, location: str) -> int:
+    """Move a file to where nobody has one; its length. That is durable when its new directory is."""
+    with _storage_errors("write", location):
+        path = local_path(location)
+        if not os.path.isdir(os.path.dirname(path)):
+            _make_directory(os.path.dirname(path), location)
+        os.rename(local_path(source), path)
+        return os.stat(path).st_size
+
+
+def sync_file(location: str) -> None:
+    """Make durable what another process has written to a file."""
+    with _storage_errors("write", location), open(local_path(location), "rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def sync_directories(locations: Iterable[str]) -> None:
+    """Make durable which files are in directories."""
+    for location in locations:
+        with _storage_errors("write", location):
+            _sync_directory(local_path(location))
+
+
+def make_durable_directory(location: str) -> None:
+    """Create a directory and its parents, each durable before anything is created in it."""
+    with _storage_errors("write", location):
+        _make_directory(local_path(location), location)
+
+
+def remove_directory(location: str) -> None:
+    """Remove a directory with all that is in it, as far as that can be."""
+    shutil.rmtree(local_path(location), ignore_errors=True)
 
 
 def is_gone(location: str) -> bool:

@@ -8,7 +8,14 @@ import pytest
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from bergline.io.fileio import FileIO
-from bergline.io.local import LocalFileIO
+from bergline.io.local import (
+    LocalFileIO,
+    make_durable_directory,
+    move_file,
+    remove_directory,
+    sync_directories,
+    sync_file,
+)
 from bergline.testing.file_io_suite import FileIOSuite
 
 IO = LocalFileIO()
@@ -195,3 +202,17 @@ class TestLocalFileIO(FileIOSuite):
 
     def make_directory(self) -> str:
         return self._directory
+
+
+def test_file_of_another_process_is_moved_into_a_new_directory(tmp_path: Path) -> None:
+    source, location = tmp_path / "job" / "part-0", f"file://{tmp_path}/data/a=1/b=2/file"
+    make_durable_directory(str(source.parent))
+    source.write_bytes(b"rows")
+    sync_file(str(source))
+    assert move_file(f"file://{source}", location) == 4
+    sync_directories([f"{tmp_path}/data/a=1/b=2"])
+    assert LocalFileIO().read(location) == b"rows"
+    with pytest.raises(NotFoundError, match="part-0"):
+        sync_file(str(source))
+    remove_directory(str(source.parent))
+    assert not source.parent.exists()

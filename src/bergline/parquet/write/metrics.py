@@ -116,15 +116,17 @@ class FooterMetrics:
         modes = modes or MetricsModes()
         leaves = [field.id for field in _primitive_leaves(schema.fields)]
         self.column_sizes = dict.fromkeys((i for i in leaves if modes.mode(i).counted), 0)
-        offsets = []
         for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
             for position, field_id in enumerate(leaves):
                 if field_id in self.column_sizes:
                     self.column_sizes[field_id] += group.column(position).total_compressed_size
-            first = group.column(0)
-            dictionary = first.dictionary_page_offset
-            offsets.append(first.data_page_offset if dictionary is None else min(dictionary, first.data_page_offset))
-        self.split_offsets = tuple(offsets)
+        self.split_offsets = split_offsets(footer)
+
+
+def split_offsets(footer: pq.FileMetaData) -> tuple[int, ...]:
+    """Where the row groups of a file begin."""
+    firsts = (footer.row_group(i).column(0) for i in range(footer.num_row_groups))
+    return tuple(min(c.dictionary_page_offset or c.data_page_offset, c.data_page_offset) for c in firsts)
 
 
 def _primitive_leaves(fields: tuple[NestedField, ...]) -> list[NestedField]:

@@ -197,6 +197,23 @@ class SqlFunction(NamedTuple):
     is_temporary: bool
 
 
+class ParquetJob(NamedTuple):
+    """What Spark's own Parquet writer is to write, and how."""
+
+    columns: str
+    """The columns of the files with their field ids, in JSON, as Spark has them."""
+    keys: int
+    """How many columns follow those: they name directories, and are not in the files."""
+    directory: str
+    options: Mapping[str, str]
+
+
+ParquetWriter = Callable[[DataFrame, ParquetJob, Mapping[str, str]], list[str]]
+"""Writes rows, with settings that no other frame has.
+
+Gives the paths, below the directory, of the files of those attempts of tasks that count, in the order of the tasks;
+others may have left files there.
+"""
 AggregateFunction = Literal["count", "min", "max"]
 
 
@@ -406,6 +423,11 @@ class SparkBackend(Protocol):
 
         What the columns are called in the batches does not say anything.
         """
+        ...
+
+    @property
+    def parquet_writer(self) -> "ParquetWriter | None":
+        """Spark's own writer; None if only tasks of our own can write."""
         ...
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:

@@ -31,6 +31,7 @@ from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.spark_writer import why_not, write_with_spark
 from bergline.spark.writes.task import TaskAttempt, TaskResult, WriteTask
 from bergline.table.table import Table
 
@@ -54,31 +55,54 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
         log_written(what, files, time.monotonic() - started)
         return files
     spec = write_spec(metadata)
-    prepare_executors(backend_of(frame), spec.data_location)
     arranged = arrange_rows(frame, metadata)
     spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
-    files = write_arranged(arranged.frame, table.io, spec, what)
+    if arranged.runs_python:
+        prepare_executors(backend_of(frame), spec.data_location)
+    keys = arranged.partition_keys
+    rows = arranged.keyed.drop(*(set(arranged.keys) - set(keys))) if keys else arranged.frame
+    files = write_arranged(rows, table.io, spec, what, keys=keys)
     log_written(what, files, time.monotonic() - started)
     return files
 
 
 def write_arranged(
-    frame: DataFrame, io: FileIO, spec: WriteSpec, what: str, *, partition: tuple[Any, ...] | None = None
+    frame: DataFrame,
+    io: FileIO,
+    spec: WriteSpec,
+    what: str,
+    *,
+    partition: tuple[Any, ...] | None = None,
+    keys: Sequence[str] = (),
 ) -> list[DataFile]:
-    """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found."""
+    """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found.
+
+    They are Spark's writer's, where that can write them. The last columns may be `keys`, the values of the partition.
+    """
     job = str(uuid.uuid4())
-    task = WriteTask(io, spec, job, frame.columns, partition)
     with removed_on_failure(io, spec.data_location, job):
-        written = backend_of(frame).map_in_arrow(frame, task.run, "result binary")
-        with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
-            rows = running.collect()
-        results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
-        files = [file for result in results for file in result.files]
-        refusal = next((result.refusal for result in results if result.refusal), None)
-        if refusal is not None:
-            io.delete([f.file_path for f in files])
-        attempts, kept = [result.attempt for result in results], [] if refusal else [f.file_path for f in files]
-        remove_other_attempts(backend_of(frame), io, spec.data_location, job, attempts, keep=kept)
+        if partition is None and why_not(frame, spec, keys) is None:
+            with described_jobs(frame.sparkSession, what):
+                return write_with_spark(frame, spec, job, keys)
+        return _write_by_tasks(frame.drop(*keys) if keys else frame, io, spec, what, job=job, partition=partition)
+
+
+def _write_by_tasks(
+    frame: DataFrame, io: FileIO, spec: WriteSpec, what: str, *, job: str, partition: tuple[Any, ...] | None
+) -> list[DataFile]:
+    backend = backend_of(frame)
+    prepare_executors(backend, spec.data_location)
+    task = WriteTask(io, spec, job, frame.columns, partition)
+    written = backend.map_in_arrow(frame, task.run, "result binary")
+    with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
+        rows = running.collect()
+    results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
+    files = [file for result in results for file in result.files]
+    refusal = next((result.refusal for result in results if result.refusal), None)
+    if refusal is not None:
+        io.delete([f.file_path for f in files])
+    attempts, kept = [result.attempt for result in results], [] if refusal else [f.file_path for f in files]
+    remove_other_attempts(backend, io, spec.data_location, job, attempts, keep=kept)
     if refusal is not None:
         raise refusal
     return files

@@ -38,6 +38,7 @@ from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.java_classes import session_facts
 from bergline.spark.backends.classic.known_files import known_files
 from bergline.spark.backends.classic.late_frame import classic_late_frame
+from bergline.spark.backends.classic.parquet_writer import write_parquet
 from bergline.spark.backends.classic.parsed import (
     analyzed,
     frame_of,
@@ -69,6 +70,8 @@ from bergline.spark.runtime.backend import (
     DeferredRows,
     KnownFiles,
     LoadRequest,
+    ParquetJob,
+    ParquetWriter,
     PatchedClasses,
     Read,
     RunSql,
@@ -304,6 +307,14 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
         return map_in_arrow(frame, run, schema, self.spark)
+
+    @property
+    def parquet_writer(self) -> ParquetWriter:
+        return self._write_parquet
+
+    def _write_parquet(self, frame: DataFrame, job: ParquetJob, settings: Mapping[str, str]) -> list[str]:
+        with self.with_settings(frame, settings) as running:
+            return write_parquet(running, job, self.spark)
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         plan = analyzed(frame)  # nothing public tells

@@ -5,6 +5,7 @@ And what of a session never changes while it runs.
 
 import functools
 import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
@@ -61,6 +62,17 @@ def scala_map(spark: SparkSession, pairs: list[tuple[Any, Any]]) -> Any:
     return static_member(spark, _PYTHON_UTILS, "toScalaMap")(found)
 
 
+def bound_call(spark: SparkSession, class_name: str, name: str, arguments: Sequence[Any]) -> Any:
+    """A call of the only method of this name of a Scala object, as a function that Scala code takes."""
+    given = new_object(spark, "java.util.ArrayList", len(arguments))
+    for argument in arguments:
+        given.add(argument)
+    bind = static_member(spark, "java.lang.invoke.MethodHandles", "insertArguments")
+    bound = bind(_handle(client_of(spark), class_name, name), 0, given.toArray())
+    function = static_member(spark, "java.lang.Class", "forName")("scala.Function0")
+    return static_member(spark, "java.lang.invoke.MethodHandleProxies", "asInterfaceInstance")(function, bound)
+
+
 def table_alias(spark: SparkSession, name: tuple[str, ...]) -> Any:
     """A name that columns are qualified by, as Spark has it."""
     return _alias(client_of(spark), name)
@@ -82,6 +94,14 @@ def java_class(client: Any, name: str) -> Any:
 def java_member(client: Any, class_name: str, name: str) -> Any:
     """A static method, or the value of a static field."""
     return getattr(JavaClass(class_name, client), name)
+
+
+@functools.lru_cache(maxsize=8)
+def _handle(client: Any, class_name: str, name: str) -> Any:
+    """A method of a Scala object, to be called without knowing its types."""
+    instance = java_member(client, f"{class_name}$", "MODULE$")
+    (method,) = (found for found in instance.getClass().getMethods() if found.getName() == name)
+    return java_member(client, "java.lang.invoke.MethodHandles", "publicLookup")().unreflect(method).bindTo(instance)
 
 
 @functools.lru_cache(maxsize=512)

@@ -238,6 +238,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         # numbered columns: Spark takes a dot in a name for a struct
         return map_in_arrow(frame.toDF(*(f"_{i}" for i in range(len(frame.columns)))), run, schema)
 
+    @property
+    def parquet_writer(self) -> None:
+        return None  # it is asked for in the JVM
+
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         return False  # what a frame is made of stays on the server
 
