@@ -5,6 +5,7 @@ manifests as snapshots, as PyIceberg itself would leave it. Prints both times (b
 snapshots cost bergline next to few.
 """
 
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -67,4 +68,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -234,9 +234,9 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=30)
     arguments.add_argument("--file-ms", type=float, default=50, help="what an operation on slow files takes")
     arguments.add_argument("--only", choices=("sqlite", "postgresql", "server"), action="append")
-    arguments.add_argument("--small", action="store_true", help="in a minute, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="in a minute, to see that it works")
     given = arguments.parse_args()
-    sizes = Sizes(4, 3, 20) if given.small else Sizes(given.processes, given.seconds, given.file_ms)
+    sizes = Sizes(4, 3, 20) if given.quick else Sizes(given.processes, given.seconds, given.file_ms)
     only = given.only or ("sqlite", "postgresql", "server")
     print(HEAD)
     with tempfile.TemporaryDirectory() as temporary:

@@ -4,6 +4,7 @@ PyIceberg runs in this process, Java Iceberg in a Spark session of its own (the 
 the best of some rounds. Planning is cold: what either side keeps decoded is dropped before every round.
 """
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -164,4 +165,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

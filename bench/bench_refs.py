@@ -5,9 +5,9 @@ where others come first too often: its processes look again and try again, as a 
 bergline's must all succeed at the first call. Prints both times and, for many processes, the time until all are done.
 """
 
+import argparse
 import logging
 import multiprocessing
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -140,7 +140,7 @@ def check_all_there(directory: str, snapshots: int) -> None:
     assert len(peer.metadata.snapshots) == snapshots + PROCESSES * EACH
 
 
-def main(snapshots: int = SNAPSHOTS) -> None:
+def main(snapshots: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
             lake.create_namespace("db")
@@ -158,4 +158,6 @@ def main(snapshots: int = SNAPSHOTS) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("snapshots", type=int, nargs="?", default=SNAPSHOTS, help=f"of the table ({SNAPSHOTS})")
+    main(options.parse_args().snapshots)

@@ -62,12 +62,12 @@ def keep(one: Scaled) -> None:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true", help="small sizes, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     arguments.add_argument("--only", choices=PARTS, action="append", help="only this part; may be repeated")
     given = arguments.parse_args()
     failed: list[str] = []
     print(HEAD)
-    for line in rows(given.only or PARTS, failed, small=given.small):
+    for line in rows(given.only or PARTS, failed, small=given.quick):
         print(line, flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

@@ -127,8 +127,8 @@ def large_table(directory: Path, snapshots: int) -> str:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true", help="in half a minute, to see that it works")
-    sizes = Sizes(100, 0.5, 16) if arguments.parse_args().small else Sizes(2000, 3.0, 400)
+    arguments.add_argument("--quick", action="store_true", help="in half a minute, to see that it works")
+    sizes = Sizes(100, 0.5, 16) if arguments.parse_args().quick else Sizes(2000, 3.0, 400)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as servers:
         directory = Path(temporary)
         for side in ("ours", "theirs"):

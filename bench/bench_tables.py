@@ -3,6 +3,7 @@
 Prints one line per case: both times (best of the rounds), and how many times faster bergline is.
 """
 
+import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -74,4 +75,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -2,7 +2,8 @@
 
 A figure is the relative speed: the median time of the peer by that of bergline, 1 = equal, higher is better. Its spread
 goes from the lower quartile to the upper one of both sides, put together at their worst and at their best; one round
-has none. `--quick` runs the short ones with small sizes, and the report says so, as it does what else the machine did.
+has none. Where the sides took turns, the figure is the median of the turns, and its spread goes from the least to the
+greatest. `--quick` runs the short ones with small sizes, and the report says so, as it does what else the machine did.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from results import RESULTS, Measured, load
+from results import RESULTS, Figure, Measured, load, relative_speed
 
 HERE = Path(__file__).parent
 REPORT = HERE / "report.md"
@@ -49,14 +50,6 @@ PLOTTED = 6
 Scale = Callable[[float], float]
 
 
-class Figure(NamedTuple):
-    """The relative speed of one case, and between what it varies."""
-
-    speed: float
-    low: float
-    high: float
-
-
 class Setting(NamedTuple):
     """Where and with what it was measured."""
 
@@ -73,6 +66,8 @@ class Setting(NamedTuple):
 
 def figure(measured: Measured) -> Figure:
     """How fast bergline is beside the peer."""
+    if measured.in_turns:
+        return relative_speed(measured.ours, measured.theirs)
     (our_low, ours, our_high), (their_low, theirs, their_high) = map(quartiles, (measured.ours, measured.theirs))
     return Figure(theirs / ours, their_low / our_high, their_high / our_low)
 
@@ -109,7 +104,8 @@ def render_report(found: Sequence[Measured], where: Setting) -> str:
         "# Benchmark report",
         "",
         f"Written by `bench/report.py` on {where.day}: {where.remark}. Relative speed: 1 = equal, higher is better;",
-        "the median of the rounds, and in brackets how far the quartiles of both sides spread it.",
+        "the median of the rounds, and in brackets how far the quartiles of both sides spread it; where the sides took",
+        "turns, the least and the greatest of those.",
         "What each case is: [benchmarks](../docs/benchmarks.md).",
         "",
         f"- {where.machine}",

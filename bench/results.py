@@ -4,11 +4,12 @@ Each is printed as a line; `make bench` also has it written to a file, of which 
 """
 
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +25,16 @@ class Measured(msgspec.Struct, frozen=True):
     peer: str
     ours: tuple[float, ...]
     theirs: tuple[float, ...]
+    in_turns: bool = False
+    """Whether the rounds of both belong together, one by one."""
+
+
+class Figure(NamedTuple):
+    """The relative speed of one case, and between what it varies."""
+
+    speed: float
+    low: float
+    high: float
 
 
 def times(rounds: int, run: Callable[[], Any], before: Callable[[], Any] = lambda: None) -> list[float]:
@@ -44,10 +55,16 @@ def report(case: str, ours: Sequence[float], theirs: Sequence[float], peer: str 
     record(case, ours, theirs, peer)
 
 
-def record(case: str, ours: Sequence[float], theirs: Sequence[float], peer: str) -> None:
+def relative_speed(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
+    """How fast bergline is beside a peer, of rounds in turns: the median of all turns, the least and the greatest."""
+    speeds = [other / mine for mine, other in zip(ours, theirs, strict=True)]
+    return Figure(statistics.median(speeds), min(speeds), max(speeds))
+
+
+def record(case: str, ours: Sequence[float], theirs: Sequence[float], peer: str, *, in_turns: bool = False) -> None:
     """Keep a case for the report, if there is to be one."""
     if path := os.environ.get(RESULTS):
-        measured = Measured(Path(sys.argv[0]).stem, case, peer, tuple(ours), tuple(theirs))
+        measured = Measured(Path(sys.argv[0]).stem, case, peer, tuple(ours), tuple(theirs), in_turns)
         with Path(path).open("ab") as file:
             file.write(msgspec.json.encode(measured) + b"\n")
 

@@ -92,6 +92,6 @@ def hold_all(table: Table) -> object:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--small", action="store_true")
-    for one in cases(arguments.parse_args().small):
+    arguments.add_argument("--quick", action="store_true")
+    for one in cases(arguments.parse_args().quick):
         print(one)

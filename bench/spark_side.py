@@ -1,176 +1,165 @@
-"""One side of `bench_spark.py` in a process of its own: runs every case once and prints its seconds as JSON.
-
-`python spark_side.py SIDE DIRECTORY SIZES MARK`, where SIDE is `bergline`, `parquet` or the jars of the official
-runtime.
-"""
+"""The cases of `bench_spark.py`, for one side."""
 # ruff: noqa: S608  (statements are put together from our own names)
 
-import json
-import os
-import sys
-import time
 from collections.abc import Callable
-from typing import Any
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import DataFrame
 
-from pyspark.sql import SparkSession
+from side import EVERY_COLUMN, Side, main
 
 ROWS = (
     "id",
     "timestamp_micros(1700000000000000 + id * 1000) AS ts",
     "concat('region-', cast(id % 8 AS string)) AS region",
-    "cast(id % 100 AS int) AS part",
     "rand(7) * 1000 AS amount",
     "concat('note number ', cast(id AS string)) AS note",
+    "cast(id % 100 AS int) AS part",
 )
-COLUMNS = "id bigint, ts timestamp, region string, part int, amount double, note string"
-PARQUET = "parquet"
+COLUMNS = "id bigint, ts timestamp, region string, amount double, note string, part int"
+PLACE = "named_struct('city', region, 'at', named_struct('x', amount, 'y', amount + 1)) AS place"
+NESTED = "id bigint, place struct<city: string, at: struct<x: double, y: double>>, notes array<string>"
+ROWS_OF_TASK = 200
 REPEATED = 5
-EVERY_COLUMN = "count(id), max(ts), max(region), sum(part), max(amount), max(note)"
 
 
-PlanFiles = Callable[[], int]
+def files(side: Side) -> None:
+    """Tables that are read, and small appends."""
+    spark, sizes = side.spark, side.sizes
+    side.time_start(f"SELECT count(*), sum(id) FROM {side.table('start')}")
+    few, small, rows = (side.create(name, COLUMNS) for name in ("few", "small", "appended"))
+    side.time("append 100 rows, the first of a process", lambda: side.append(made(side, 100), few))
+    side.time("append 100 rows", lambda: side.append(made(side, 100), few), REPEATED)
+    side.check("append 100 rows", f"SELECT count(*), sum(id) FROM {few}")
+    many = f"{sizes['rows']:,} rows"
+    side.time(f"append {many}", lambda: side.append(made(side, sizes["rows"]), rows))
+    side.time(f"append {many} to a table that has rows", lambda: side.append(made(side, sizes["rows"]), rows))
+    side.query(f"read all columns of {many}", f"SELECT {EVERY_COLUMN} FROM {side.table('rows')}")
+    side.query(f"count(*) of {many}", f"SELECT count(*) FROM {side.table('rows')}", REPEATED)
+    one = f"SELECT * FROM {side.table('rows')} WHERE id = {sizes['rows'] // 2 + 1}"
+    side.query(f"read one of {many}, by a filter", one, REPEATED)
+    if not side.plain:
+        deleted = f"SELECT {EVERY_COLUMN} FROM {side.table('deleted')}"
+        side.query(f"read {many}, 1 % of them deleted by delete files", deleted)
+    low, wanted = sizes["parts"] // 2, sizes["parts"] // 40
+    where = f"WHERE part >= {low} AND part < {low + wanted} AND amount < 500"
+    parts = f"read {wanted:,} partitions of {sizes['parts']:,}, a file each, by a filter"
+    side.query(parts, f"SELECT {EVERY_COLUMN} FROM {side.table('parts')} {where}")
+
+    def insert_often() -> None:
+        for number in range(sizes["appends"]):
+            values = f"({number}, timestamp'2026-01-01 00:00:00', 'eu', 1.5, 'a', 1), ({number}, NULL, 'us', 2, 'b', 2)"
+            spark.sql(f"INSERT INTO {small} VALUES {values}")
+
+    inserts = f"{sizes['appends']} INSERTs of two rows each"
+    side.time(inserts, insert_often)
+    side.check(inserts, f"SELECT count(*), sum(id) FROM {small}")
+    count = f"{sizes['files']:,} files"
+    if not side.plain:
+        side.time(f"plan {count}", lambda: side.keep("planned files", [planned_files(side, "many")]))
+    needed = f"SELECT count(*), sum(c0) FROM {side.table('many')} WHERE c3 > 9"
+    side.query(f"read the 10 files of {count} that a filter needs", needed)
+    side.time(f"open {count} for a query", lambda: parts_to_read(side, "many"))
 
 
-def settings(directory: str) -> SparkSession.Builder:
-    """What all sides have in common."""
-    return (
-        SparkSession.builder.master("local[2]")
-        .config("spark.driver.memory", "2g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", f"{directory}/spark-warehouse")
-        .config("spark.log.level", "ERROR")
-    )
+def tasks(side: Side) -> None:
+    """Small appends from ever more tasks."""
+    warm_up(side)
+    for count in (1, 20, 200, 1000):
+        if count > side.sizes["tasks"]:
+            break
+        rows = side.spark.range(0, count * ROWS_OF_TASK, 1, count).selectExpr(*ROWS)
+        table = side.create(f"tasks_{count}", COLUMNS)
+        case = f"append {ROWS_OF_TASK} rows from each of {count:,} tasks"
+        side.time(case, appending(side, rows, table), REPEATED if count < ROWS_OF_TASK else 1)
+        side.check(case, f"SELECT count(*), sum(id), count(DISTINCT note) FROM {table}")
 
 
-def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
-    """A session whose `lake.db.…` are the same tables on both sides, and what plans the files of `lake.db.many`."""
-    builder = settings(directory)
-    if side == PARQUET:
-        return builder.getOrCreate(), lambda: 0
-    if side == "bergline":
-        import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
+def wide(side: Side) -> None:
+    """Ever more columns, and a struct of many fields."""
+    warm_up(side)
+    rows = side.sizes["wide_rows"]
+    numbers = {count: [f"id + {n} AS c{n}" for n in range(1, count)] for count in (3, 200, 501)}
+    shapes = {f"{count} columns": ["id", *more] for count, more in numbers.items() if count <= side.sizes["columns"]}
+    fields = ", ".join(f"'f{n}', id + {n}" for n in range(200))
+    shapes["a struct of 200 fields"] = ["id", "id + 1 AS c1", f"named_struct({fields}) AS s"]
+    for number, (shape, columns) in enumerate(shapes.items()):
+        work_on_columns(side, side.own(f"wide_{number}"), side.spark.range(rows).selectExpr(*columns), shape)
 
-        lake = bergline.connect(f"sqlite:///{directory}/catalog.db", create=True)
-        spark = bergline.spark.attach(builder.getOrCreate(), lake)
-        return spark, lambda: len(lake.load_table("db.many").scan().plan().files)
-    options = {
-        "spark.jars": side,
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{directory}/catalog.db",
-        "spark.sql.catalog.lake.warehouse": f"{directory}/warehouse",
-        "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+
+def work_on_columns(side: Side, table: str, rows: DataFrame, shape: str) -> None:
+    """A table is made of rows, read, and changed."""
+    kind, few = "parquet" if side.plain else "iceberg", f"SELECT * FROM {table} LIMIT 5"
+    side.time(f"{shape}: create by a frame", lambda: rows.writeTo(table).using(kind).create())
+    side.time(f"{shape}: append", lambda: side.append(rows, table))
+    side.time(f"{shape}: first SELECT * LIMIT 5", lambda: side.spark.sql(few).collect())
+    side.append(rows.limit(1), table)
+    side.time(f"{shape}: SELECT * LIMIT 5 after an append", lambda: side.spark.sql(few).collect())
+    side.check(f"{shape}: append", f"SELECT count(*), sum(id), sum(c1) FROM {table}")
+    if not side.plain:
+        change = f"UPDATE {table} SET c1 = c1 + 1 WHERE id IN (7, 70)"
+        side.time(f"{shape}: UPDATE of two rows", lambda: side.spark.sql(change))
+        side.time(f"{shape}: SELECT * LIMIT 5 after it", lambda: side.spark.sql(few).collect())
+        side.check(f"{shape}: UPDATE of two rows", f"SELECT count(*), sum(id), sum(c1) FROM {table}")
+
+
+def large(side: Side) -> None:
+    """Large appends where large ones have gone before."""
+    count = side.sizes["rows"]
+    rows, spread = (side.spark.range(0, count, 1, number).selectExpr(*ROWS) for number in (2, 200))
+    nested = rows.selectExpr("id", PLACE, "array(note, region) AS notes")
+    hashed = "'write.distribution-mode' = 'hash'"
+    cases = {
+        "from 2 tasks": (rows, side.create("flat", COLUMNS)),
+        "from 200 tasks": (spread, side.create("spread", COLUMNS)),
+        "with a struct and a list": (nested, side.create("nested", NESTED)),
+        "to 100 partitions, distributed by hash": (rows, side.create("parts", COLUMNS, "part", hashed)),
     }
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    return spark, lambda: _planned_by_java(spark)
+    for says, (source, table) in cases.items():
+        case = f"append {count:,} rows {says}, warm"
+        side.time(case, appending(side, source, table), 2)
+        side.check(case, f"SELECT count(*), sum(id) FROM {table}")
 
 
-def _planned_by_java(spark: SparkSession) -> int:
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
-    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "lake.db.many")  # noqa: SLF001
+def cold(side: Side) -> None:
+    """The first append of a process."""
+    count, table = side.sizes["rows"], side.create("cold", COLUMNS)
+    case = f"append {count:,} rows, the first of a process"
+    side.time(case, lambda: side.append(made(side, count), table))
+    side.check(case, f"SELECT count(*), sum(id) FROM {table}")
+
+
+def warm_up(side: Side) -> None:
+    """A little of everything, without the clock."""
+    table = side.create("warm", COLUMNS)
+    side.append(made(side, 100), table)
+    side.spark.sql(f"SELECT * FROM {table}").collect()
+    if not side.plain:
+        side.spark.sql(f"UPDATE {table} SET amount = 1 WHERE id = 1")
+        side.spark.sql(f"SELECT * FROM {table}").collect()
+
+
+def made(side: Side, count: int) -> DataFrame:
+    return side.spark.range(count).selectExpr(*ROWS)
+
+
+def appending(side: Side, rows: DataFrame, table: str) -> Callable[[], None]:
+    return lambda: side.append(rows, table)
+
+
+def parts_to_read(side: Side, name: str) -> int:
+    """How many tasks would read a table: what Spark knows last before it starts."""
+    return side.spark.sql(f"SELECT * FROM {side.table(name)}").rdd.getNumPartitions()
+
+
+def planned_files(side: Side, name: str) -> int:
+    """How many files the planner finds, ours or Java's."""
+    if side.lake is not None:
+        return len(side.lake.load_table(f"db.{name}").scan().plan().files)
+    jvm = side.spark.sparkContext._jvm  # noqa: SLF001
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(side.spark._jsparkSession, f"lake.db.{name}")  # noqa: SLF001
     size = jvm.org.apache.iceberg.relocated.com.google.common.collect.Iterables.size
     return int(size(table.newScan().planFiles()))
 
 
-class Side:
-    """The cases, alike for all sides: plain PySpark. Parquet files have no deletes, and nobody plans them."""
-
-    def __init__(
-        self, spark: SparkSession, plan_files: PlanFiles, sizes: dict[str, int], mark: str, files: str | None
-    ) -> None:
-        self._spark = spark
-        self._files = files
-        self._plan_files = plan_files
-        self._sizes = sizes
-        self._mark = mark
-        self.seconds: dict[str, float] = {}
-        self.answers: dict[str, Any] = {}
-
-    def run(self) -> None:
-        """Every case, in order."""
-        spark, sizes = self._spark, self._sizes
-        few, rows = self._new_table("few"), self._new_table("appended")
-        self._time("first append", lambda: self._append(100, few))
-        self._time("append 100", lambda: self._append(100, few), REPEATED)
-        self.answers["append 100"] = spark.sql(f"SELECT count(*), sum(id) FROM {few}").collect()[0]
-        self._time("append", lambda: self._append(sizes["rows"], rows))
-        self._time("append again", lambda: self._append(sizes["rows"], rows))
-        self._query("full scan", f"SELECT {EVERY_COLUMN} FROM {self.table('rows')}")
-        self._query("count", f"SELECT count(*) FROM {self.table('rows')}", REPEATED)
-        self._query("one row", f"SELECT * FROM {self.table('rows')} WHERE id = {sizes['rows'] // 2 + 1}", REPEATED)
-        if self._files is None:
-            self._query("deleted", f"SELECT {EVERY_COLUMN} FROM lake.db.deleted")
-            self.answers["plan"] = [self._time("plan", self._plan_files)]
-        low, high = sizes["parts"] // 2, sizes["parts"] // 2 + sizes["parts"] // 40
-        where = f"WHERE part >= {low} AND part < {high} AND amount < 500"
-        self._query("filtered", f"SELECT {EVERY_COLUMN} FROM {self.table('parts')} {where}")
-        small = self._new_table("small")
-        self._time("small appends", lambda: self._insert_often(small))
-        self.answers["small appends"] = spark.sql(f"SELECT count(*), sum(id) FROM {small}").collect()[0]
-        self._query("few of many", f"SELECT count(*), sum(c0) FROM {self.table('many')} WHERE c3 > 9")
-        self._time("open many", self._open_many)
-
-    def _new_table(self, name: str) -> str:
-        table, kind = f"{name}_{self._mark}", PARQUET
-        if self._files is None:
-            table, kind = f"lake.db.{table}", "iceberg"
-        self._spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING {kind}")
-        return table
-
-    def table(self, name: str) -> str:
-        """One of the tables that are read, as SQL names it."""
-        return f"lake.db.{name}" if self._files is None else f"parquet.`{self._files}/{name}`"
-
-    def _append(self, rows: int, table: str) -> None:
-        source = self._spark.range(rows).selectExpr(*ROWS)
-        if self._files is None:
-            source.writeTo(table).append()
-        else:
-            source.write.insertInto(table)
-
-    def _insert_often(self, table: str) -> None:
-        for number in range(self._sizes["appends"]):
-            values = f"({number}, timestamp'2026-01-01 00:00:00', 'eu', 1, 1.5, 'a'), ({number}, NULL, 'us', 2, 2, 'b')"
-            self._spark.sql(f"INSERT INTO {table} VALUES {values}")
-
-    def _open_many(self) -> int:
-        """Until Spark knows the parts that tasks would read."""
-        return self._spark.sql(f"SELECT * FROM {self.table('many')}").rdd.getNumPartitions()
-
-    def _query(self, case: str, text: str, times: int = 1) -> None:
-        self.answers[case] = self._time(case, lambda: self._spark.sql(text).collect()[0], times)
-
-    def _time(self, case: str, run: Callable[[], Any], times: int = 1) -> Any:
-        """What is run once, or as often as that after once without the clock, and the seconds of each time."""
-        if times > 1:
-            run()
-        started = time.perf_counter()
-        for _ in range(times):
-            found = run()
-        self.seconds[case] = (time.perf_counter() - started) / times
-        return found
-
-
-def main() -> None:
-    side, directory, sizes, mark = sys.argv[1:]
-    spark, plan_files = start(side, directory)
-    cases = Side(spark, plan_files, json.loads(sizes), mark, f"{directory}/parquet" if side == PARQUET else None)
-    first = spark.sql(f"SELECT count(*), sum(id) FROM {cases.table('start')}").collect()[0]
-    ready = time.time()
-    cases.run()
-    cases.answers["start"] = first
-    answers = {case: [str(v) for v in row] for case, row in cases.answers.items()}
-    print(json.dumps({"ready": ready, "seconds": cases.seconds, "answers": answers}))
-    spark.stop()
-
-
 if __name__ == "__main__":
-    main()
+    main(files, tasks, wide, large, cold)

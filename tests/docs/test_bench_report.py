@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,11 @@ def test_a_figure_is_of_medians_and_its_spread_of_quartiles(report: ModuleType) 
     assert report.figure(alone) == (0.5, 0.5, 0.5)
 
 
+def test_the_spread_of_turns_goes_from_the_least_to_the_greatest(report: ModuleType) -> None:
+    turns = report.Measured("bench_spark", "append", "Parquet files", (1.0, 2.0, 4.0), (2.0, 2.0, 10.0), in_turns=True)
+    assert report.figure(turns) == (2.0, 1.0, 2.5)
+
+
 def test_the_page_has_every_case_and_says_that_it_was_quick(report: ModuleType) -> None:
     cases = [measured(report, "bench_refs", f"case {n} | x", [0.01 * n], [1.0]) for n in range(1, 30)]
     page = report.render_report(cases, where(report))
@@ -62,6 +68,27 @@ def test_the_plot_shows_slowest_and_fastest_of_many_and_stays_inside(report: Mod
 def test_every_benchmark_is_in_the_report(report: ModuleType) -> None:
     assert set(report.BENCHES) == {path.stem for path in BENCH.glob("bench_*.py")}
     assert set(report.QUICK) <= set(report.BENCHES)
+
+
+@pytest.mark.parametrize("program", ["report", *sorted(path.stem for path in BENCH.glob("bench_*.py"))])
+def test_every_benchmark_says_how_to_run_it(
+    program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = BENCH / f"{program}.py"
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setattr(sys, "argv", [str(path), "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: {path.name}")
+
+
+@pytest.mark.parametrize("name", ["spark", "rows"])
+def test_every_part_of_a_benchmark_on_spark_has_its_cases(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # which the side sets
+    monkeypatch.syspath_prepend(str(BENCH))
+    parts, side = (importlib.import_module(module) for module in (f"bench_{name}", f"{name}_side"))
+    assert all(callable(getattr(side, part)) for part in parts.PARTS)
 
 
 def test_benchmarks_keep_what_they_print(report: ModuleType, tmp_path: Path) -> None:

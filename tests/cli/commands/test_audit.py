@@ -1,5 +1,6 @@
 """`bergline audit`."""
 
+import getpass
 import http.client
 import json
 import time
@@ -82,7 +83,8 @@ def test_requests_are_exported_with_changes_and_nothing_is_lost_when_the_server_
     times = [line["time"] for line in lines]
     assert times == sorted(times)
     assert [(x["kind"], x["principal"], x["operation"], x["resource"]) for x in lines if x["kind"] == "change"] == [
-        ("change", "ann", "create_namespace", "namespace/db")
+        ("change", getpass.getuser(), "token-create", "token/ann"),
+        ("change", "ann", "create_namespace", "namespace/db"),
     ]
     reads = exported("--kind", "read")
     assert {(x["principal"], x["resource"], x["address"]) for x in reads} == {("ann", "namespace/db", "127.0.0.1")}

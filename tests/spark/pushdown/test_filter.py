@@ -136,7 +136,7 @@ def plain(name: str, value: Any) -> Any:
 def test_filters_answer_as_spark_does(frame: DataFrame) -> None:
     bound = {text: bind(parse_predicate(text), SCHEMA) for text in FILTERS}
     run_by_spark = [F.expr(text).cast("boolean") for text in FILTERS]
-    run_as_conditions = [spark_filter(bound[text], SCHEMA) for text in FILTERS]
+    run_as_conditions = [F.expr(spark_filter(bound[text], SCHEMA)) for text in FILTERS]
     answers = frame.select("n", *run_by_spark, *run_as_conditions).collect()
     assert len(answers) == len(ROWS)
     wrong = []

@@ -19,6 +19,8 @@ SCHEMA = {
         {"id": 2, "name": "day", "type": "date", "required": False},
     ],
 }
+MADE_UP_MS = 1_800_000_000_000
+"""The time of snapshots that nobody looks at."""
 
 
 class AsgiResponse:
@@ -140,7 +142,7 @@ def snapshot(snapshot_id: int, sequence_number: int, parent: int | None = None) 
             "snapshot-id": snapshot_id,
             **({} if parent is None else {"parent-snapshot-id": parent}),
             "sequence-number": sequence_number,
-            "timestamp-ms": 1_800_000_000_000 + snapshot_id,
+            "timestamp-ms": MADE_UP_MS + snapshot_id,
             "manifest-list": f"file:///nowhere/{snapshot_id}.avro",
             "summary": {"operation": "append", "engine-name": "tester", "engine-version": "7"},
             "schema-id": 0,

@@ -1,9 +1,10 @@
 """A server with grants, asked by several callers."""
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
-from asgi_client import AsgiClient, AsgiResponse, bearer
+from asgi_client import MADE_UP_MS, AsgiClient, AsgiResponse, bearer
 
 from bergline.catalog.access.grant import make_grants
 from bergline.catalog.identifiers import TableName
@@ -48,8 +49,18 @@ class GrantedServer:
 
 
 def with_lists(context: ServerContext, table: TableName, updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The updates, with an empty manifest list in the table's directory for snapshots that name one of nowhere."""
-    return [_with_list(context, table, update) for update in updates]
+    """The updates, with an empty manifest list in the table's directory for snapshots that name one of nowhere.
+
+    Snapshots of a time that was made up are of now.
+    """
+    return [_with_list(context, table, _of_now(update)) for update in updates]
+
+
+def _of_now(update: dict[str, Any]) -> dict[str, Any]:
+    sent = update.get("snapshot", {})
+    if sent.get("timestamp-ms") != MADE_UP_MS + sent.get("snapshot-id", 0):
+        return update
+    return {**update, "snapshot": sent | {"timestamp-ms": time.time_ns() // 1_000_000 + sent["snapshot-id"]}}
 
 
 def _with_list(context: ServerContext, table: TableName, update: dict[str, Any]) -> dict[str, Any]:

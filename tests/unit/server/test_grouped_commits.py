@@ -208,7 +208,7 @@ def test_rule_binds_and_is_bypassed_by_its_own_caller(granted: GrantedServer) ->
     assert granted.commit("root", rule).status == 200
     answers = commit_all(
         granted.client,
-        (body_of(snapshot(1, 1), set_branch("main", 1)), bearer("bl_root")),
+        (body_of(*granted.with_lists(snapshot(1, 1), set_branch("main", 1))), bearer("bl_root")),
         (body_of(*granted.with_lists(snapshot(2, 2, 1), set_branch("main", 2))), bearer("bl_ann")),
     )
     assert [a.status for a in answers] == [200, 200]

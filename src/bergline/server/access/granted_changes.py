@@ -1,5 +1,6 @@
 """A guard that asks for the privileges of what a commit does, read from the table before and after it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
@@ -36,6 +37,8 @@ _OF_COMMITS = frozenset(
 )
 """What changes with commits to branches; everything else is the table's own."""
 _CHANGING = (Privilege.WRITE, Privilege.PUBLISH, Privilege.MANAGE_REFS)
+_MOST_AHEAD_MS = 600_000
+"""So far clocks of clients may be ahead of the server's: no later snapshot, on any branch, may be much older."""
 
 
 class NeededPrivileges(msgspec.Struct, frozen=True):
@@ -97,8 +100,8 @@ class GrantedChanges:
         caller, is_refused = requesting_caller(), False
         if caller is None or not self._access.is_active:
             return
+        of = (caller.name, caller.groups)
         for needed in needed_privileges(table, base, result):
-            of = (caller.name, caller.groups)
             if is_refused and needed.any_of is _CHANGING:
                 continue  # what is missing already is one of these
             has = next((p for p in needed.any_of if self._access.may(*of, p, needed.securable)), None)
@@ -107,10 +110,22 @@ class GrantedChanges:
                 yield self._access.forbidden(
                     *of, needed.any_of if has is None else (Privilege.WRITE,), needed.securable
                 )
+        if result is not None and not self._access.may(*of, Privilege.WRITE, table_of(table).at(ALL_REFS)):
+            yield from _refused_time(base, result)
 
     def _is_replay(self, base: TableMetadata, result: TableMetadata | None, move: RefMove | None) -> bool:
         """Whether new snapshots have the files of those that they say they replay; there may be none."""
         return move is None or (result is not None and self._replay_check(base, result, move))
+
+
+def _refused_time(base: TableMetadata, result: TableMetadata) -> Iterator[RefusedError]:
+    """What speaks against a snapshot of the future, which holds up all branches, by who may not write to all."""
+    ahead_ms = result.last_updated_ms - time.time_ns() // 1_000_000
+    if result.last_updated_ms > base.last_updated_ms and ahead_ms > _MOST_AHEAD_MS:
+        yield RefusedError(
+            f"expected a snapshot at most {_MOST_AHEAD_MS // 60_000} minutes ahead of the server's clock, "
+            f"found one {ahead_ms // 60_000:,} minutes ahead"
+        )
 
 
 def needed_privileges(

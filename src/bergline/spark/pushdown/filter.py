@@ -1,4 +1,8 @@
-"""A bound predicate as a Spark condition, with the same three-valued logic."""
+"""A bound predicate as a condition in Spark's SQL, with the same three-valued logic.
+
+A text is handed over in one call, where columns and literals of PySpark's take some each. What it says is the same
+under all settings of a session: texts stand in it as their bytes.
+"""
 
 from decimal import Decimal
 from typing import Any, assert_never
@@ -7,7 +11,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.expressions.predicate import (
-    COMPARE,
     Always,
     And,
     Comparison,
@@ -21,55 +24,74 @@ from bergline.expressions.predicate import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DATE, TIMESTAMP, TIMESTAMPTZ, UUID, IcebergType
-from bergline.spark.runtime.columns import column_at
+from bergline.quoting import back_quoted_path
 
 _MICROS_PER_DAY = 86_400_000_000
 
 
-def spark_filter(predicate: Predicate, schema: Schema) -> Column:
+def spark_filter(predicate: Predicate, schema: Schema) -> str:
     """The condition that keeps the rows for which the predicate is true."""
     match predicate:
         case Always(value):
-            return F.lit(value).cast("boolean")
+            return f"CAST({_literal(value)} AS BOOLEAN)"
         case Comparison(column, op, literal):
-            compared: Any = COMPARE[op](_column(column, schema), spark_literal(literal, schema.names[column].type))
-            return compared  # type: ignore[no-any-return]
+            return f"({_column(column, schema)} {op} {_literal(literal, schema.names[column].type)})"
         case IsIn(column, literals):
+            name = _column(column, schema)
             if not literals:  # false for every value; what Spark makes of null depends on a setting
-                return _column(column, schema) != _column(column, schema)
+                return f"({name} != {name})"
             type_ = schema.names[column].type
-            return _column(column, schema).isin([spark_literal(v, type_) for v in literals])
+            return f"({name} IN ({', '.join(_literal(value, type_) for value in literals)}))"
         case StartsWith(column, prefix):
-            return _column(column, schema).startswith(prefix)
+            return f"startswith({_column(column, schema)}, {_literal(prefix)})"
         case IsNan(column):
-            return _column(column, schema) == F.lit(float("nan"))
+            return f"({_column(column, schema)} = {_literal(float('nan'))})"
         case IsNull(column):
-            return _column(column, schema).isNull()
+            return f"({_column(column, schema)} IS NULL)"
         case Not(child):
-            return ~spark_filter(child, schema)
+            return f"(NOT {spark_filter(child, schema)})"
         case And(left, right):
-            return spark_filter(left, schema) & spark_filter(right, schema)
+            return f"({spark_filter(left, schema)} AND {spark_filter(right, schema)})"
         case Or(left, right):
-            return spark_filter(left, schema) | spark_filter(right, schema)
+            return f"({spark_filter(left, schema)} OR {spark_filter(right, schema)})"
         case _:
             assert_never(predicate)
 
 
-def _column(name: str, schema: Schema) -> Column:
-    return column_at(schema.paths[schema.names[name].id])
-
-
 def spark_literal(value: Any, type_: IcebergType) -> Column:
     """A plain value as a literal of the column's type, whatever the session's time zone."""
+    return F.expr(_literal(value, type_))
+
+
+def _column(name: str, schema: Schema) -> str:
+    return back_quoted_path(schema.paths[schema.names[name].id])
+
+
+def _literal(value: Any, type_: IcebergType | None = None) -> str:
     # never by way of Python's or Java's calendars, which end, or leave out ten days of October 1582
+    if value is None:
+        return "NULL"
     if type_ == DATE:
-        return F.date_from_unix_date(F.lit(value))
+        return f"date_from_unix_date({value})"
     if type_ == TIMESTAMPTZ:
-        return F.timestamp_micros(F.lit(value))
+        return f"timestamp_micros({value})"
     if type_ == TIMESTAMP:
         days, micros = divmod(value, _MICROS_PER_DAY)
-        seconds = F.lit(Decimal(micros).scaleb(-6))
-        return F.date_from_unix_date(F.lit(days)).cast("timestamp_ntz") + F.make_dt_interval(secs=seconds)
+        seconds = f"{Decimal(micros).scaleb(-6):f}BD"
+        return f"(CAST(date_from_unix_date({days}) AS TIMESTAMP_NTZ) + make_dt_interval(0, 0, 0, {seconds}))"
     if type_ == UUID:
-        return F.lit(str(value))  # Spark has uuids as text
-    return F.lit(value)  # Spark widens the narrower side, so that nothing is rounded
+        value = str(value)  # Spark has uuids as text
+    match value:  # Spark widens the narrower side of a comparison, so that nothing is rounded
+        case bool():
+            return str(value).upper()
+        case int():
+            return str(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case Decimal():
+            return f"{value:f}BD"
+        case str():
+            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        case bytes():
+            return f"X'{value.hex()}'"
+    raise TypeError(f"expected a plain value, found {type(value).__name__}")

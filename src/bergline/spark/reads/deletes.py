@@ -54,19 +54,39 @@ def deleted_positions(
     def numbers(positions: PositionSet, _: int) -> pa.ChunkedArray:
         return positions.to_arrow()
 
-    return _of_files(files, numbers, _POSITIONS, snapshot_id, backend=backend, io=io)
+    return _as_frame(_of_files(files, numbers, _POSITIONS, snapshot_id, backend=backend, io=io), _POSITIONS, backend)
 
 
-def deleted_bits(files: Sequence[PlannedFile], snapshot_id: int | None, backend: SparkBackend, io: FileIO) -> DataFrame:
+def bit_frame(files: Sequence[PlannedFile], snapshot_id: int | None, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The same as columns `file` and `bits`, for each file that has some: 64 rows to a number, the first one lowest."""
+    found = _of_files(files, _bits, _BITS_OF_FILES, snapshot_id, backend=backend, io=io)
+    return _as_frame(found, _BITS_OF_FILES, backend)
 
-    def bits(positions: PositionSet, rows: int) -> pa.ChunkedArray:
-        length = -(-rows // BITS)
-        mask = positions.to_mask(length * BITS).buffers()[1]
-        marks = pa.Array.from_buffers(pa.int64(), length, [None, mask])
-        return pa.chunked_array([pa.ListArray.from_arrays([0, length], marks)])
 
-    return _of_files(files, bits, _BITS_OF_FILES, snapshot_id, backend=backend, io=io)
+def deleted_bits(
+    files: Sequence[PlannedFile], snapshot_id: int | None, backend: SparkBackend, io: FileIO
+) -> list[bytes]:
+    """The same for each file as bytes, brought here; nothing for a file that has none."""
+    found = _of_files(files, _bits, _BITS_OF_FILES, snapshot_id, backend=backend, io=io)
+    rows = found if isinstance(found, pa.Table) else found.toArrow()
+    bits = [b""] * len(files)
+    for number, marks in zip(rows["file"].to_pylist(), rows["bits"], strict=True):
+        array = marks.values
+        bits[number] = array.buffers()[1].slice(array.offset * 8, len(array) * 8).to_pybytes()
+    return bits
+
+
+def _bits(positions: PositionSet, rows: int) -> pa.ChunkedArray:
+    length = -(-rows // BITS)
+    mask = positions.to_mask(length * BITS).buffers()[1]
+    marks = pa.Array.from_buffers(pa.int64(), length, [None, mask])
+    return pa.chunked_array([pa.ListArray.from_arrays([0, length], marks)])
+
+
+def _as_frame(found: DataFrame | pa.Table, schema: pa.Schema, backend: SparkBackend) -> DataFrame:
+    if isinstance(found, pa.Table):
+        return backend.spark.createDataFrame(found, from_arrow_schema(schema))
+    return found
 
 
 def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
@@ -115,7 +135,7 @@ def _of_files(
     *,
     backend: SparkBackend,
     io: FileIO,
-) -> DataFrame:
+) -> DataFrame | pa.Table:
     """The numbers of files, and what `column` makes of the positions deleted in each and of how many rows it has."""
     tasks = [(n, planned.file, deletes) for n, planned in enumerate(files) if (deletes := planned.position_deletes)]
 
@@ -126,14 +146,15 @@ def _of_files(
         for chunk in column(rows.positions, file.record_count).chunks:
             yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=schema)
 
-    fields = from_arrow_schema(schema)
     most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
     if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
         delete_files = DeleteFiles(io)
         with _missing_named(snapshot_id):
             found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
-        return backend.spark.createDataFrame(pa.Table.from_batches(found, schema), fields)
-    return _map(tasks, read, fields, snapshot_id, backend=backend, io=io, location=files[0].file.file_path)
+        return pa.Table.from_batches(found, schema)
+    return _map(
+        tasks, read, from_arrow_schema(schema), snapshot_id, backend=backend, io=io, location=files[0].file.file_path
+    )
 
 
 def _ids(delete: DataFile) -> tuple[int, ...]:

@@ -1,11 +1,14 @@
-"""Files read by Spark's own Parquet reader; deleted rows and what is known of files come by joins.
+"""Files read by Spark's own Parquet reader, with constants of each file, by which deleted rows are left out.
+
+Over Spark Connect, Spark looks up the files, and what is known of them comes by joins on their paths.
 
 What it does must not depend on the session's settings: they are looked at when a frame is run, not when it is made.
 """
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
@@ -16,16 +19,16 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
-from bergline.format.types.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
+from bergline.format.types.types import NestedField
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.quoting import back_quoted
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
+from bergline.scan.planned_files import paths_of
 from bergline.spark.pushdown.filter import spark_filter
-from bergline.spark.reads.deletes import BITS, deleted_bits, deleted_keys, deleted_positions, key_sets
+from bergline.spark.reads.deletes import BITS, bit_frame, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.reads.groups import ReadGroup, are_marked
-from bergline.spark.reads.native_columns import NativeColumn
-from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.backend import KnownFiles, SparkBackend
 from bergline.spark.runtime.tasks import missing_file
 from bergline.spark.runtime.types import spark_type
 
@@ -40,6 +43,9 @@ _OPTIONS = {
 _PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET, _KEY = (
     f"bergline {name}" for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set", "key")
 )
+_ROW_INDEX = "_metadata.row_index"
+_RESERVED = {FILE.id: back_quoted(_LOCATION), POS.id: back_quoted(_ROW), SPEC_ID.id: back_quoted(_SPEC)}
+_FROM_SPARK = {**_RESERVED, POS.id: _ROW_INDEX}
 _BITS_SHIFT = BITS.bit_length() - 1
 _ROW_BITS = 40
 """No file has more rows than that."""
@@ -47,22 +53,25 @@ _ROW_BITS = 40
 
 def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of files that `read_groups` gave to Spark's reader."""
-    wanted, files, deleted = columns_to_read(plan), group.files, group.has_deletes
-    keys = key_sets(files, plan.key_columns) if deleted else []
+    wanted, files = columns_to_read(plan), group.files
+    keys = key_sets(files, plan.key_columns) if group.has_deletes else []
+    by_position = group.has_deletes and any(planned.position_deletes for planned in files)
+    marked = by_position and are_marked(files)
+    asked = {f.id for f in wanted.fields} & RESERVED_IDS
     names = {f.id: f.name for f in wanted.fields}
     names |= {c.field.id: f"{_KEY} {c.field.id}" for c in group.columns if c.field.id not in names}
-    rows = _open(plan, group, backend)
-    about_files = deleted or any(f.id in RESERVED_IDS for f in wanted.fields)
-    columns = [_as_in_table(c).alias(names[c.field.id]) for c in group.columns]
-    rows = rows.select(*columns, *(_position() if about_files else ()))
-    by_position = deleted and any(planned.position_deletes for planned in files)
-    marked = by_position and are_marked(files)
-    if about_files:
-        bits = deleted_bits(files, plan.snapshot_id, backend, io) if marked else None
-        rows = _with_files(rows, files, [key.sets for key in keys], bits, backend)
-    if marked:
-        rows = rows.where(_is_unmarked(rows[_BITS], rows[_ROW]))
-    elif by_position:
+    columns = {names[c.field.id]: c.value for c in group.columns}
+    constants = _constants(files, [key.sets for key in keys], asked, numbered=by_position)
+    rows = _known(plan, group, constants, backend, io, marked=marked) if backend.knows_files else None
+    if rows is None:
+        rows = _looked_up(plan, group, constants, backend, io, columns=columns, marked=marked)
+    elif keys or by_position != marked:
+        columns |= {name: back_quoted(name) for name in constants}
+        rows = _select(rows, {**columns, _ROW: _ROW_INDEX}, backend)
+    else:
+        columns |= {f.name: _FROM_SPARK[f.id] for f in wanted.fields if f.id in asked}
+        return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted.fields}, backend), plan)
+    if by_position and not marked:
         gone = F.broadcast(deleted_positions(files, plan.snapshot_id, backend, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
     for number, key in enumerate(keys):
@@ -71,20 +80,92 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
         for position, column in enumerate(key.columns):
             same &= rows[back_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
-    rows = rows.select(*(_asked_for(f) for f in wanted.fields))
+    there = {f.name: _RESERVED.get(f.id, back_quoted(f.name)) for f in wanted.fields}
+    return _filtered(_select(rows, there, backend), plan)
+
+
+def _filtered(rows: DataFrame, plan: ScanPlan) -> DataFrame:
+    """The rows that a plan asks for, without columns that only its filter uses."""
     if plan.filter == ALWAYS_TRUE:
         return rows
     return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
 
 
+def _constants(
+    files: Sequence[PlannedFile], sets: Sequence[Sequence[int | None]], asked: Collection[int], *, numbered: bool
+) -> dict[str, tuple[str, Sequence[Any]]]:
+    """What the rows of a file have in common, as far as it is needed: types in SQL, and the values for each file."""
+    found: dict[str, tuple[str, Sequence[Any]]] = {f"{_SET} {n}": ("int", numbers) for n, numbers in enumerate(sets)}
+    if numbered:
+        found[_FILE] = "int", range(len(files))
+    if FILE.id in asked:
+        found[_LOCATION] = "string", paths_of(files)
+    if SPEC_ID.id in asked:
+        found[_SPEC] = "int", [planned.file.spec_id for planned in files]
+    return found
+
+
+def _known(
+    plan: ScanPlan,
+    group: ReadGroup,
+    constants: Mapping[str, tuple[str, Sequence[Any]]],
+    backend: SparkBackend,
+    io: FileIO,
+    *,
+    marked: bool,
+) -> DataFrame | None:
+    """The columns that files have, with constants of each file; None if Spark must look up the files."""
+    if min(group.sizes) <= 0:
+        return None
+    deleted = deleted_bits(group.files, plan.snapshot_id, backend, io) if marked else None
+    locations = [spark_location(path) for path in group.paths]
+    return backend.known_files(
+        _stored(group), _OPTIONS, KnownFiles(locations, group.sizes, constants, deleted, back_quoted(_FILE))
+    )
+
+
+def _looked_up(
+    plan: ScanPlan,
+    group: ReadGroup,
+    constants: Mapping[str, tuple[str, Sequence[Any]]],
+    backend: SparkBackend,
+    io: FileIO,
+    *,
+    columns: Mapping[str, str | Column],
+    marked: bool,
+) -> DataFrame:
+    """Columns of files that Spark looks up, with what is known of each file by a join."""
+    rows = _open(plan, group, backend)
+    if not group.has_deletes and not any(f.id in RESERVED_IDS for f in plan.schema.fields):
+        return _select(rows, columns, backend)
+    rows = _select(rows, {**columns, _PATH: "_metadata.file_path", _ROW: _ROW_INDEX}, backend)
+    bits = bit_frame(group.files, plan.snapshot_id, backend, io) if marked else None
+    rows = _with_files(rows, group.files, constants, bits, backend)
+    return rows.where(_is_unmarked(rows[_BITS], rows[_ROW])) if marked else rows
+
+
+def _select(rows: DataFrame, columns: Mapping[str, str | Column], backend: SparkBackend) -> DataFrame:
+    """These columns: all of them in one call if they have texts."""
+    texts = [f"{value} AS {back_quoted(name)}" for name, value in columns.items() if isinstance(value, str)]
+    if len(texts) == len(columns):
+        return backend.select_texts(rows, texts)
+    return rows.select(
+        *((F.expr(value) if isinstance(value, str) else value).alias(name) for name, value in columns.items())
+    )
+
+
+def _stored(group: ReadGroup) -> T.StructType:
+    """The columns that are read, under their names in files."""
+    stored = [c.stored for c in group.columns if c.stored is not None]
+    return T.StructType([T.StructField(f.name, spark_type(f.type, f.name)) for f in stored])
+
+
 def _open(plan: ScanPlan, group: ReadGroup, backend: SparkBackend) -> DataFrame:
     """The columns that files have of those asked for, under their names in the files."""
     paths = group.paths
-    stored = [c.stored for c in group.columns if c.stored is not None]
-    types = T.StructType([T.StructField(f.name, spark_type(f.type, f.name)) for f in stored])
-    reader = backend.spark.read.schema(types).options(**_OPTIONS)
+    reader = backend.spark.read.schema(_stored(group)).options(**_OPTIONS)
     try:
-        rows = backend.load_files(reader, [spark_location(path) for path in paths], group.sizes)
+        rows = backend.load_files(reader, [spark_location(path) for path in paths])
     except AnalysisException as error:
         for path in paths:
             if path.rsplit("/", 1)[-1] in str(error) and error.getCondition() == "PATH_NOT_FOUND":
@@ -98,18 +179,14 @@ def _open(plan: ScanPlan, group: ReadGroup, backend: SparkBackend) -> DataFrame:
     return rows
 
 
-def _position() -> tuple[Column, Column]:
-    return F.col("_metadata.file_path").alias(_PATH), F.col("_metadata.row_index").alias(_ROW)
-
-
 def _with_files(
     rows: DataFrame,
     files: Sequence[PlannedFile],
-    sets: Sequence[Sequence[int | None]],
+    constants: Mapping[str, tuple[str, Sequence[Any]]],
     bits: DataFrame | None,
     backend: SparkBackend,
 ) -> DataFrame:
-    """The rows with the numbers of their files and what is known of these; a path that nobody knows is an error.
+    """The rows with what is known of their files; a path that nobody knows is an error.
 
     Spark joins by one number several times as fast as by a text, so it gets the paths' hashes, as long as they differ.
     That an unknown path has the hash of a known one is as good as impossible.
@@ -117,12 +194,11 @@ def _with_files(
     paths = [spark_path(p.file.file_path) for p in files]
     hashes = [zlib.crc32(path.encode()) for path in paths]
     hashed = len(set(hashes)) == len(hashes)
+    numbers = {_FILE: ("int", range(len(files)))}
     known = {
-        _FILE: pa.array(range(len(files)), pa.int32()),
-        _LOCATION: pa.array([p.file.file_path for p in files], pa.string()),
-        _SPEC: pa.array([p.file.spec_id for p in files], pa.int32()),
+        name: pa.array(values, pa.string() if type_ == "string" else pa.int32())
+        for name, (type_, values) in {**constants, **numbers}.items()
     }
-    known |= {f"{_SET} {n}": pa.array(numbers, pa.int32()) for n, numbers in enumerate(sets)}
     key = {_KNOWN: pa.array(hashes, pa.int64()) if hashed else pa.array(paths, pa.string())}
     about = backend.spark.createDataFrame(pa.table(key | known))
     if bits is not None:
@@ -147,34 +223,6 @@ def _is_unmarked(bits: Column, row: Column) -> Column:
 def _in_one(file: Column, row: Column) -> Column:
     """The number of a file and that of a row in it as one, by which Spark joins faster than by two."""
     return F.shiftleft(file.cast("bigint"), _ROW_BITS).bitwiseOR(row)
-
-
-def _asked_for(field: NestedField) -> Column:
-    match field.id:
-        case FILE.id:
-            return F.col(back_quoted(_LOCATION)).alias(field.name)
-        case POS.id:
-            return F.col(back_quoted(_ROW)).alias(field.name)
-        case SPEC_ID.id:
-            return F.col(back_quoted(_SPEC)).alias(field.name)
-    return _column(field)
-
-
-def _as_in_table(column: NativeColumn) -> Column:
-    return column.expression(None if column.stored is None else _shielded(column.stored))
-
-
-def _shielded(field: NestedField) -> Column:
-    """A column whose filters Spark does not push into files if it holds floats, by an expression that changes nothing.
-
-    Statistics in files leave out NaN, and dictionaries take -0.0 and 0.0 for different: rows would be lost.
-    """
-    column = _column(field)
-    if field.type in (FLOAT, DOUBLE):
-        return F.nanvl(column, column)
-    if isinstance(field.type, StructType) and any(f.type in (FLOAT, DOUBLE) for _, f in walk_fields(field.type.fields)):
-        return F.when(column.isNotNull(), column)
-    return column
 
 
 def _column(field: NestedField) -> Column:

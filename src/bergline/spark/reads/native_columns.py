@@ -11,6 +11,7 @@ import msgspec
 import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import UnsupportedError
 from bergline.format.schema.name_mapping import NameMapping
@@ -40,6 +41,7 @@ from bergline.format.types.types import (
     child_fields,
     walk_fields,
 )
+from bergline.quoting import back_quoted
 from bergline.spark.pushdown.filter import spark_literal
 from bergline.spark.runtime.types import spark_type
 
@@ -64,11 +66,18 @@ class NativeColumn(msgspec.Struct, frozen=True):
         """Whether name and type are the same."""
         return self.stored is None or (self.stored.name == self.field.name and _is_same(self.stored, self.field))
 
-    def expression(self, column: Column | None) -> Column:
-        """The table's column, of what Spark reads as the file's."""
-        if self.stored is None or column is None:
-            return _absent(self.field)
-        return _converted(column, self.stored, self.field)
+    @property
+    def value(self) -> str | Column:
+        """The table's column, of what Spark reads as the file's: SQL text if there is one that says it."""
+        if self.stored is None:
+            type_ = _type_text(self.field)
+            is_null = type_ is not None and initial_value(self.field) is None
+            return f"CAST(NULL AS {type_})" if is_null else _absent(self.field)
+        text = _shielded(self.stored)
+        if _is_same(self.stored, self.field):
+            return text
+        type_ = _type_text(self.field)
+        return _converted(F.expr(text), self.stored, self.field) if type_ is None else f"CAST({text} AS {type_})"
 
 
 class NativeColumns(msgspec.Struct, frozen=True):
@@ -233,6 +242,27 @@ def _is_same_type(stored: IcebergType, wanted: IcebergType) -> bool:
         return stored == wanted
     names = [f.name for f in own] == [f.name for f in others]
     return names and all(_is_same(mine, other) for mine, other in zip(own, others, strict=True))
+
+
+def _shielded(field: NestedField) -> str:
+    """A column whose filters Spark does not push into files if it holds floats, by an expression that changes nothing.
+
+    Statistics in files leave out NaN, and dictionaries take -0.0 and 0.0 for different: rows would be lost.
+    """
+    column = back_quoted(field.name)
+    if field.type in (FLOAT, DOUBLE):
+        return f"nanvl({column}, {column})"
+    if isinstance(field.type, StructType) and any(f.type in (FLOAT, DOUBLE) for _, f in walk_fields(field.type.fields)):
+        return f"CASE WHEN {column} IS NOT NULL THEN {column} END"
+    return column
+
+
+def _type_text(field: NestedField) -> str | None:
+    """The type of a column in SQL that means the same under all settings; None if it is nested or unknown."""
+    type_ = spark_type(field.type, field.name)
+    if child_fields(field.type) or isinstance(type_, T.NullType):
+        return None
+    return "timestamp_ltz" if isinstance(type_, T.TimestampType) else type_.simpleString()
 
 
 def _converted(column: Column, stored: NestedField, field: NestedField) -> Column:

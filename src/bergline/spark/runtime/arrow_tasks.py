@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
 from typing import Any
 from zipimport import zipimporter
 
@@ -17,8 +16,6 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 
 ArrowFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-_IN_EVERY_WORKER = ("pyspark", "py4j", __name__.partition(".")[0])
-"""Packages that came with the worker, or that its tasks have imported: nobody replaces their archives under them."""
 _seen_modules = 0
 
 
@@ -45,18 +42,11 @@ def keep_imports() -> None:
     global _seen_modules  # noqa: PLW0603  (a worker is a process)
     if _seen_modules == len(sys.modules):
         return
-    archives = {archive_of(sys.modules[name]) for name in _IN_EVERY_WORKER if name in sys.modules}
     for finder in list(sys.path_importer_cache.values()):
-        if isinstance(finder, zipimporter) and finder.archive in archives and "invalidate_caches" not in vars(finder):
+        if isinstance(finder, zipimporter) and "invalidate_caches" not in vars(finder):
             read_when_changed(finder)
     gc.freeze()
     _seen_modules = len(sys.modules)
-
-
-def archive_of(module: ModuleType) -> str | None:
-    """The zip that a module was imported from."""
-    loader = module.__spec__.loader if module.__spec__ else None
-    return loader.archive if isinstance(loader, zipimporter) else None
 
 
 def read_when_changed(finder: zipimporter) -> None:

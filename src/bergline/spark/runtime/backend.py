@@ -152,6 +152,24 @@ class TableQuery(NamedTuple):
         return found
 
 
+class KnownFiles(NamedTuple):
+    """Data files as a plan knows them, for Spark's own reader."""
+
+    paths: Sequence[str]
+    sizes: Sequence[int]
+    constants: Mapping[str, tuple[str, Sequence[Any]]]
+    """What is the same in all rows of a file: columns with the names of their types, and the values for each file."""
+    deleted: Sequence[bytes] | None = None
+    """For each file, which of its rows are deleted: a bit for each, the lowest one first; none after the last."""
+    number: str = ""
+    """The constant that is the place of a file among these, if rows are deleted."""
+
+    @property
+    def constants_ddl(self) -> str:
+        """The constants as Spark's text of a schema."""
+        return ", ".join(f"`{name}` {type_}" for name, (type_, _) in self.constants.items())
+
+
 class ScriptStatement(NamedTuple):
     """A statement of a script: its text, and the tables in it as the backend parsed them."""
 
@@ -342,12 +360,24 @@ class SparkBackend(Protocol):
         """No columns and no rows, without a Spark job to find that out."""
         ...
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
-        """The rows of Parquet files of known sizes; paths are without line breaks."""
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        """The rows of Parquet files, each of which Spark looks up; paths are without line breaks."""
         ...
 
     def count_files(self, rows: DataFrame) -> int | None:
         """How many files Spark found for what `load_files` gave; None if it looks when the frame is run."""
+        ...
+
+    @property
+    def knows_files(self) -> bool:
+        """Whether `known_files` may give something."""
+        ...
+
+    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
+        """Parquet files without deleted rows, with constants as columns after those of the schema; None if it cannot.
+
+        No file is looked at before it is read.
+        """
         ...
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
@@ -492,6 +522,10 @@ class SparkBackend(Protocol):
 
         `is_table` knows the rows of a table by their alias.
         """
+        ...
+
+    def parsed_once(self, query: TableQuery) -> TableQuery:
+        """The query as the backend parses it, if it does, so that its text is not parsed again for each run."""
         ...
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:

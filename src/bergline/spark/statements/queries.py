@@ -69,7 +69,9 @@ def run_query(
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     whole = {} if parsed is None else {name: whole_relation(scan, backend) for name, scan in scans.items()}
     known = {name: rows for name, rows in whole.items() if rows is not None}
-    asked = TableQuery(query, args, {**tables, **known}, labels, run_sql, head, writes, parsed, places or {})
+    asked = backend.parsed_once(
+        TableQuery(query, args, {**tables, **known}, labels, run_sql, head, writes, parsed, places or {})
+    )
     if deferred is not None and (frames := _placeholders(asked, backend, deferred)) is not None:
         return QueryRows(backend.run_query(asked, frames, head), scans)
     pushdown = backend.query_pushdown(asked)

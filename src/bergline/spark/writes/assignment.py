@@ -12,6 +12,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import UNKNOWN, NestedField
+from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.projection import Value, project
@@ -53,21 +54,27 @@ def assign(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
         )
     types = [column.dataType for column in frame.schema]
+    told, texts = _told_apart(frame)
+
+    def stored(field: NestedField) -> Value:
+        place = sources[field.name]
+        return _checked(texts[place], types[place], field, rules, by_name=by_name)
+
     chosen: dict[str, Value] = {}
     for field in schema.fields:
         if field.type == UNKNOWN:  # it has nothing but nulls, which are not written
             if field.name in sources:
-                _checked(types, sources[field.name], field, rules, by_name=by_name)
+                stored(field)
             continue
         if field.name in given:
             value: Value = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
         elif field.name in sources:
-            value = _checked(types, sources[field.name], field, rules, by_name=by_name)
+            value = stored(field)
         else:
             _check_may_be_absent(field, rules)
             continue
         chosen[field.name] = value
-    return _projected(frame, chosen)
+    return _projected(told, texts, chosen)
 
 
 def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str | None = None) -> NestedField:
@@ -81,17 +88,20 @@ def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str 
     raise NotFoundError(message, kind="column", name=name, known=known, condition=condition)
 
 
-def _projected(frame: DataFrame, chosen: Mapping[str, Value]) -> DataFrame:
+def _projected(frame: DataFrame, texts: Sequence[str], chosen: Mapping[str, Value]) -> DataFrame:
     """The columns that were chosen; where these are all of the frame's as they are, there is nothing to do."""
-    numbers = [_numbered(position) for position in range(len(frame.columns))]
-    if [value if isinstance(value, str) else "" for value in chosen.values()] != numbers:
-        return project(backend_of(frame).with_names(frame, numbers), chosen.items())
+    if [value if isinstance(value, str) else "" for value in chosen.values()] != texts:
+        return project(frame, chosen.items())
     return frame if list(chosen) == frame.columns else backend_of(frame).with_names(frame, list(chosen))
 
 
-def _numbered(position: int) -> str:
-    """What a column of the query is called on the way: the query may have several of one name."""
-    return f"_{position}"
+def _told_apart(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    """A frame, and its columns as SQL texts; they are numbered if several have one name."""
+    names = frame.columns
+    if len({name.casefold() for name in names}) == len(names):
+        return frame, [back_quoted(name) for name in names]
+    numbers = [f"_{position}" for position in range(len(names))]
+    return backend_of(frame).with_names(frame, numbers), numbers
 
 
 def _is_as_stored(frame: DataFrame, schema: Schema) -> bool:
@@ -128,14 +138,12 @@ def _by_name(frame: DataFrame, schema: Schema, rules: AssignmentRules) -> dict[s
     return sources
 
 
-def _checked(
-    types: Sequence[T.DataType], position: int, field: NestedField, rules: AssignmentRules, *, by_name: bool
-) -> Value:
-    found, target = types[position], spark_type(field.type, field.name)
+def _checked(text: str, found: T.DataType, field: NestedField, rules: AssignmentRules, *, by_name: bool) -> Value:
+    target = spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, rules, by_name=by_name):
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"
         raise InvalidInputError(message, condition=misfit.condition)
-    return stored_value(_numbered(position), found, target, rules, by_name=by_name, column=field.name)
+    return stored_value(text, found, target, rules, by_name=by_name, column=field.name)
 
 
 def _check_may_be_absent(field: NestedField, rules: AssignmentRules) -> None:

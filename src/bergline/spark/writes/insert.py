@@ -103,12 +103,15 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
 
 def static_values(spark: SparkSession, partition: Iterable[tuple[str, str | None]], table: Table) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
+    given = list(partition)
+    if not given:
+        return {}
     rules = assignment_rules(spark)
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
     statics: dict[str, Column] = {}
     seen: set[str] = set()
-    for name, value in partition:
+    for name, value in given:
         field = top_level(table.schema, name, rules, _NO_PARTITION)
         if field.name not in identities:
             columns = ", ".join(f"`{n}`" for n in identities) or "none"

@@ -1,5 +1,6 @@
 """What commits need, by what they do to refs."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -161,6 +162,23 @@ def test_pattern_says_which_branches_are_written(granted: GrantedServer) -> None
     granted.grant("manage-refs", "table db.orders", "ann", "dev/*")
     assert granted.commit("ann", snapshot(5, 5, 4), set_branch("dev/b", 5)).status == 200
     assert granted.commit("ann", {"action": "remove-snapshot-ref", "ref-name": "main"}).status == 403
+
+
+def test_who_writes_to_one_branch_takes_no_time_from_the_others(granted: GrantedServer) -> None:
+    prepared(granted).grant("write", "table db.orders", "ann", "dev/*")
+    now = time.time_ns() // 1_000_000
+    late, early = snapshot(4, 4, 3), snapshot(5, 4, 3)
+    late["snapshot"]["timestamp-ms"] = now + 3_660_000
+    refused = granted.commit("ann", late, set_branch("dev/a", 4))
+    assert refused.error == (403, "ForbiddenException")
+    assert refused.message == (
+        "expected a snapshot at most 10 minutes ahead of the server's clock, found one 60 minutes ahead"
+    )
+    early["snapshot"]["timestamp-ms"] = now + 500_000
+    assert granted.commit("ann", early, set_branch("dev/a", 5)).status == 200
+    late["snapshot"] |= {"sequence-number": 5, "parent-snapshot-id": 5}
+    granted.grant("write", "table db.orders", "ann")
+    assert granted.commit("ann", late, set_branch("dev/a", 4)).status == 200, "who may write to all may say it"
 
 
 def test_first_commit_to_main_is_a_write(granted: GrantedServer) -> None:

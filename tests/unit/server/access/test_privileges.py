@@ -319,7 +319,10 @@ class Server:
         for name in ("v", "loose-view"):
             self("root", "POST", "/v1/namespaces/top/views", view(name))
         heads = [snapshot(1, 1), snapshot(2, 2, 1), snapshot(3, 3, 2), snapshot(4, 4, 2)]
-        body = {"requirements": [], "updates": [*heads, set_branch("main", 2), set_branch("dev", 3)]}
+        updates = with_lists(
+            self.context, TableName(("top",), "t"), [*heads, set_branch("main", 2), set_branch("dev", 3)]
+        )
+        body = {"requirements": [], "updates": updates}
         assert self("root", "POST", "/v1/namespaces/top/tables/t", body).status == 200
         self.uuid = self("root", "GET", "/v1/namespaces/top/tables/t").json["metadata"]["table-uuid"]
         store = self.context.store

@@ -24,11 +24,19 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
-from bergline.spark.backends.classic.catalyst import class_of, hidden_field, is_random_case, scala_items
+from bergline.spark.backends.classic.catalyst import (
+    class_of,
+    hidden_field,
+    is_random_case,
+    kind_of,
+    scala_items,
+    scala_seq,
+)
 from bergline.spark.backends.classic.estimates import with_estimate
-from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.files import PARQUET_FORMAT, count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.java_classes import session_facts
+from bergline.spark.backends.classic.known_files import known_files
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.parquet_writer import write_parquet
 from bergline.spark.backends.classic.parsed import (
@@ -36,11 +44,11 @@ from bergline.spark.backends.classic.parsed import (
     frame_of,
     headed,
     qualified,
+    read_named,
     read_parsed,
     substituted,
     with_arguments,
     with_files,
-    with_frames,
 )
 from bergline.spark.backends.classic.projections import map_in_arrow, select_texts, with_names
 from bergline.spark.backends.classic.pushed_filters import (
@@ -60,6 +68,7 @@ from bergline.spark.runtime.backend import (
     Aggregate,
     BatchSink,
     DeferredRows,
+    KnownFiles,
     LoadRequest,
     ParquetJob,
     ParquetWriter,
@@ -253,11 +262,18 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return ClassicDataFrame(self._java.emptyDataFrame(), self.spark)
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
-        return load_files(reader, paths, sizes, self.spark)
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        return load_files(reader, paths, self.spark)
 
     def count_files(self, rows: DataFrame) -> int | None:
         return count_files(rows)
+
+    @property
+    def knows_files(self) -> bool:
+        return True
+
+    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
+        return known_files(schema, options, files, PARQUET_FORMAT, self.spark)
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return with_estimate(work, rows, schema, self.spark)
@@ -272,15 +288,16 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return qualified(rows, name)
 
     def plan_text(self, frame: DataFrame) -> str:
-        return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001
+        return str(analyzed(frame).toString())
 
     def named_subqueries(self, frame: DataFrame) -> Iterator[str]:
-        pending = [frame._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        plan = analyzed(frame)
+        pending = [plan, *scala_seq(plan.subqueriesAll())]
         while pending:
             node = pending.pop()
-            if class_of(node) == "SubqueryAlias":
+            if kind_of(node) == "SubqueryAlias":
                 yield f"SubqueryAlias `{node.alias()}`"
-            pending += [*scala_items(node.children()), *scala_items(node.subqueries())]
+            pending += scala_seq(node.children())
 
     def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
         return with_names(frame, names, self.spark)
@@ -300,17 +317,17 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             return write_parquet(running, job, self.spark)
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
-        execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public tells)
-        most = execution.analyzed().maxRows()
+        plan = analyzed(frame)  # nothing public tells
+        most = plan.maxRows()
         if not most.isDefined():
             return False
-        leaves = [class_of(leaf) for leaf in scala_items(execution.analyzed().collectLeaves())]
+        leaves = [kind_of(leaf) for leaf in scala_seq(plan.collectLeaves())]
         if int(most.get()) <= min(_FEW_ROWS, most_rows) and _COMPUTED.issuperset(leaves):
             return True
         if leaves != [_ROWS]:
             return False
-        plan = execution.optimizedPlan()
-        return class_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
+        plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+        return kind_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
 
     @staticmethod
     def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
@@ -334,23 +351,25 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return self.exact_predicate(functools.reduce(Column.__and__, equal), schema)
 
     def has_random_filter(self, rows: DataFrame) -> bool | None:
-        pending = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        plan = analyzed(rows)
+        pending = [] if plan.deterministic() else [plan]
         while pending:
             node = pending.pop()
-            if class_of(node) == "Filter" and not node.condition().deterministic():
+            if kind_of(node) == "Filter" and not node.condition().deterministic():
                 return True
-            pending += scala_items(node.children())
+            pending += scala_seq(node.children())
         return False
 
     def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
-        pending = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        plan = analyzed(rows)
+        pending = [] if plan.deterministic() else [plan]
         while pending:
             node = pending.pop()
-            listed = scala_items(node.projectList()) if class_of(node) == "Project" else ()
-            chosen = (column.child() for column in listed if class_of(column) == "Alias" and column.name() in columns)
+            listed = scala_seq(node.projectList()) if kind_of(node) == "Project" else ()
+            chosen = (column.child() for column in listed if kind_of(column) == "Alias" and column.name() in columns)
             if any(is_random_case(value) for value in chosen):
                 return True
-            pending += scala_items(node.children())
+            pending += scala_seq(node.children())
         return False
 
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
@@ -401,17 +420,20 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
         return asked_aggregates(rows, is_table)
 
+    def parsed_once(self, query: TableQuery) -> TableQuery:
+        if query.parsed is not None or not query.places:
+            return query
+        named = send(query.query, "", query.places, query.labels)
+        parsed, numbers = read_named(named.text, named.names.values(), self.spark)
+        found = {key: numbers[name] for key, name in named.names.items() if name in numbers}
+        places = {key: TablePlace((number,), query.places[key].name) for key, number in found.items()}
+        return query._replace(parsed=parsed, places=places)
+
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         if query.parsed is not None:
             note_part(query.query)
             rows = {name: analyzed(frame) for name, frame in frames.items()}
             plan = substituted(query.parsed, query.places, rows, self.spark)
-            return self._frame(plan, query, head)
-        if query.places:
-            named = send(query.query, "", frames, query.labels)
-            plan = with_frames(
-                named.text, {named.names[n]: (rows, query.places[n].name) for n, rows in frames.items()}, self.spark
-            )
             return self._frame(plan, query, head)
         with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
             return query.run_sql(sent, query.args)

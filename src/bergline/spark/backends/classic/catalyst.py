@@ -4,12 +4,17 @@ Spark resolves names, casts, parameters, time zones and the current date, so tha
 values. Parts that we have no words for are left out: what comes back may keep more rows than the condition, not fewer.
 """
 
+import json
 import struct
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+import msgspec
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from bergline.errors import BerglineError
 from bergline.expressions.predicate import (
@@ -41,18 +46,22 @@ _COMPARISONS: dict[str, ComparisonOperator] = {
     "GreaterThanOrEqual": ">=",
 }
 _NANOS_PER_MICRO = 1000
-_VALUES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+_VALUES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
     "double": float,
-    # it comes as its shortest text: 1.1, which is another number than the nearest single
-    "float": lambda number: struct.unpack("<f", struct.pack("<f", number))[0],
-    "boolean": bool,
+    # its shortest text is that of another number than the nearest single
+    "float": lambda number: struct.unpack("<f", struct.pack("<f", float(number)))[0],
+    "boolean": lambda text: text.lower() == "true",
     "string": str,
-    "binary": bytes,
-    "date": lambda days: Instant(Fraction(days * NANOS_PER_DAY)),
-    "timestamp": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
-    "timestamp_ntz": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
+    "decimal": Decimal,
+    "date": lambda days: Instant(Fraction(int(days) * NANOS_PER_DAY)),
+    "timestamp": lambda micros: Instant(Fraction(int(micros) * _NANOS_PER_MICRO)),
+    "timestamp_ntz": lambda micros: Instant(Fraction(int(micros) * _NANOS_PER_MICRO)),
 }
+"""Values by the text of what Catalyst keeps of them: days, microseconds."""
+_SHOWN_OTHERWISE = ("date", "timestamp", "timestamp_ntz")
+"""Literals of these types are told as the session shows them."""
+_BETWEEN = "\0"
 
 
 _NANOSECONDS = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
@@ -72,7 +81,7 @@ def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predic
     With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds of
     times and `IS NULL` are taken, which hold then too.
     """
-    found = _inclusive(condition, schema)
+    found = _inclusive(_node_of(condition), schema)
     if found is None:
         return ALWAYS_TRUE
     return _without_clock(found) or ALWAYS_TRUE if clock else found
@@ -93,7 +102,7 @@ def _without_clock(predicate: Predicate) -> Predicate | None:
 
 def exact_predicate(condition: Any, schema: Schema) -> Predicate | None:
     """What holds for exactly the rows that a Catalyst condition keeps; None if we cannot."""
-    return _exact(condition, schema)
+    return _exact(_node_of(condition), schema)
 
 
 def hidden_field(java: Any, name: str) -> Any:
@@ -115,9 +124,14 @@ def scala_seq(sequence: Any) -> list[Any]:
     return [sequence.apply(place) for place in range(sequence.size())]
 
 
-def class_of(node: Any) -> str:
-    """The name of a Catalyst node's class."""
-    return str(node.getClass().getSimpleName())
+def class_of(java: Any) -> str:
+    """The name of an object's class."""
+    return str(java.getClass().getSimpleName())
+
+
+def kind_of(node: Any) -> str:
+    """What a node of a plan is: the name of its class, in one call."""
+    return str(node.nodeName())
 
 
 def is_random_case(value: Any) -> bool:
@@ -129,30 +143,67 @@ def is_random_case(value: Any) -> bool:
     return any(not when.deterministic() for when, _ in branches) or any(map(is_random_case, chosen))
 
 
-def _inclusive(condition: Any, schema: Schema) -> Predicate | None:
-    match class_of(condition):
+class _Node(msgspec.Struct, frozen=True):
+    """A node of a condition, as Spark tells of all of them at once."""
+
+    kind: str
+    fields: dict[str, Any]
+    children: list["_Node"]
+    path: tuple[int, ...]
+    """Which child of the condition it is, which child of that one, and so on."""
+    condition: Any
+
+    def java(self) -> Any:
+        """The node itself."""
+        found = self.condition
+        for place in self.path:
+            found = found.children().apply(place)
+        return found
+
+
+def _node_of(condition: Any) -> _Node | None:
+    """A condition in one call; None if Spark cannot tell."""
+    try:
+        told = iter(json.loads(str(condition.toJSON())))
+    except (Py4JError, PySparkException):
+        return None
+
+    def next_node(path: tuple[int, ...]) -> _Node:
+        fields = next(told)  # each node stands before its children
+        children = [next_node((*path, place)) for place in range(fields["num-children"])]
+        return _Node(str(fields["class"]).rpartition(".")[2], fields, children, path, condition)
+
+    return next_node(())
+
+
+def _inclusive(node: _Node | None, schema: Schema) -> Predicate | None:
+    if node is None:
+        return None
+    match node.kind:
         case "And":
-            parts = [_inclusive(side, schema) for side in (condition.left(), condition.right())]
+            parts = [_inclusive(side, schema) for side in node.children]
             known = [part for part in parts if part is not None]
             return all_of(known) if known else None
         case "Or":
-            parts = [_inclusive(side, schema) for side in (condition.left(), condition.right())]
+            parts = [_inclusive(side, schema) for side in node.children]
             return None if None in parts else any_of([part for part in parts if part is not None])
-    return _exact(condition, schema)
+    return _exact(node, schema)
 
 
-def _exact(condition: Any, schema: Schema) -> Predicate | None:
+def _exact(node: _Node | None, schema: Schema) -> Predicate | None:
     """The condition itself, or nothing."""
-    match class_of(condition):
+    if node is None:
+        return None
+    match node.kind:
         case "And" | "Or" as kind:
-            left, right = _exact(condition.left(), schema), _exact(condition.right(), schema)
+            left, right = (_exact(side, schema) for side in node.children)
             if left is None or right is None:
                 return None
             return all_of([left, right]) if kind == "And" else any_of([left, right])
         case "Not":
-            child = _exact(condition.child(), schema)
+            child = _exact(node.children[0], schema)
             return None if child is None else Not(child)
-    predicate = _leaf(condition)
+    predicate = _leaf(node)
     return _as_stored(predicate, schema) if predicate is not None and _can_bind(predicate, schema) else None
 
 
@@ -203,58 +254,54 @@ def _is_the_same_for_text(predicate: Predicate, schema: Schema) -> bool:
     return render is None or all(literal is None or literal == render(literal) for literal in literals)
 
 
-def _leaf(condition: Any) -> Predicate | None:
-    kind = class_of(condition)
+def _leaf(node: _Node) -> Predicate | None:
+    kind = node.kind
     match kind:
         case "AttributeReference" | "GetStructField":
-            column = _column(condition)
+            column = _column(node)
             return None if column is None else Comparison(column, "=", True)
         case "IsNull" | "IsNotNull" | "IsNaN":
-            column = _column(condition.child())
+            column = _column(node.children[0])
             return None if column is None else function_predicate(kind.lower(), column)
         case "In" | "InSet":
-            return _membership(condition, kind)
+            return _membership(node)
     if kind in _COMPARISONS or kind in {"EqualNullSafe", "StartsWith"}:
-        return _comparison(condition, kind)
+        return _comparison(node)
     return None
 
 
-def _membership(condition: Any, kind: str) -> Predicate | None:
-    value = condition.value() if kind == "In" else condition.child()
+def _membership(node: _Node) -> Predicate | None:
+    value, *listed = node.children
     column = _column(value)
     if column is None:
         return None
-    if kind == "InSet":
-        type_ = value.dataType().simpleString()
-        literals = [_plain(v, type_) for v in scala_items(condition.hset())]
-    else:
-        literals = [_literal(v) for v in scala_items(condition.list())]
+    literals = _set_values(node, value) if node.kind == "InSet" else [_literal(literal) for literal in listed]
     return None if _OTHER in literals else IsIn(column, tuple(literals))
 
 
-def _comparison(condition: Any, kind: str) -> Predicate | None:
-    left, right = condition.left(), condition.right()
+def _comparison(node: _Node) -> Predicate | None:
+    left, right = node.children
     column, literal, swapped = _column(left), _literal(right), False
     if column is None:
         column, literal, swapped = _column(right), _literal(left), True
     if column is None or literal is _OTHER:
         return None
-    if kind == "StartsWith":
+    if node.kind == "StartsWith":
         return StartsWith(column, literal) if isinstance(literal, str) and not swapped else None
-    if kind == "EqualNullSafe":
+    if node.kind == "EqualNullSafe":
         return null_safe_equal(column, literal, is_null=literal is None)
-    operator = _COMPARISONS[kind]
+    operator = _COMPARISONS[node.kind]
     return Comparison(column, MIRRORED[operator] if swapped else operator, literal)
 
 
-def _column(expression: Any) -> str | None:
+def _column(node: _Node) -> str | None:
     """The full name of a column or of a field inside structs."""
-    match class_of(expression):
+    match node.kind:
         case "AttributeReference":
-            return str(expression.name())
+            return str(node.fields["name"])
         case "GetStructField":
-            around = _column(expression.child())
-            return None if around is None else f"{around}.{expression.extractFieldName()}"
+            around = _column(node.children[0])
+            return None if around is None else f"{around}.{node.java().extractFieldName()}"
     return None
 
 
@@ -265,18 +312,34 @@ class _Other:
 _OTHER = _Other()
 
 
-def _literal(expression: Any) -> Any:
-    if class_of(expression) != "Literal":
+def _literal(node: _Node) -> Any:
+    if node.kind != "Literal":
         return _OTHER
-    return _plain(expression.value(), expression.dataType().simpleString())
-
-
-def _plain(value: Any, type_: str) -> Any:
-    """A value as Catalyst keeps it (days, microseconds), as our filters take it."""
-    if value is None:
+    text, type_ = node.fields.get("value"), _type_name(node)
+    if text is None:
         return None
-    if type_.startswith("decimal"):
-        return Decimal(str(value.toString()))
-    if type_ == "string":
-        return str(value.toString())
-    return _VALUES[type_](value) if type_ in _VALUES else _OTHER
+    if type_ == "binary":
+        return bytes(node.java().value())
+    return _plain(str(node.java().value()) if type_ in _SHOWN_OTHERWISE else str(text), type_)
+
+
+def _set_values(node: _Node, value: _Node) -> list[Any]:
+    """The values of a set, which are told together."""
+    type_, values = _type_name(value), node.java().hset()
+    if type_ == "binary":
+        return [None if one is None else bytes(one) for one in scala_items(values)]
+    texts: list[str | None] = [*str(values.mkString(_BETWEEN)).split(_BETWEEN)]
+    if len(texts) != int(values.size()) or values.contains(None):
+        texts = [None if one is None else str(one) for one in scala_items(values)]
+    return [None if text is None else _plain(text, type_) for text in texts]
+
+
+def _type_name(node: _Node) -> str:
+    """The name of a type, that of decimals without their digits."""
+    name = node.fields.get("dataType")
+    return str(node.java().dataType().typeName() if name is None else name).partition("(")[0]
+
+
+def _plain(text: str, type_: str) -> Any:
+    """A value of Catalyst as our filters take it."""
+    return _VALUES[type_](text) if type_ in _VALUES else _OTHER

@@ -37,12 +37,12 @@ def session_facts(spark: SparkSession) -> SessionFacts:
 
 def new_object(spark: SparkSession, class_name: str, *args: Any) -> Any:
     """A new object of a class."""
-    return _class(_client(spark), class_name)(*args)
+    return java_class(client_of(spark), class_name)(*args)
 
 
 def static_member(spark: SparkSession, class_name: str, name: str) -> Any:
     """A static method of a class, or the value of a static field that never changes."""
-    return _member(_client(spark), class_name, name)
+    return java_member(client_of(spark), class_name, name)
 
 
 def scala_object(spark: SparkSession, class_name: str) -> Any:
@@ -68,43 +68,46 @@ def bound_call(spark: SparkSession, class_name: str, name: str, arguments: Seque
     for argument in arguments:
         given.add(argument)
     bind = static_member(spark, "java.lang.invoke.MethodHandles", "insertArguments")
-    bound = bind(_handle(_client(spark), class_name, name), 0, given.toArray())
+    bound = bind(_handle(client_of(spark), class_name, name), 0, given.toArray())
     function = static_member(spark, "java.lang.Class", "forName")("scala.Function0")
     return static_member(spark, "java.lang.invoke.MethodHandleProxies", "asInterfaceInstance")(function, bound)
 
 
 def table_alias(spark: SparkSession, name: tuple[str, ...]) -> Any:
     """A name that columns are qualified by, as Spark has it."""
-    return _alias(_client(spark), name)
+    return _alias(client_of(spark), name)
 
 
-def _client(spark: SparkSession) -> Any:
+def client_of(spark: SparkSession) -> Any:
+    """The connection to the JVM, which may outlive sessions."""
     context: Any = spark.sparkContext
     return context._gateway._gateway_client  # noqa: SLF001
 
 
-@functools.lru_cache(maxsize=64)
-def _class(client: Any, name: str) -> Any:
+@functools.lru_cache(maxsize=128)
+def java_class(client: Any, name: str) -> Any:
+    """A class, to be called for a new object."""
     return JavaClass(name, client)
 
 
-@functools.lru_cache(maxsize=64)
-def _member(client: Any, class_name: str, name: str) -> Any:
+@functools.lru_cache(maxsize=128)
+def java_member(client: Any, class_name: str, name: str) -> Any:
+    """A static method, or the value of a static field."""
     return getattr(JavaClass(class_name, client), name)
 
 
 @functools.lru_cache(maxsize=8)
 def _handle(client: Any, class_name: str, name: str) -> Any:
     """A method of a Scala object, to be called without knowing its types."""
-    instance = _member(client, f"{class_name}$", "MODULE$")
+    instance = java_member(client, f"{class_name}$", "MODULE$")
     (method,) = (found for found in instance.getClass().getMethods() if found.getName() == name)
-    return _member(client, "java.lang.invoke.MethodHandles", "publicLookup")().unreflect(method).bindTo(instance)
+    return java_member(client, "java.lang.invoke.MethodHandles", "publicLookup")().unreflect(method).bindTo(instance)
 
 
 @functools.lru_cache(maxsize=512)
 def _alias(client: Any, name: tuple[str, ...]) -> Any:
-    qualifier = _class(client, "java.util.ArrayList")()
+    qualifier = java_class(client, "java.util.ArrayList")()
     for part in name[:-1]:
         qualifier.add(part)
-    to_seq = _member(client, _PYTHON_UTILS, "toSeq")
-    return _class(client, "org.apache.spark.sql.catalyst.AliasIdentifier")(name[-1], to_seq(qualifier))
+    to_seq = java_member(client, _PYTHON_UTILS, "toSeq")
+    return java_class(client, "org.apache.spark.sql.catalyst.AliasIdentifier")(name[-1], to_seq(qualifier))

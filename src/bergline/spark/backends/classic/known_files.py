@@ -1,29 +1,44 @@
-"""Many files handed to Spark's own reader with the sizes that the plan knows: it does not look at each of them again.
+"""Files handed to Spark's own reader as the plan knows them: Spark looks at none of them before it reads it.
 
 What a stream has written, Spark reads by a list of files that it takes as it is and never makes again, the
-`MetadataLogFileIndex`. One made of an empty log is filled with the statuses of files, in Hadoop's own encoding.
+`MetadataLogFileIndex`. One made of an empty log is filled here, with constants of each file as values of its partition.
+The objects are made by Spark's own expressions, for all files at once.
 """
 
+import functools
 import hashlib
+import pickle
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.spark.backends.classic.catalyst import class_of
+from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, session_facts
+from bergline.spark.runtime.backend import KnownFiles
 
-_LOG = "_spark_metadata"
-_INDEX = "MetadataLogFileIndex"
-_STATUS = "org.apache.hadoop.fs.FileStatus"
-_AT_ONCE = 20_000
-_MOST_KEPT = 100_000
-"""The lists of so many files are kept, for the next use of a table: by the same list Spark knows the same rows."""
+_SQL = "org.apache.spark.sql"
+_SOURCES = f"{_SQL}.execution.datasources"
+_INDEXES = tuple(f"{_SQL}.execution.streaming{place}.MetadataLogFileIndex" for place in (".runtime", ""))
+_STATUS, _PATH, _BITS = "org.apache.hadoop.fs.FileStatus", "org.apache.hadoop.fs.Path", "java.util.BitSet"
+_VIEW = "scala.collection.SeqView"
+_WITHOUT_PARTITIONS = (("recursiveFileLookup", "true"),)
+_BLOCK = 128 * 1024 * 1024
+_MOST_KEPT = 64 * 1024 * 1024
+"""So many bytes of lists are kept, for the next use of a table: by the same list Spark knows the same rows."""
+
+
+class _Known(NamedTuple):
+    """A file index of Spark's, and which rows of its files are deleted: a sequence of sets of bits."""
+
+    index: Any
+    deleted: Any
 
 
 class _KeptIndexes:
@@ -31,82 +46,224 @@ class _KeptIndexes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._indexes: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
+        self._indexes: OrderedDict[Hashable, tuple[int, _Known]] = OrderedDict()
 
-    def find(self, key: Hashable) -> Any | None:
+    def find(self, key: Hashable) -> _Known | None:
         with self._lock:
             if key not in self._indexes:
                 return None
             self._indexes.move_to_end(key)
             return self._indexes[key][1]
 
-    def keep(self, key: Hashable, files: int, index: Any) -> None:
+    def keep(self, key: Hashable, size: int, index: _Known) -> None:
         with self._lock:
-            self._indexes[key] = files, index
-            while len(self._indexes) > 1 and sum(count for count, _ in self._indexes.values()) > _MOST_KEPT:
+            self._indexes[key] = size, index
+            while len(self._indexes) > 1 and sum(size for size, _ in self._indexes.values()) > _MOST_KEPT:
                 self._indexes.popitem(last=False)
 
 
 _KEPT = _KeptIndexes()
+_EVALUATION = threading.Lock()
+"""Expressions of Spark's keep the arguments of a call in themselves."""
 
 
-def known_index(paths: Sequence[str], sizes: Sequence[int], file_format: str, spark: SparkSession) -> Any | None:
-    """A file index of Spark's that has exactly these files; None if the session makes no such index."""
-    session = spark._jsparkSession  # noqa: SLF001  (nothing public takes statuses of files)
-    files = hashlib.sha256("\0".join((*paths, *map(str, sizes))).encode()).digest()
-    key = (str(session.sessionUUID()), files)
-    index = _KEPT.find(key)
-    if index is not None:
-        return index
+def known_files(
+    schema: T.StructType, options: Mapping[str, str], files: KnownFiles, file_format: str, spark: SparkSession
+) -> DataFrame | None:
+    """The rows of Parquet files that are not deleted, with the constants of each; None if no such index can be made."""
+    java: Any = spark._jsparkSession  # noqa: SLF001  (nothing public takes files and their constants)
+    client = client_of(spark)
     try:
-        index = _empty_index(file_format, spark)
-        if index is None:
-            return None
-        for start in range(0, len(paths), _AT_ONCE):
-            _add(index, paths[start : start + _AT_ONCE], sizes[start : start + _AT_ONCE], spark)
-        found = int(index.allFiles().size())
-    except (Py4JError, PySparkException):  # a setting, or a Spark, by which this cannot be
+        known = _find_or_make(files, spark)
+        relation = java_class(client, f"{_SOURCES}.HadoopFsRelation")(
+            known.index,
+            _struct(client, files.constants_ddl),
+            java.parseDataType(schema.json()).asNullable(),
+            _object(client, "scala.None"),
+            java_class(client, file_format)(),
+            _options(client, tuple(options.items())),
+            java,
+        )
+        rows = java.baseRelationToDataFrame(relation)
+        if known.deleted is not None:
+            rows = rows.filter(_is_left(client, known.deleted, files.number))
+    except (Py4JError, PySparkException):  # a Spark that calls them otherwise
         return None
-    if found != len(paths):
-        return None
-    _KEPT.keep(key, len(paths), index)
-    return index
+    return ClassicDataFrame(rows, spark)
 
 
-def encoded_status(path: str, size: int) -> bytes:
-    """A file as Hadoop's `FileStatus` reads it: the length of a message of protocol buffers, and the message."""
-    name = path.encode()
-    fields = (b"\x08\x02", b"\x12", _varint(len(name)), name, b"\x18", _varint(size), b"\x50\x01\x58\x00")
-    message = b"".join(fields)  # a file, its path, its length; one copy, in blocks of nobody knows what
-    return len(message).to_bytes(4, "big") + message
+def _find_or_make(files: KnownFiles, spark: SparkSession) -> _Known:
+    columns = [values for _, values in files.constants.values()]
+    constants = list(zip(*columns, strict=True)) if columns else [()] * len(files.paths)
+    told = pickle.dumps((list(zip(files.paths, files.sizes, constants, strict=True)), files.deleted), protocol=4)
+    key = session_facts(spark).session_id, files.constants_ddl, hashlib.sha256(told).digest()
+    known = _KEPT.find(key)
+    if known is None:
+        known = _made_of(told, files, spark)
+        _KEPT.keep(key, len(told), known)
+    return known
 
 
-def _empty_index(file_format: str, spark: SparkSession) -> Any | None:
-    """An index without files; None if the session takes no notice of logs."""
-    with tempfile.TemporaryDirectory(prefix="bergline-") as directory:  # Spark reads it now, and never again
-        Path(directory, _LOG).mkdir()
-        reader = spark.read.format(file_format).schema("unused INT").option("recursiveFileLookup", "true")
-        rows = reader._jreader.load(f"file://{directory}")  # noqa: SLF001
-        index = rows.queryExecution().analyzed().collectLeaves().head().relation().location()
-    return index if class_of(index) == _INDEX else None
+def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
+    client = client_of(spark)
+    make = _makers(client, files.constants_ddl)
+    row = make.convert.apply(java_class(client, "net.razorvine.pickle.Unpickler")().loads(told))
+    nothing, options = _object(client, "scala.None"), _options(client, () if files.constants else _WITHOUT_PARTITIONS)
+    index = java_class(client, _index_name(client))(spark._jsparkSession, _log_path(client), options, nothing)  # noqa: SLF001
+    leaves = index.leafFiles()
+    with _EVALUATION:
+        leaves.addAll(make.files.eval(row))
+        partitions = make.partitions.eval(row) if files.constants else None
+        deleted = None if files.deleted is None else make.deleted.eval(row).view()
+    if partitions is not None:
+        # each file is a partition of its own, which Spark finds by its path
+        statuses = leaves.values().toArray(_tag(client, _STATUS))
+        each = getattr(_object(client, "scala.collection.ArrayOps"), "grouped$extension")(statuses, 1)
+        by_path = getattr(_object(client, "scala.collection.immutable.Map"), "from")(leaves.keysIterator().zip(each))
+        _field(client, "leafDirToChildrenFiles").set(index, by_path)
+        spec = java_class(client, f"{_SOURCES}.PartitionSpec")(_struct(client, files.constants_ddl), partitions)
+        _field(client, "cachedPartitionSpec").set(index, spec)
+    return _Known(index, deleted)
 
 
-def _add(index: Any, paths: Sequence[str], sizes: Sequence[int], spark: SparkSession) -> None:
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
-    statuses = b"".join(encoded_status(path, size) for path, size in zip(paths, sizes, strict=True))
-    java = jvm.java.io
-    stream = java.DataInputStream(java.ByteArrayInputStream(len(paths).to_bytes(4, "big") + statuses))
-    read = jvm.org.apache.hadoop.io.ArrayWritable(jvm.java.lang.Class.forName(_STATUS))
-    read.readFields(stream)
-    found = jvm.scala.Predef.genericWrapArray(read.toArray())
-    index.leafFiles().addAll(found.zip(found))  # by themselves, since files are never looked up by their paths
+def _is_left(client: Any, deleted: Any, number: str) -> Any:
+    """Whether the bit of a row is not set in the bits of its file, which is known by its number."""
+    bits = _new(client, "Literal", deleted, _object_type(client, _VIEW))
+    own = _invoke(client, bits, "apply", _object_type(client, _BITS), number)
+    boolean = _object(client, f"{_SQL}.types.BooleanType")
+    bit = _invoke(client, own, "get", boolean, "CAST(_metadata.row_index AS INT)")
+    return java_member(client, f"{_SQL}.classic.ExpressionUtils", "column")(_new(client, "Not", bit))
 
 
-def _varint(number: int) -> bytes:
-    """A number as protocol buffers have it: seven bits to a byte, the lowest first."""
-    found = bytearray()
-    while number > 0x7F:  # noqa: PLR2004
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
+class _Makers(NamedTuple):
+    """Expressions that make the objects of an index of a row, which has an array of files and one of bits."""
+
+    convert: Any
+    """Makes the row of Java's objects."""
+    files: Any
+    partitions: Any
+    deleted: Any
+
+
+@functools.lru_cache(maxsize=32)
+def _makers(client: Any, constants: str) -> _Makers:
+    type_ = _struct(
+        client, f"files array<struct<path: string, size: bigint, own: struct<{constants}>>>, deleted array<binary>"
+    )
+    files, deleted = (field.dataType() for field in type_.fields())
+    nothing = _object(client, "scala.None")
+    file = _new(client, "objects.LambdaVariable", "file", files.elementType(), True, 1)
+    path, size, own = (_new(client, "GetStructField", file, place, nothing) for place in range(3))
+    located = _made(client, _PATH, _invoke(client, path, "toString", _object_type(client, "java.lang.String")))
+    others = (_parsed(client, text) for text in ("false", "1", f"{_BLOCK}L", "0L"))
+    status = _made(client, _STATUS, size, *others, located)
+    bits = _new(client, "objects.LambdaVariable", "bits", deleted.elementType(), True, 2)
+    class_, set_ = _java_class(client, _BITS), _object_type(client, _BITS)
+    of_bytes = (class_, set_, "valueOf", _seq(client, bits), _seq(client), True, True, True, nothing)
+    return _Makers(
+        _object(client, f"{_SQL}.execution.python.EvaluatePython").makeFromJava(type_),
+        _mapped(client, file, _made(client, "scala.Tuple2", located, status), files, 0),
+        _mapped(client, file, _made(client, f"{_SOURCES}.PartitionPath", own, located), files, 0),
+        _mapped(client, bits, _new(client, "objects.StaticInvoke", *of_bytes), deleted, 1),
+    )
+
+
+def _mapped(client: Any, item: Any, made: Any, type_: Any, place: int) -> Any:
+    """A sequence of what is made of each item of an array in a row."""
+    array = _new(client, "BoundReference", place, type_, True)
+    sequence = java_class(client, "scala.Some")(_java_class(client, "scala.collection.Seq"))
+    return _new(client, "objects.MapObjects", item, made, array, sequence)
+
+
+def _made(client: Any, class_name: str, *arguments: Any) -> Any:
+    """A new object of a class."""
+    class_, type_ = _java_class(client, class_name), _object_type(client, class_name)
+    given = _seq(client, *arguments), _seq(client)
+    return _new(client, "objects.NewInstance", class_, *given, False, type_, _object(client, "scala.None"))
+
+
+def _invoke(client: Any, target: Any, name: str, type_: Any, *arguments: str) -> Any:
+    """What a method gives."""
+    return _new(
+        client, "objects.Invoke", target, name, type_, _parsed_all(client, arguments), _seq(client), True, True, True
+    )
+
+
+def _new(client: Any, class_name: str, *args: Any) -> Any:
+    return java_class(client, f"{_SQL}.catalyst.expressions.{class_name}")(*args)
+
+
+def _object(client: Any, class_name: str) -> Any:
+    return java_member(client, f"{class_name}$", "MODULE$")
+
+
+def _seq(client: Any, *items: Any) -> Any:
+    found = _object(client, "scala.collection.immutable.Nil")
+    for item in reversed(items):
+        found = java_class(client, "scala.collection.immutable.$colon$colon")(item, found)
+    return found
+
+
+def _java_class(client: Any, name: str) -> Any:
+    return java_member(client, "java.lang.Class", "forName")(name)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(client: Any, text: str) -> Any:
+    return _object(client, f"{_SQL}.catalyst.parser.CatalystSqlParser").parseExpression(text)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed_all(client: Any, texts: tuple[str, ...]) -> Any:
+    return _seq(client, *(_parsed(client, text) for text in texts))
+
+
+@functools.lru_cache(maxsize=64)
+def _object_type(client: Any, class_name: str) -> Any:
+    return java_class(client, f"{_SQL}.types.ObjectType")(_java_class(client, class_name))
+
+
+@functools.lru_cache(maxsize=64)
+def _struct(client: Any, ddl: str) -> Any:
+    if not ddl:
+        return java_class(client, f"{_SQL}.types.StructType")()
+    return java_member(client, f"{_SQL}.types.StructType", "fromDDL")(ddl)
+
+
+@functools.lru_cache(maxsize=64)
+def _options(client: Any, options: tuple[tuple[str, str], ...]) -> Any:
+    found = java_class(client, "java.util.HashMap")()
+    for key, value in options:
+        found.put(key, value)
+    return java_member(client, "org.apache.spark.api.python.PythonUtils", "toScalaMap")(found)
+
+
+@functools.lru_cache(maxsize=8)
+def _tag(client: Any, class_name: str) -> Any:
+    return _object(client, "scala.reflect.ClassTag").apply(_java_class(client, class_name))
+
+
+@functools.lru_cache(maxsize=8)
+def _field(client: Any, name: str) -> Any:
+    """A field of an index that no public method sets."""
+    field = _java_class(client, _index_name(client)).getDeclaredField(name)
+    field.setAccessible(True)
+    return field
+
+
+@functools.lru_cache(maxsize=4)
+def _index_name(client: Any) -> str:
+    """What this version of Spark calls the index."""
+    is_loadable = java_member(client, "org.apache.spark.util.Utils", "classIsLoadable")
+    return next((name for name in _INDEXES if is_loadable(name)), _INDEXES[0])
+
+
+@functools.lru_cache(maxsize=4)
+def _log_path(client: Any) -> Any:
+    """Where an empty log is, which Spark makes."""
+    return java_class(client, _PATH)(f"file://{_log_directory().name}")
+
+
+@functools.lru_cache(maxsize=1)
+def _log_directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="bergline-")

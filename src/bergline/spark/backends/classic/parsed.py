@@ -6,7 +6,7 @@ are replaced by Spark itself, in subqueries too: a Scala map is a partial functi
 
 import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,7 +42,7 @@ _CREATED = {
 _WRITING = ("CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
 _WRITING_ANYWHERE = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
-_PLAIN_RELATION = re.compile(r"'UnresolvedRelation \[(\w+(?:, \w+)*)\], \[\], false")
+_PLAIN_RELATION = re.compile(rf"'UnresolvedRelation \[(\w+(?:, \w+)*)\], \[(?:{_PRIVILEGES}=[A-Z,]+)?\], false")
 _PLAIN_ORIGIN = re.compile(r"Origin\(Some\(\d+\),Some\(\d+\),Some\((\d+)\),Some\((\d+)\),")
 _MOST_FIELDS = 25
 _STAR, _SUBQUERIES = "UnresolvedStarExceptOrReplace", ("ScalarSubquery", "Exists", "ListQuery")
@@ -85,13 +85,12 @@ def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
     return Query(sql, uses, writes=writes, parsed=parsed)
 
 
-def with_frames(text: str, frames: Mapping[str, tuple[DataFrame, Name]], spark: SparkSession) -> Any:
-    """The plan of a text in which frames stand by names of their own; columns are qualified by other names."""
+def read_named(text: str, names: Collection[str], spark: SparkSession) -> tuple[ParsedStatement, dict[str, int]]:
+    """A text in which tables stand by names of their own, and the number of each of these."""
     plan = _cte_substitution(spark).apply(parse(text, spark))
-    nodes = [(node, use.name[0]) for node, use, _ in _relations(plan, text) if use.name[0] in frames]
-    places = {name: TablePlace((number,), frames[name][1]) for number, (_, name) in enumerate(nodes)}
-    rows = {name: analyzed(frame) for name, (frame, _) in frames.items()}
-    return substituted(ParsedStatement(plan, [node for node, _ in nodes]), places, rows, spark)
+    nodes = [(node, use.name[0]) for node, use, _ in _relations(plan, text) if use.name[0] in names]
+    numbers = {name: number for number, (_, name) in enumerate(nodes)}
+    return ParsedStatement(plan, [node for node, _ in nodes]), numbers
 
 
 def substituted(
@@ -253,8 +252,8 @@ def _plain_use(relation: Any, said: str, text: str) -> TableUse | None:
 def _use(relation: Any) -> TableUse:
     start, end = _span(relation)
     options = relation.options()
-    keys = [] if options.isEmpty() else [str(key) for key in options.keySet()]
-    given = [(key, str(options.get(key))) for key in keys if key != _PRIVILEGES]
+    keys = [] if options.isEmpty() else options.keySet().toArray()
+    given = [(str(key), str(options.get(key))) for key in keys if key != _PRIVILEGES]
     text = str(relation.tableName())
     name = tuple(text.split(".")) if _PLAIN_NAME.fullmatch(text) else parse_name(text, "a table name")
     return TableUse(

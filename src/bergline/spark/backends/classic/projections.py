@@ -39,5 +39,5 @@ def _java_texts(texts: Sequence[str], spark: SparkSession) -> Any:
     """An array of texts; None if it cannot be made by one call."""
     if not texts or any(_BETWEEN in text for text in texts):
         return None
-    pattern = static_member(spark, "java.util.regex.Pattern", "compile")(_BETWEEN)
-    return pattern.split(_BETWEEN.join(texts), -1)
+    split = static_member(spark, "org.apache.commons.lang3.StringUtils", "splitByWholeSeparatorPreserveAllTokens")
+    return split(_BETWEEN.join(texts), _BETWEEN)

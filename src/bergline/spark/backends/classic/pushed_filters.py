@@ -5,6 +5,7 @@ a placeholder is all that the query needs of that table, through CTEs, joins and
 """
 
 import contextlib
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -16,11 +17,16 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate, any_of
 from bergline.format.schema.schema import Schema
-from bergline.spark.backends.classic.catalyst import class_of, exact_predicate, known_part, scala_items
+from bergline.spark.backends.classic.catalyst import exact_predicate, kind_of, known_part, scala_seq
+from bergline.spark.backends.classic.java_classes import scala_object
 from bergline.spark.runtime.deterministic import not_deterministic
 from bergline.spark.runtime.types import spark_type
 
 _PLACEHOLDER = "LogicalRDD"
+_BETWEEN = "\0"
+_COLUMN = re.compile(r"(.*)#(\d+)L?(?:-T\d+ms)?", re.DOTALL)
+"""How Spark shows a column: its name, and what tells it from others of this name."""
+_CATALYST = "org.apache.spark.sql.catalyst"
 
 
 class Placeholder(NamedTuple):
@@ -73,13 +79,13 @@ def used_columns(frame: DataFrame, numbers: Collection[int]) -> dict[int, frozen
 
 def placeholder_numbers(frame: DataFrame) -> list[int]:
     """The placeholders in a frame, without those of its subqueries."""
-    leaves = scala_items(frame._jdf.queryExecution().analyzed().collectLeaves())  # noqa: SLF001
+    leaves = scala_seq(frame._jdf.queryExecution().analyzed().collectLeaves())  # noqa: SLF001
     return [number for number in map(placeholder_number, leaves) if number is not None]
 
 
 def placeholder_number(leaf: Any) -> int | None:
     """The number of a placeholder; None for other leaves of a plan."""
-    return int(leaf.rdd().id()) if class_of(leaf) == _PLACEHOLDER else None
+    return int(leaf.rdd().id()) if kind_of(leaf) == _PLACEHOLDER else None
 
 
 def optimized_condition(
@@ -95,7 +101,7 @@ def optimized_condition(
     if not frame._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001
         raise not_deterministic("a statement that changes rows")
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
-    match class_of(plan):
+    match kind_of(plan):
         case "Filter":
             return exact_predicate(plan.condition(), schema)
         case "LocalRelation":  # nothing can be true
@@ -107,46 +113,51 @@ def optimized_condition(
 
 def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
     """Whether a plan has `current_date()`, `'today'` and the like, which the optimizer replaces by what it is now."""
-    catalyst = spark.sparkContext._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]  # noqa: SLF001
-    if plan.containsPattern(catalyst.trees.TreePattern.CURRENT_LIKE()):
+    if plan.containsPattern(scala_object(spark, f"{_CATALYST}.trees.TreePattern").CURRENT_LIKE()):
         return True
-    return not catalyst.optimizer.SpecialDatetimeValues.apply(plan).fastEquals(plan)
+    return not scala_object(spark, f"{_CATALYST}.optimizer.SpecialDatetimeValues").apply(plan).fastEquals(plan)
 
 
 class _Leaf(msgspec.Struct):
-    """A node of a plan, the condition directly above it, and the ids of the columns that a projection above takes."""
+    """A node of a plan, the condition directly above it, and what reads its columns; None if somebody takes all."""
 
     node: Any
     condition: Any = None
-    columns: frozenset[int] | None = None
+    readers: tuple[Any, ...] | None = None
 
     def column_names(self) -> frozenset[str] | None:
         """The columns by their own names, which a query may spell otherwise."""
-        if self.columns is None:
+        read = None if self.readers is None else [_columns(reader.references()) for reader in self.readers]
+        own = _columns(self.node.output())
+        if read is None or own is None or None in read:
             return None
-        output = scala_items(self.node.output())
-        return frozenset(str(column.name()) for column in output if column.exprId().id() in self.columns)
+        used = {number for columns in read for _, number in columns or ()}
+        return frozenset(name for name, number in own if number in used)
 
 
 def _leaves(plan: Any) -> Iterator[_Leaf]:
     """Every leaf of a plan and of the subqueries in it."""
-    pending = [_Leaf(plan)]
+    pending = [_Leaf(part) for part in (plan, *scala_seq(plan.subqueriesAll()))]
     while pending:
         above = pending.pop()
         node = above.node
-        pending += [_Leaf(subquery) for subquery in scala_items(node.subqueries())]
-        children = list(scala_items(node.children()))
+        children = scala_seq(node.children())
         if not children:
             yield above
-        condition = columns = None
-        match class_of(node):
+            continue
+        condition = readers = None
+        match kind_of(node):
             case "Project":
-                columns = _column_ids(node)
+                readers = (node,)
             case "Filter":
                 condition = node.condition()
-                columns = None if above.columns is None else above.columns | _column_ids(node)
-        pending += [_Leaf(child, condition, columns) for child in children]
+                readers = None if above.readers is None else (*above.readers, node)
+        pending += [_Leaf(child, condition, readers) for child in children]
 
 
-def _column_ids(node: Any) -> frozenset[int]:
-    return frozenset(int(column.exprId().id()) for column in scala_items(node.references()))
+def _columns(columns: Any) -> list[tuple[str, int]] | None:
+    """Names and numbers of columns, told together; None if a name makes that unclear."""
+    text = str(columns.mkString(_BETWEEN))
+    found = [_COLUMN.fullmatch(column) for column in text.split(_BETWEEN)] if text else []
+    named = [(column[1], int(column[2])) for column in found if column is not None]
+    return named if len(named) == len(found) else None

@@ -29,6 +29,7 @@ from bergline.spark.runtime.backend import (
     Aggregate,
     BatchSink,
     DeferredRows,
+    KnownFiles,
     LoadRequest,
     PatchedClasses,
     Read,
@@ -190,10 +191,17 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def empty_frame(self) -> DataFrame:
         return self.spark.range(0).select()  # type: ignore[no-any-return]
 
-    def load_files(self, reader: DataFrameReader, paths: Sequence[str], sizes: Sequence[int]) -> DataFrame:
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
         return reader.parquet(*paths)
 
     def count_files(self, rows: DataFrame) -> int | None:
+        return None
+
+    @property
+    def knows_files(self) -> bool:
+        return False
+
+    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
         return None
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
@@ -306,6 +314,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
         return None
+
+    def parsed_once(self, query: TableQuery) -> TableQuery:
+        return query
 
     def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
         return query.run_sql(escaped(head) + query.query.text, query.args, **frames)
