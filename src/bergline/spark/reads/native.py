@@ -19,7 +19,6 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
-from bergline.format.types.types import NestedField
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.quoting import back_quoted
