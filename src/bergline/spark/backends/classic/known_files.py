@@ -7,11 +7,12 @@ The objects are made by Spark's own expressions, for all files at once.
 
 import functools
 import hashlib
+import os
 import pickle
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -122,7 +123,13 @@ def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
         _field(client, "leafDirToChildrenFiles").set(index, by_path)
         spec = java_class(client, f"{_SOURCES}.PartitionSpec")(_struct(client, files.constants_ddl), partitions)
         _field(client, "cachedPartitionSpec").set(index, spec)
+    _field(client, "path").set(index, java_class(client, _PATH)(_common_directory(files.paths)))  # shown in plans
     return _Known(index, deleted)
+
+
+def _common_directory(paths: Sequence[str]) -> str:
+    """The directory that all files are in."""
+    return os.path.commonprefix([min(paths), max(paths)]).rpartition("/")[0]  # noqa: RUF071  (cut at a slash)
 
 
 def _empty_index(client: Any, spark: SparkSession, options: tuple[tuple[str, str], ...]) -> Any:
