@@ -112,7 +112,8 @@ def few(side: Side) -> None:
 def change_shape(side: Side, name: str, shape: Shape, often: int) -> dict[str, float]:
     """A new table, and every statement on it, so often: the median seconds of each."""
     spark, table, columns = side.spark, side.own(name), (*BASE, *shape.columns)
-    values, seconds = ", ".join(value for _, value in columns), defaultdict(list)
+    values = ", ".join(f"{value} AS {column.split()[0]}" for column, value in columns)
+    seconds = defaultdict(list)
 
     def read_all() -> None:
         side.keep(f"{name} {len(seconds)}", spark.sql(f"SELECT * FROM {table}").collect())

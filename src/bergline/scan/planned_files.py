@@ -84,6 +84,11 @@ class PlannedFiles(Sequence[PlannedFile]):
         return [size for group in self._groups for size in group.frame["file_size_in_bytes"].to_list()]
 
     @property
+    def records(self) -> int:
+        """How many rows the files have, deleted ones too."""
+        return sum(int(group.frame["record_count"].sum()) for group in self._groups)
+
+    @property
     def without_metrics(self) -> "PlannedFiles":
         """The same files without metrics, which take most of the memory."""
         return PlannedFiles([g.without_metrics for g in self._groups])
@@ -183,6 +188,11 @@ class PlannedFiles(Sequence[PlannedFile]):
 def sizes_of(files: Sequence[PlannedFile]) -> list[int]:
     """The sizes of files in bytes, without creating their objects."""
     return files.sizes if isinstance(files, PlannedFiles) else [planned.file.file_size_in_bytes for planned in files]
+
+
+def records_of(files: Sequence[PlannedFile]) -> int:
+    """How many rows files have, deleted ones too, without creating their objects."""
+    return files.records if isinstance(files, PlannedFiles) else sum(planned.file.record_count for planned in files)
 
 
 def paths_of(files: Sequence[PlannedFile]) -> list[str]:

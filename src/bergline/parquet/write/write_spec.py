@@ -30,6 +30,8 @@ _CODECS = {
 }
 _LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 _EMPTY = StructType(())
+_TOTALS = ("total-files-size", "total-data-files", "total-records")
+_TELLING_BYTES = 1024 * 1024
 _ENCRYPTION_KEY = "encryption.key-id"
 _CODEC, _LEVEL = "compression-codec", "compression-level"
 
@@ -55,6 +57,8 @@ class WriteSpec(msgspec.Struct, frozen=True):
     metrics: MetricsModes = MetricsModes()
     sort_order_id: int = 0
     """The sort order of the rows to write; 0 for unsorted."""
+    row_bytes: int | None = None
+    """How much a row takes in the table's files, if these are large enough to tell."""
 
     @property
     def row_group_bytes(self) -> int:
@@ -107,7 +111,17 @@ def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteS
             dictionary_bytes=_size(metadata, prefix, "dict-size-bytes", _DICTIONARY_BYTES),
         ),
         metrics=metrics_modes(properties, metadata.schema, order),
+        row_bytes=_row_bytes(metadata),
     )
+
+
+def _row_bytes(metadata: TableMetadata) -> int | None:
+    snapshot = metadata.current_snapshot
+    totals = [] if snapshot is None else [snapshot.summary.get(name, "") for name in _TOTALS]
+    if not totals or not all(re.fullmatch("[0-9]{1,18}", text) for text in totals):
+        return None
+    size, files, rows = map(int, totals)
+    return max(1, size // rows) if rows and size >= files * _TELLING_BYTES > 0 else None
 
 
 def check_codec(key: str, name: str) -> str:

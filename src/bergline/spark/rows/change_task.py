@@ -6,7 +6,6 @@ Executors have little more than pyarrow; this imports nothing that plans.
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Self
 
 import msgspec
 import pyarrow as pa
@@ -22,7 +21,6 @@ from bergline.spark.writes.task import TaskAttempt, gathered, this_attempt
 
 DELETES, ADDS = 1, 2
 """Bits of an action: the row of the table that is at `_file` and `_pos` goes, a new row is added."""
-_GATHERED_BYTES = 16 * 1024 * 1024
 
 
 class ChangeTaskResult(msgspec.Struct, frozen=True):
@@ -88,10 +86,10 @@ class Positions:
 class ChangeTask:
     """Takes rows of an action, a data file, a position and the columns of a new row, which are given their `names`.
 
-    Without a write spec no row is added. The result is one row of bytes.
+    The result is one row of bytes.
     """
 
-    def __init__(self, io: FileIO, spec: WriteSpec | None, job: str, names: list[str]) -> None:
+    def __init__(self, io: FileIO, spec: WriteSpec, job: str, names: list[str]) -> None:
         self._io = io
         self._spec = spec
         self._job = job
@@ -106,17 +104,18 @@ class ChangeTask:
         deleted, kept, counts = Positions(), Positions(), Counter[int]()
         files: list[DataFile] = []
         refusal = None
-        limit = self._spec.row_group_bytes if self._spec else _GATHERED_BYTES
         try:
-            with _Writer(self._io, self._spec, f"{attempt.name}-{self._job}") as writer:
-                for rows in gathered(batches, limit):
+            with DataFileWriter(self._io, self._spec, f"{attempt.name}-{self._job}") as writer:
+                for rows in gathered(batches, self._spec.row_group_bytes):
                     action = rows.column(0).combine_chunks()
                     counts.update({c["values"]: c["counts"] for c in pc.value_counts(action).to_pylist()})
                     has_bit = {bit: pc.not_equal(pc.bit_wise_and(action, bit), 0) for bit in (DELETES, ADDS)}
                     old = rows.select([1, 2])
                     _add(deleted, old.filter(has_bit[DELETES]))
                     _add(kept, old.filter(pc.equal(action, 0)))
-                    writer.write(rows.filter(has_bit[ADDS]).select(list(range(3, rows.num_columns))), self._names)
+                    added = rows.filter(has_bit[ADDS]).select(list(range(3, rows.num_columns)))
+                    if added.num_rows:
+                        writer.write(added.rename_columns(self._names))
                 files = writer.finish()
         except (InvalidInputError, UnsupportedError) as error:
             refusal = error
@@ -132,24 +131,3 @@ def _add(positions: Positions, rows: pa.Table) -> None:
     if rows.num_rows:
         files, found = (column.combine_chunks() for column in rows.columns)
         positions.add(files, found)
-
-
-class _Writer:
-    """A writer of data files, where rows are added at all."""
-
-    def __init__(self, io: FileIO, spec: WriteSpec | None, prefix: str) -> None:
-        self._writer = None if spec is None else DataFileWriter(io, spec, prefix)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
-        if error_type is not None and self._writer is not None:
-            self._writer.abort()
-
-    def write(self, rows: pa.Table, names: list[str]) -> None:
-        if self._writer is not None and rows.num_rows:
-            self._writer.write(rows.rename_columns(names))
-
-    def finish(self) -> list[DataFile]:
-        return self._writer.finish() if self._writer is not None else []

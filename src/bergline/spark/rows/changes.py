@@ -1,7 +1,8 @@
 """Rows of a table that a command changes, from a change frame to one commit.
 
-A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Its tasks
-write the new rows and gather positions; the driver sees file names, counts and sets of positions, never rows.
+A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Where rows
+are only deleted, Spark makes bitmaps of their positions; else tasks write the new rows and gather positions. The driver
+sees file names, counts and sets of positions, never rows.
 """
 
 import logging
@@ -24,10 +25,12 @@ from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import write_spec
+from bergline.scan.planned_files import records_of, sizes_of
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.reads.planning import plan_of_files, plan_read
+from bergline.spark.reads.planning import ReadPlan, plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.rows.found_positions import STRETCH, find_positions, find_twice
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_other_attempts, removed_on_failure
 from bergline.spark.writes.distribution import arrange_rows
@@ -49,6 +52,8 @@ FILE: Final = "_bergline_file"
 POS: Final = "_bergline_pos"
 RowError = Callable[[str, int], BerglineError]
 """What is wrong if a row comes twice: the row of a data file at a position."""
+_SMALL_TARGET: Final = 1 << 20
+"""Targets of fewer bytes are joined before it is clear how to do it best."""
 _LOG = logging.getLogger("bergline.spark")
 
 
@@ -106,7 +111,7 @@ class RowLevelCommit:
         # what may fail comes before rows are written: from then on files have an owner that removes them
         backend = backend_of(spark)
         planned, engine = plan_read(self._scan, backend), SparkRowEngine(spark)
-        changed = write_changes(changes, table.io, metadata, self._command, twice=twice)
+        changed = write_changes(changes, table.io, metadata, self._command, planned, twice=twice)
         row_changes = RowChanges(changed.deleted, changed.added, summary(changed.counts))
         if row_changes.is_empty and not target.commits_empty:
             return changed.counts
@@ -121,29 +126,61 @@ class RowLevelCommit:
 
 
 def write_changes(
-    changes: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, *, twice: RowError | None = None
+    changes: DataFrame,
+    io: FileIO,
+    metadata: TableMetadata,
+    command: RowLevelCommand,
+    planned: ReadPlan,
+    *,
+    twice: RowError | None = None,
 ) -> ChangedRows:
-    """The new rows of a change frame as files, and the positions of those that go; an error leaves no file."""
-    what = f"bergline: {command} rows of {metadata.location}"
-    job, started = str(uuid.uuid4()), time.monotonic()
+    """The new rows of a change frame as files, and the positions of those that go; an error leaves no file.
+
+    `planned` is how the rows of the table are read.
+    """
+    what, started = f"bergline: {command} rows of {metadata.location}", time.monotonic()
+    if command == "merge" and sum(sizes_of(planned.plan.files)) > _SMALL_TARGET:
+        changes = backend_of(changes).with_semi_join(changes)
     names = changes.columns[len(change_columns(metadata, adds=False)) :]
-    spec = write_spec(metadata, check_types=bool(names))
-    prepare_executors(backend_of(changes), spec.data_location)
-    arranged = changes
     if names:
-        rows = arrange_rows(changes, metadata, command)
-        arranged = rows.frame
-        spec = msgspec.structs.replace(spec, schema=_written_columns(metadata), sort_order_id=rows.sort_order_id)
-    task = ChangeTask(io, spec if names else None, job, names)
+        changed = _write_added(changes, names, io, metadata, command, what=what, twice=twice)
+    else:
+        with described_jobs(changes.sparkSession, what):
+            changed = _find_deleted(changes, _most_bitmaps(planned), twice)
+    _log(what, changed, time.monotonic() - started)
+    return changed
+
+
+def _find_deleted(changes: DataFrame, bitmaps: int, twice: RowError | None) -> ChangedRows:
+    found = find_positions(changes, bitmaps)
+    if twice is not None and found.has_twice:
+        raise twice(*find_twice(changes))
+    return ChangedRows((), found.of(DELETES), found.counts)
+
+
+def _write_added(
+    changes: DataFrame,
+    names: list[str],
+    io: FileIO,
+    metadata: TableMetadata,
+    command: RowLevelCommand,
+    *,
+    what: str,
+    twice: RowError | None,
+) -> ChangedRows:
+    job, spec = str(uuid.uuid4()), write_spec(metadata)
+    prepare_executors(backend_of(changes), spec.data_location)
+    arranged = arrange_rows(changes, metadata, command)
+    spec = msgspec.structs.replace(spec, schema=_written_columns(metadata), sort_order_id=arranged.sort_order_id)
+    task = ChangeTask(io, spec, job, names)
     with removed_on_failure(io, spec.data_location, job):
-        written = backend_of(changes).map_in_arrow(arranged, task.run, "result binary")
+        written = backend_of(changes).map_in_arrow(arranged.frame, task.run, "result binary")
         with described_jobs(changes.sparkSession, what), in_small_batches(written, changes.schema) as running:
             collected = running.collect()
         results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)
         changed = _joined(results, twice)
         attempts, kept = [result.attempt for result in results], [file.file_path for file in changed.added]
         remove_other_attempts(backend_of(changes), io, spec.data_location, job, attempts, keep=kept)
-    _log(what, changed, time.monotonic() - started)
     return changed
 
 
@@ -165,6 +202,12 @@ def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> Chan
     for result in results:
         counts.update(result.counts)
     return ChangedRows(tuple(file for result in results for file in result.files), by_file, counts)
+
+
+def _most_bitmaps(planned: ReadPlan) -> int:
+    """How many bitmaps tell of all rows that a scan may read."""
+    work, files = planned.work, planned.plan.files
+    return work.files + work.rows // STRETCH if work else len(files) + records_of(files) // STRETCH
 
 
 def _written_columns(metadata: TableMetadata) -> Schema:

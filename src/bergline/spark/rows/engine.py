@@ -39,6 +39,8 @@ from bergline.table.engine.z_order import ZOrder
 _LOG = logging.getLogger("bergline.spark")
 _FEW_DELETE_FILES = 8
 """As many are read by the driver sooner than by a task."""
+_FEW_NEW_FILES, _FEW_POSITIONS = 32, 1_000_000
+"""As many position delete files, which hold so many rows, are written by the driver sooner than by tasks."""
 _GROUPS_AT_A_TIME = 5
 
 
@@ -139,8 +141,9 @@ class SparkRowEngine:
     def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
         """Each task writes the delete files of its data files; what is quickly done needs no task."""
         known = sum(len(plan.write.taken_over(d.planned)) for d in plan.deleted)
-        is_one_file = plan.write.kind == "vector" or len(plan.deleted) == 1
-        if not plan.deleted or (is_one_file and known <= _FEW_DELETE_FILES):
+        rows = sum(len(d.positions) for d in plan.deleted)
+        is_little = plan.write.kind == "vector" or (len(plan.deleted) <= _FEW_NEW_FILES and rows <= _FEW_POSITIONS)
+        if known <= _FEW_DELETE_FILES and is_little:
             return ArrowRowEngine().write_deletes(io, plan)
         cores = self._prepare(plan.data_location)
         parts = split_deleted(plan.deleted, cores)

@@ -32,9 +32,10 @@ from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import session_backend
+from bergline.spark.reads.planning import ReadPlan
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.change_task import ADDS, DELETES
-from bergline.spark.rows.changes import RowError, write_changes
+from bergline.spark.rows.changes import ChangedRows, write_changes
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.rows.merge import BY_SOURCE, checks_cardinality, merge_changes
 from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
@@ -47,7 +48,6 @@ from bergline.sql.rewrite.assigned_fields import assigned_fields, default_litera
 from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.table.changes.row_changes import RowChanges
-from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.row_merges.clauses import TARGET, MergeClause, RowCounts, RowMergeRequest, UpdateRequest
 from bergline.table.row_merges.find_changes import FoundChanges
@@ -83,14 +83,16 @@ class SparkMergeEngine(SparkRowEngine):
         wanted = Schema(fields=(*places, *metadata.schema.fields))
         target = read_plan(msgspec.structs.replace(read, schema=wanted), self._spark, io)
         if isinstance(request, UpdateRequest):
-            return self._written(_update_frame(request, target, metadata), io, metadata, "update", changed_twice)
+            changes = _update_frame(request, target, metadata)
+            return _found_changes(write_changes(changes, io, metadata, "update", ReadPlan(read), twice=changed_twice))
         merge = self._frame_merge(request, metadata, source)
         changes = merge_changes(
             merge.joined(target), merge.values, metadata.schema, AssignmentRules(), has_row_ids=merge.has_row_ids
         )
         keys = key_columns(_condition(request, metadata.schema), metadata.schema, request.target_alias)
         several = SeveralSources(lambda _: read, keys, metadata.schema, io, self._spark)
-        return self._written(changes, io, metadata, "merge", several if checks_cardinality(merge.values) else None)
+        twice = several if checks_cardinality(merge.values) else None
+        return _found_changes(write_changes(changes, io, metadata, "merge", ReadPlan(read), twice=twice))
 
     def _frame_merge(self, request: RowMergeRequest, metadata: TableMetadata, source: SourceRows) -> FrameMerge:
         schema, has_row_ids = metadata.schema, metadata.format_version >= ROW_LINEAGE_VERSION
@@ -106,17 +108,15 @@ class SparkMergeEngine(SparkRowEngine):
             has_row_ids,
         )
 
-    def _written(
-        self, frame: DataFrame, io: FileIO, metadata: TableMetadata, command: RowLevelCommand, twice: RowError | None
-    ) -> FoundChanges:
-        changed = write_changes(frame, io, metadata, command, twice=twice)
-        counts, updated = changed.counts, DELETES | ADDS
-        rows_updated = counts.get(updated, 0) + counts.get(updated | BY_SOURCE, 0)
-        gone = sum(map(len, changed.deleted.values()))
-        return FoundChanges(
-            RowChanges(changed.deleted, changed.added),
-            RowCounts(rows_updated, counts.get(ADDS, 0), gone - rows_updated),
-        )
+
+def _found_changes(changed: ChangedRows) -> FoundChanges:
+    counts, updated = changed.counts, DELETES | ADDS
+    rows_updated = counts.get(updated, 0) + counts.get(updated | BY_SOURCE, 0)
+    gone = sum(map(len, changed.deleted.values()))
+    return FoundChanges(
+        RowChanges(changed.deleted, changed.added),
+        RowCounts(rows_updated, counts.get(ADDS, 0), gone - rows_updated),
+    )
 
 
 def _update_frame(request: UpdateRequest, target: DataFrame, metadata: TableMetadata) -> DataFrame:

@@ -461,6 +461,10 @@ class SparkBackend(Protocol):
         """Whether columns of these names are chosen by a CASE with such a condition; None if only Spark can tell."""
         ...
 
+    def with_semi_join(self, changes: DataFrame) -> DataFrame:
+        """The changes of a MERGE, for which a large target is not shuffled where the source is small."""
+        ...
+
     def frame_filter(self, scan: "TableScan", build: Callable[[DataFrame], DataFrame]) -> Predicate:
         """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
         ...

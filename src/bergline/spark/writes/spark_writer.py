@@ -154,7 +154,7 @@ class _SparkWrite:
         longest = max((_MOST_STATISTICS if length is None else length for length in lengths), default=0)
         settings = {
             "compression": _CODECS[spec.compression],
-            "maxRecordsPerFile": max(1, spec.target_file_size // row_width(spec.schema)),
+            "maxRecordsPerFile": max(1, spec.target_file_size // (spec.row_bytes or _row_width(spec.schema))),
             "parquet.block.size": spec.row_group_bytes,
             "parquet.page.size": options.page_bytes,
             "parquet.dictionary.page.size": options.dictionary_bytes,
@@ -265,7 +265,7 @@ class _SparkWrite:
         return file_metrics(footer, arrow_schema(schema), schema, modes)
 
 
-def row_width(schema: Schema) -> int:
+def _row_width(schema: Schema) -> int:
     """About how many bytes a row takes in a file before it is compressed."""
     return sum(_WIDTHS.get(field.type, _OTHER_WIDTH) for _, field in _leaves(schema.fields)) or 1
 

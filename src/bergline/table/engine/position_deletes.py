@@ -6,6 +6,7 @@ process and in Spark's tasks.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import reduce
 from typing import Any
 
@@ -23,6 +24,9 @@ from bergline.parquet.write.delete_writer import write_position_deletes
 from bergline.scan.plan import PlannedFile
 from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, DeleteJoin, PositionDeletePlan
 from bergline.table.engine.row_engine import FileChanges
+
+_WRITERS, _FEW_ROWS = 8, 1_000_000
+"""So many files with so few positions together are written at the same time."""
 
 
 def delete_matching(
@@ -97,14 +101,17 @@ def _write_files(io: FileIO, spec: DeleteFileSpec, found: _FilePositions, prefix
     groups: dict[Any, list[tuple[DataFile, PositionSet]]] = defaultdict(list)
     for data, positions in found:
         groups[data.file_path if spec.kind == "file" else partition_key(data)].append((data, positions))
-    written: list[DataFile] = []
+    names = [f"{prefix}-{number:05d}-deletes.parquet" for number in range(1, len(groups) + 1)]
+    writers = _WRITERS if sum(len(positions) for _, positions in found) <= _FEW_ROWS else 1
+    writing: list[Future[DataFile]] = []
     try:
-        for number, group in enumerate(groups.values(), start=1):
-            written.append(_write_file(io, spec, group, f"{prefix}-{number:05d}-deletes.parquet"))
+        with ThreadPoolExecutor(writers, "bergline-deletes") as threads:
+            for group, name in zip(groups.values(), names, strict=True):
+                writing.append(threads.submit(_write_file, io, spec, group, name))
+        return tuple(each.result() for each in writing)
     except BaseException:
-        io.delete([f.file_path for f in written])
+        io.delete([each.result().file_path for each in writing if each.exception() is None])
         raise
-    return tuple(written)
 
 
 def _write_file(io: FileIO, spec: DeleteFileSpec, group: _FilePositions, name: str) -> DataFile:

@@ -58,3 +58,15 @@ def test_layout_follows_the_properties_of_java(metadata: TableMetadata) -> None:
 def test_impossible_property_is_refused(metadata: TableMetadata, properties: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError, match="found `"):
         write_spec(msgspec.structs.replace(metadata, properties=properties))
+
+
+@pytest.mark.parametrize(
+    ("size", "files", "rows", "expected"),
+    [("4194304", "2", "4096", 1024), ("2097151", "2", "4096", None), ("9" * 9, "1", "0", None), ("x", "1", "9", None)],
+)
+def test_rows_take_what_they_take_in_large_files_of_the_table(
+    metadata: TableMetadata, size: str, files: str, rows: str, expected: int | None
+) -> None:
+    totals = {"total-files-size": size, "total-data-files": files, "total-records": rows}
+    snapshots = tuple(msgspec.structs.replace(snapshot, summary=totals) for snapshot in metadata.snapshots)
+    assert write_spec(msgspec.structs.replace(metadata, snapshots=snapshots)).row_bytes == expected

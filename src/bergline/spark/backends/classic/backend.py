@@ -59,6 +59,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.backends.classic.scripts import read_script, run_script
+from bergline.spark.backends.classic.semi_joins import with_semi_join
 from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
 from bergline.spark.runtime.arrow_tasks import ArrowFunction
@@ -371,6 +372,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
                 return True
             pending += scala_seq(node.children())
         return False
+
+    def with_semi_join(self, changes: DataFrame) -> DataFrame:
+        return with_semi_join(changes, self.spark)
 
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         number, rows = placeholder(self.spark, read_schema(scan.schema))

@@ -30,6 +30,8 @@ _LOGS: Final = (f"{_EXECUTION}.streaming.sinks.FileStreamSinkLog", f"{_EXECUTION
 """What Spark calls the list of files that a stream has written, since 4.1 and before."""
 # Hadoop would put a file of checksums beside each, and by default has one file system for all, with the first settings
 _FILES: Final = {"fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem", "fs.file.impl.disable.cache": "true"}
+_ENCRYPTION: Final = "parquet.crypto.factory.class"
+"""By which the user's own Parquet files are encrypted: the table would not know."""
 _WRITE_FAILED: Final = "TASK_WRITE_FAILED"
 
 
@@ -39,6 +41,8 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
     session = execution.sparkSession()
     keys = execution.analyzed().output().takeRight(job.keys)
     options = scala_map(spark, [*job.options.items(), *_FILES.items()])
+    settings = session.sessionState().newHadoopConfWithOptions(options)
+    settings.unset(_ENCRYPTION)
     with tempfile.TemporaryDirectory(prefix="bergline-") as directory:
         committer = new_object(spark, _PROTOCOL, "bergline", job.directory)
         committer.setupManifestOptions(_log(spark, session, f"file://{directory}/log"), 0)
@@ -54,7 +58,7 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
                 new_object(spark, _FORMAT),
                 committer,
                 new_object(spark, f"{_WRITER}$OutputSpec", job.directory, scala_map(spark, []), columns),
-                session.sessionState().newHadoopConfWithOptions(options),
+                settings,
                 keys,
                 static_member(spark, "scala.Option", "empty")(),
                 nothing,

@@ -267,6 +267,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:
         return None
 
+    def with_semi_join(self, changes: DataFrame) -> DataFrame:
+        return changes
+
     def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
