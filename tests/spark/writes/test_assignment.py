@@ -74,7 +74,11 @@ def test_columns_that_are_not_given_have_their_default(spark: SparkSession, lake
         ("INSERT INTO db.parts WITH (brnch = 'x') VALUES (1, 1, 'x')", UnsupportedError, "found `brnch`"),
         ("INSERT INTO db.parts WITH (`snapshot-property.wap.id` = 'x') VALUES (1, 1, '')", InvalidInputError, "wap.id"),
         ("INSERT INTO db.parts WITH (`distribution-mode` = 'x') VALUES (1, 1, 'x')", InvalidInputError, "none or hash"),
-        ("INSERT INTO db.parts REPLACE WHERE id > rand() VALUES (1, 1, 'x')", UnsupportedError, "by the condition"),
+        (
+            "INSERT INTO db.parts REPLACE WHERE id > rand() VALUES (1, 1, 'x')",
+            InvalidInputError,
+            "a deterministic condition",
+        ),
         ("INSERT INTO db.parts VALUES (null, 1, 'x')", InvalidInputError, "required column `id`, found 1 null$"),
         ("INSERT INTO db.parts VALUES (true, 1, 'x')", InvalidInputError, "expected `bigint`, found `boolean`"),
     ],
