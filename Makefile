@@ -121,13 +121,16 @@ demo: java $(DEMO_INSTALLED)
 # types and layers are checked beside the first tests: one core would be idle; folders without tests on an engine are
 # not even imported by the half that runs those
 WITHOUT_ENGINE := browser cli cluster connect unit versions
+# tests that start Spark themselves: after those on an engine, so that both halves take about the same time
+OWN_SPARK := cluster connect versions
 test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 	@{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } > .venv/lint.txt 2>&1 & lint=$$!; \
-	$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
+	$(BIN)/python -m pytest -m "not engine and not thorough" $(OWN_SPARK:%=--ignore=tests/%) > .venv/other-tests.txt 2>&1 & others=$$!; \
 	$(BIN)/python -m pytest -m "engine and not thorough" $(WITHOUT_ENGINE:%=--ignore=tests/%); engine=$$?; \
+	$(BIN)/python -m pytest -m "not thorough" $(OWN_SPARK:%=tests/%); spark=$$?; \
 	wait $$others; others=$$?; wait $$lint; lint=$$?; cat .venv/other-tests.txt .venv/lint.txt; \
-	exit $$((engine || others || lint))
+	exit $$((engine || spark || others || lint))
 
 # the two halves take about the same time; what is new in tests/unit is in the second by itself
 CHECK_FIRST := catalog console lake reports server

@@ -19,7 +19,6 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
-from bergline.format.types.types import NestedField
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.quoting import back_quoted
@@ -70,7 +69,7 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
         rows = _select(rows, {**columns, _ROW: _ROW_INDEX}, backend)
     else:
         columns |= {f.name: _FROM_SPARK[f.id] for f in wanted.fields if f.id in asked}
-        return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted.fields}, backend), plan)
+        return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted.fields}, backend), plan, backend)
     if by_position and not marked:
         gone = F.broadcast(deleted_positions(files, plan.snapshot_id, backend, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
@@ -81,14 +80,15 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
             same &= rows[back_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
     there = {f.name: _RESERVED.get(f.id, back_quoted(f.name)) for f in wanted.fields}
-    return _filtered(_select(rows, there, backend), plan)
+    return _filtered(_select(rows, there, backend), plan, backend)
 
 
-def _filtered(rows: DataFrame, plan: ScanPlan) -> DataFrame:
+def _filtered(rows: DataFrame, plan: ScanPlan, backend: SparkBackend) -> DataFrame:
     """The rows that a plan asks for, without columns that only its filter uses."""
     if plan.filter == ALWAYS_TRUE:
         return rows
-    return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
+    kept = rows.where(spark_filter(plan.filter, plan.table_schema))
+    return backend.select_texts(kept, [back_quoted(f.name) for f in plan.schema.fields])
 
 
 def _constants(
@@ -223,10 +223,6 @@ def _is_unmarked(bits: Column, row: Column) -> Column:
 def _in_one(file: Column, row: Column) -> Column:
     """The number of a file and that of a row in it as one, by which Spark joins faster than by two."""
     return F.shiftleft(file.cast("bigint"), _ROW_BITS).bitwiseOR(row)
-
-
-def _column(field: NestedField) -> Column:
-    return F.col(back_quoted(field.name))
 
 
 _LEGAL = "/!$&'()*+,-.:;=@_~"

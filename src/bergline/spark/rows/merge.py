@@ -20,7 +20,7 @@ from bergline.spark.rows.change_task import ADDS, DELETES
 from bergline.spark.rows.changes import ACTION, FILE, POS
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
-from bergline.spark.writes.projection import Value, project, with_computed
+from bergline.spark.writes.projection import SqlOrColumn, project, with_computed
 from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
 from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
 from bergline.sql.rewrite.merge_query import (
@@ -165,9 +165,9 @@ def _new_columns(
 
 def _values(
     found: T.StructType, number: int, clause: ClauseValues, schema: Schema, rules: AssignmentRules
-) -> dict[Name, Value]:
+) -> dict[Name, SqlOrColumn]:
     """The values of a clause by the path of what they are assigned to, as they are stored."""
-    values: dict[Name, Value] = {}
+    values: dict[Name, SqlOrColumn] = {}
     if clause.fields:
         struct = _STRUCTS[clause.kind]
         types = found[struct].dataType
@@ -180,7 +180,7 @@ def _values(
     return values
 
 
-def _absent(field: NestedField, rules: AssignmentRules) -> Value:
+def _absent(field: NestedField, rules: AssignmentRules) -> SqlOrColumn:
     """The value of a column that an INSERT gives none: its default, or null."""
     if (field.required or not rules.nulls_for_missing) and write_value(field) is None:
         kind = "required column" if field.required else "column"

@@ -9,7 +9,7 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
 from bergline.quoting import back_quoted
 from bergline.spark.runtime.types import is_cut, spark_type
-from bergline.spark.writes.projection import Value
+from bergline.spark.writes.projection import SqlOrColumn
 from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit, stored_value
 from bergline.sql.rewrite.assigned_fields import AssignedField
 from bergline.sql.text.tokens import Name
@@ -19,7 +19,7 @@ _UNSAFE = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
 
 def assigned_value(
     text: str, found: T.DataType, assigned: AssignedField, rules: AssignmentRules, place: str = ""
-) -> Value:
+) -> SqlOrColumn:
     """The value of an SQL text, of some type, as it is stored in a field.
 
     Structs go by the names of their fields, and need all of them. InvalidInputError, which ends with the place, for a

@@ -15,7 +15,7 @@ from bergline.format.types.types import UNKNOWN, NestedField
 from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.projection import Value, project
+from bergline.spark.writes.projection import SqlOrColumn, project
 from bergline.spark.writes.store_assignment import (
     AssignmentRules,
     ansi_cast,
@@ -56,18 +56,18 @@ def assign(
     types = [column.dataType for column in frame.schema]
     told, texts = _told_apart(frame)
 
-    def stored(field: NestedField) -> Value:
+    def stored(field: NestedField) -> SqlOrColumn:
         place = sources[field.name]
         return _checked(texts[place], types[place], field, rules, by_name=by_name)
 
-    chosen: dict[str, Value] = {}
+    chosen: dict[str, SqlOrColumn] = {}
     for field in schema.fields:
         if field.type == UNKNOWN:  # it has nothing but nulls, which are not written
             if field.name in sources:
                 stored(field)
             continue
         if field.name in given:
-            value: Value = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
+            value: SqlOrColumn = ansi_cast(given[field.name], spark_type(field.type, field.name), field.name)
         elif field.name in sources:
             value = stored(field)
         else:
@@ -88,7 +88,7 @@ def top_level(schema: Schema, name: str, rules: AssignmentRules, condition: str 
     raise NotFoundError(message, kind="column", name=name, known=known, condition=condition)
 
 
-def _projected(frame: DataFrame, texts: Sequence[str], chosen: Mapping[str, Value]) -> DataFrame:
+def _projected(frame: DataFrame, texts: Sequence[str], chosen: Mapping[str, SqlOrColumn]) -> DataFrame:
     """The columns that were chosen; where these are all of the frame's as they are, there is nothing to do."""
     if [value if isinstance(value, str) else "" for value in chosen.values()] != texts:
         return project(frame, chosen.items())
@@ -138,7 +138,7 @@ def _by_name(frame: DataFrame, schema: Schema, rules: AssignmentRules) -> dict[s
     return sources
 
 
-def _checked(text: str, found: T.DataType, field: NestedField, rules: AssignmentRules, *, by_name: bool) -> Value:
+def _checked(text: str, found: T.DataType, field: NestedField, rules: AssignmentRules, *, by_name: bool) -> SqlOrColumn:
     target = spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, rules, by_name=by_name):
         message = f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`"

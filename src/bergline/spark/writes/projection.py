@@ -11,13 +11,13 @@ from pyspark.sql import Column, DataFrame
 from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 
-Value = str | Column
+SqlOrColumn = str | Column
 """SQL text, or an expression that has none."""
 Key = TypeVar("Key", bound=Hashable)
 _VALUE = "_bergline_value_"
 
 
-def project(frame: DataFrame, columns: Iterable[tuple[str, Value]]) -> DataFrame:
+def project(frame: DataFrame, columns: Iterable[tuple[str, SqlOrColumn]]) -> DataFrame:
     """A frame of these columns, each by its name."""
     names, values = zip(*columns, strict=True)
     frame, texts = with_computed(frame, dict(enumerate(values)))
@@ -25,7 +25,7 @@ def project(frame: DataFrame, columns: Iterable[tuple[str, Value]]) -> DataFrame
     return backend_of(frame).select_texts(frame, named)
 
 
-def with_computed(frame: DataFrame, values: Mapping[Key, Value]) -> tuple[DataFrame, dict[Key, str]]:
+def with_computed(frame: DataFrame, values: Mapping[Key, SqlOrColumn]) -> tuple[DataFrame, dict[Key, str]]:
     """The values as texts on a frame that has those that are none as columns of its own."""
     texts: dict[Key, str] = {}
     computed: dict[str, Column] = {}

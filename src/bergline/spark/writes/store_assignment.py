@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import UnsupportedError
 from bergline.spark.backends.choose import backend_class
-from bergline.spark.writes.projection import Value
+from bergline.spark.writes.projection import SqlOrColumn
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
@@ -87,7 +87,7 @@ def find_misfit(
 
 def stored_value(
     text: str, source: T.DataType, target: T.DataType, rules: AssignmentRules, *, by_name: bool, column: str
-) -> Value:
+) -> SqlOrColumn:
     """The value of an SQL text as it is stored in a column; the types must fit.
 
     By name, fields that a struct lacks are left to the writer. A number that is too large is an error that names the

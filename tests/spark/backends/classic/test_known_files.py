@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
-from bergline.spark.backends.classic import known_files
 
 pytestmark = pytest.mark.spark
 
@@ -23,8 +22,6 @@ def many(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     temporary = tmp_path / "temp ä 1%20"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    known_files._log_directory.cache_clear()
-    known_files._log_path.cache_clear()
     properties = {"write.data.path": f"file://{tmp_path}/dä ta 100%20+#", "write.delete.mode": "merge-on-read"}
     table = lake.create_table("db.many", SCHEMA, partition_by=["part"], properties=properties)
     ids = list(range(FILES * 3))
@@ -40,12 +37,13 @@ def ids(spark: SparkSession, where: str = "true") -> list[int]:
     return [row.id for row in spark.sql(f"SELECT id FROM db.many WHERE {where} ORDER BY id").collect()]
 
 
-def test_rows_of_many_files(spark: SparkSession, many: Table) -> None:
+def test_rows_of_many_files(spark: SparkSession, many: Table, tmp_path: Path) -> None:
     assert index_of(spark, "SELECT * FROM db.many") == "MetadataLogFileIndex"
     assert ids(spark) == list(range(FILES * 3))
     planned = {p.file.file_path: p.file.record_count for p in many.scan().plan().files}
     places = spark.sql("SELECT _file, max(_pos) + 1 AS n FROM db.many GROUP BY _file").collect()
     assert {row[0]: row.n for row in places} == planned
+    assert list((tmp_path / "temp ä 1%20").iterdir()) == []
 
 
 def test_deletes_and_renamed_columns(spark: SparkSession, many: Table) -> None:

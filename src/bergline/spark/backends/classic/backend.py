@@ -248,14 +248,14 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         Its jobs have the session's tag, so that `spark.interruptAll()` finds them.
         """
         clone = self._java.cloneSession()  # nothing public clones a session, nor runs a plan in it
+        conf = clone.conf()
         for name, value in settings.items():
-            clone.conf().set(name, value)
+            conf.set(name, value)
         context: Any = self.spark.sparkContext
-        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
         tag = str(self._java.sessionJobTag())
         context.addJobTag(tag)
         try:
-            yield ClassicDataFrame(context._jvm.org.apache.spark.sql.classic.Dataset.ofRows(clone, plan), self.spark)  # noqa: SLF001
+            yield frame_of(analyzed(frame), self.spark, clone)
         finally:
             context.removeJobTag(tag)
 

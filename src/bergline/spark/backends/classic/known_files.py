@@ -108,8 +108,7 @@ def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
     client = client_of(spark)
     make = _makers(client, files.constants_ddl)
     row = make.convert.apply(java_class(client, "net.razorvine.pickle.Unpickler")().loads(told))
-    nothing, options = _object(client, "scala.None"), _options(client, () if files.constants else _WITHOUT_PARTITIONS)
-    index = java_class(client, _index_name(client))(spark._jsparkSession, _log_path(client), options, nothing)  # noqa: SLF001
+    index = _empty_index(client, spark, () if files.constants else _WITHOUT_PARTITIONS)
     leaves = index.leafFiles()
     with _EVALUATION:
         leaves.addAll(make.files.eval(row))
@@ -124,6 +123,13 @@ def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
         spec = java_class(client, f"{_SOURCES}.PartitionSpec")(_struct(client, files.constants_ddl), partitions)
         _field(client, "cachedPartitionSpec").set(index, spec)
     return _Known(index, deleted)
+
+
+def _empty_index(client: Any, spark: SparkSession, options: tuple[tuple[str, str], ...]) -> Any:
+    with tempfile.TemporaryDirectory(prefix="bergline-") as directory:  # Spark reads it now, and never again
+        path = java_class(client, _PATH)(f"file://{directory}")
+        make, session = java_class(client, _index_name(client)), spark._jsparkSession  # noqa: SLF001
+        return make(session, path, _options(client, options), _object(client, "scala.None"))
 
 
 def _is_left(client: Any, deleted: Any, number: str) -> Any:
@@ -256,14 +262,3 @@ def _index_name(client: Any) -> str:
     """What this version of Spark calls the index."""
     is_loadable = java_member(client, "org.apache.spark.util.Utils", "classIsLoadable")
     return next((name for name in _INDEXES if is_loadable(name)), _INDEXES[0])
-
-
-@functools.lru_cache(maxsize=4)
-def _log_path(client: Any) -> Any:
-    """Where an empty log is, which Spark makes."""
-    return java_class(client, _PATH)(f"file://{_log_directory().name}")
-
-
-@functools.lru_cache(maxsize=1)
-def _log_directory() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="bergline-")

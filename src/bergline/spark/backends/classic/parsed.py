@@ -175,9 +175,9 @@ def analyzed(frame: DataFrame) -> Any:
     return plan
 
 
-def frame_of(plan: Any, spark: SparkSession) -> DataFrame:
-    """A plan as Spark analyzes it, run at once if it is a command."""
-    session: Any = spark._jsparkSession  # noqa: SLF001
+def frame_of(plan: Any, spark: SparkSession, within: Any = None) -> DataFrame:
+    """A plan as Spark analyzes it, run at once if it is a command; within a clone of the session, if one is given."""
+    session: Any = spark._jsparkSession if within is None else within  # noqa: SLF001
     return ClassicDataFrame(static_member(spark, _DATASET, "ofRows")(session, plan), spark)
 
 
