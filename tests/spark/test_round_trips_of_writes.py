@@ -29,7 +29,7 @@ MOST = {
     ("UPDATE", "merge-on-read"): (500, 3),
     ("UPDATE", "copy-on-write"): (500, 3),
     ("DELETE", "merge-on-read"): (500, 3),
-    ("DELETE", "copy-on-write"): (500, 3),
+    ("DELETE", "copy-on-write"): (500, 4),
     ("MERGE", "merge-on-read"): (700, 3),
     ("MERGE", "copy-on-write"): (700, 4),
 }
