@@ -1,4 +1,4 @@
-"""What Spark's own writer writes, beside the writer of our tasks: the same rows, partitions, metrics and refusals."""
+"""What Spark's own writer writes, beside the writer of our tasks: the same rows, metrics and refusals."""
 
 import datetime as dt
 from pathlib import Path
@@ -14,6 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.transforms import Bucket
+from bergline.format.types.types import STRING
 from bergline.parquet.file.footer import read_physical_schema
 from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.writes import data_files
@@ -105,93 +107,30 @@ def test_numbers_that_are_none_leave_no_wrong_bounds(spark: SparkSession, lake: 
     assert spark.sql("SELECT count(*) FROM db.t WHERE zero = 0").collect()[0][0] == 2
 
 
-PARTITIONS = """
-SELECT * FROM VALUES
-  (1, 10L, true, 'eu', date'2024-02-29', timestamp'2024-03-10 06:59:59.999999Z', timestamp_ntz'2024-03-10 02:30:00'),
-  (-1, -9223372036854775808, false, '', date'1969-12-31', timestamp'1969-12-31 23:59:59.999999Z',
-   timestamp_ntz'1969-12-31 23:59:59.999999'),
-  (2147483647, 9223372036854775807, NULL, 'a/b=c %2F', date'0001-01-01', timestamp'9999-12-31 23:59:59.999999Z',
-   timestamp_ntz'9999-12-31 23:59:59.999999'),
-  (NULL, NULL, true, NULL, NULL, NULL, NULL),
-  (7, 7L, true, 'zürich 😀😀😀😀', date'2024-02-28', timestamp'2024-03-10 07:00:00Z',
-   timestamp_ntz'2024-03-10 03:30:00'),
-  (8, 8L, true, repeat('long', 30), date'2024-02-28', timestamp'1000-03-10 07:00:00Z',
-   timestamp_ntz'1000-03-10 03:30:00')
-AS t(i, l, b, s, d, ts, local)
-"""
-
-
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-@pytest.mark.parametrize(
-    "by",
-    [
-        "i, s",
-        "l, b",
-        "d, truncate(3, s)",
-        "bucket(7, i), bucket(5, l)",
-        "bucket(3, d), bucket(4, ts)",
-        "years(ts), years(local)",
-        "months(d), months(local)",
-        "days(ts), bucket(2, l)",
-        "hours(ts), days(local)",
-        "hours(local), years(d)",
-    ],
-)
-@pytest.mark.kinds(10)
-def test_partitions_are_those_of_tasks(
-    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, by: str, zone: str
-) -> None:
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
-        rows = spark.sql(PARTITIONS).repartition(2)
-        columns = "i int, l bigint, b boolean, s string, d date, ts timestamp, local timestamp_ntz"
-        for name in ("db.mine", "db.other"):
-            spark.sql(f"CREATE TABLE {name} ({columns}) USING iceberg PARTITIONED BY ({by})")
-        rows.writeTo("db.mine").append()
-        by_tasks(monkeypatch)
-        rows.writeTo("db.other").append()
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-    mine, other = lake.load_table("db.mine"), lake.load_table("db.other")
-    assert is_by_spark(mine)
-
-    def placed(table: Table) -> list[str]:
-        found = []
-        for file in files_of(table):
-            directory = file.file_path.removeprefix(f"{table.location}/data/").rpartition("/")[0]
-            values = pq.read_table(file.file_path.removeprefix("file://"), partitioning=None).to_pylist()
-            found += [f"{file.partition} {directory} {row}" for row in values]
-        return sorted(found)
-
-    assert placed(mine) == placed(other)
-    assert [path for path in stored(mine) if "_bergline" in path] == []
-
-
-def test_rows_of_a_partition_stand_in_the_tables_order(spark: SparkSession, lake: Lake) -> None:
-    spark.sql("CREATE TABLE db.t (id bigint, region string) USING iceberg PARTITIONED BY (region)")
-    spark.sql("ALTER TABLE db.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id DESC")
+def test_rows_stand_in_the_tables_order(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.t (id bigint, region string) USING iceberg")
+    spark.sql("ALTER TABLE db.t WRITE LOCALLY ORDERED BY bucket(3, region), id DESC")
     rows = spark.range(0, 2000, 1, 4).selectExpr("(id * 7919) % 2000 AS id", "concat('r', id % 3) AS region")
     rows.writeTo("db.t").append()
     table = lake.load_table("db.t")
     assert is_by_spark(table)
     assert {f.sort_order_id for f in files_of(table)} == {table.metadata.default_sort_order_id}
     for file in files_of(table):
-        found = pq.read_table(file.file_path.removeprefix("file://"), partitioning=None)
-        ids = found.column("id").to_pylist()
-        assert ids == sorted(ids, reverse=True)
-        assert set(found.column("region").to_pylist()) == set(file.partition)
+        found = pq.read_table(file.file_path.removeprefix("file://")).to_pylist()
+        buckets = [(Bucket(3).apply(STRING, row["region"]), -row["id"]) for row in found]
+        assert buckets == sorted(buckets)
     assert spark.table("db.t").count() == 2000
 
 
-def test_partitions_without_order_may_be_written_side_by_side(spark: SparkSession, lake: Lake) -> None:
+def test_partitions_that_a_table_has_no_longer_are_null(spark: SparkSession, lake: Lake) -> None:
     spark.sql(
-        "CREATE TABLE db.t (id bigint, p int) USING iceberg PARTITIONED BY (p) TBLPROPERTIES "
-        "('write.distribution-mode'='none', 'write.spark.fanout.enabled'='true')"
+        "CREATE TABLE db.t (id bigint, p int) USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('format-version'='1')"
     )
+    spark.sql("ALTER TABLE db.t DROP PARTITION FIELD p")
     spark.range(0, 1000, 1, 2).selectExpr("id", "CAST(id % 5 AS INT) AS p").writeTo("db.t").append()
     table = lake.load_table("db.t")
     assert is_by_spark(table)
-    assert sorted(f.partition for f in files_of(table)) == sorted([(p,) for p in range(5)] * 2)
+    assert [f.partition for f in files_of(table)] == [(None,)] * 2
     assert spark.table("db.t").selectExpr("sum(id)").collect()[0][0] == 499_500
 
 
@@ -301,12 +240,10 @@ def test_settings_of_the_session_change_nothing_and_stay(spark: SparkSession, la
         ("a array<int>", "", "`a` of type `list<int>`"),
         ("a struct<x: map<int, int>>", "", "`a` of type"),
         ("a struct<x: int NOT NULL>", "", "`a` of type"),
-        ("a string", "bucket(4, a)", "other partition values"),
-        ("a int", "truncate(4, a)", "other partition values"),
-        ("a timestamp_ntz", "bucket(4, a)", "other partition values"),
+        ("a int", "a", "longer for each file"),
     ],
 )
-@pytest.mark.kinds(7)
+@pytest.mark.kinds(5)
 def test_spark_writes_what_it_writes_as_iceberg_needs_it(
     spark: SparkSession, lake: Lake, columns: str, by: str, reason: str | None
 ) -> None:

@@ -202,8 +202,6 @@ class ParquetJob(NamedTuple):
 
     columns: str
     """The columns of the files with their field ids, in JSON, as Spark has them."""
-    keys: int
-    """How many columns follow those: they name directories, and are not in the files."""
     directory: str
     options: Mapping[str, str]
 

@@ -57,34 +57,26 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     spec = write_spec(metadata)
     arranged = arrange_rows(frame, metadata)
     spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
-    if arranged.runs_python:
+    if arranged.sort_order_id:  # some keys are found by functions of ours
         prepare_executors(backend_of(frame), spec.data_location)
-    keys = arranged.partition_keys
-    rows = arranged.keyed.drop(*(set(arranged.keys) - set(keys))) if keys else arranged.frame
-    files = write_arranged(rows, table.io, spec, what, keys=keys)
+    files = write_arranged(arranged.frame, table.io, spec, what)
     log_written(what, files, time.monotonic() - started)
     return files
 
 
 def write_arranged(
-    frame: DataFrame,
-    io: FileIO,
-    spec: WriteSpec,
-    what: str,
-    *,
-    partition: tuple[Any, ...] | None = None,
-    keys: Sequence[str] = (),
+    frame: DataFrame, io: FileIO, spec: WriteSpec, what: str, *, partition: tuple[Any, ...] | None = None
 ) -> list[DataFile]:
     """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found.
 
-    They are Spark's writer's, where that can write them. The last columns may be `keys`, the values of the partition.
+    They are Spark's writer's, where that can write them.
     """
     job = str(uuid.uuid4())
     with removed_on_failure(io, spec.data_location, job):
-        if partition is None and why_not(frame, spec, keys) is None:
+        if partition is None and why_not(frame, spec) is None:
             with described_jobs(frame.sparkSession, what):
-                return write_with_spark(frame, spec, job, keys)
-        return _write_by_tasks(frame.drop(*keys) if keys else frame, io, spec, what, job=job, partition=partition)
+                return write_with_spark(frame, spec, job)
+        return _write_by_tasks(frame, io, spec, what, job=job, partition=partition)
 
 
 def _write_by_tasks(

@@ -1,6 +1,5 @@
 """How rows are spread over tasks and ordered inside them before they are written, as Iceberg's properties say."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -9,36 +8,24 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.sort_order import UNSORTED, SortOrder
-from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.spec import PartitionSpec
 from bergline.format.partition.transforms import Transform, Void
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
-from bergline.spark.writes.keys import directory_key, key_column, runs_python
+from bergline.spark.writes.keys import key_column
 from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
 
 _NONE, _HASH, _RANGE = DISTRIBUTION_MODES
 _FANOUT = "write.spark.fanout.enabled"
 _KEY = "_bergline_key_"
-_DIRECTORY = "_bergline_directory_"
 
 
 class ArrangedRows(NamedTuple):
     """Rows in the order in which they are to be written; `sort_order_id` says whether that is the table's own."""
 
-    keyed: DataFrame
-    """The rows with columns of keys behind their own."""
-    keys: tuple[str, ...]
+    frame: DataFrame
     sort_order_id: int
-    partition_keys: tuple[str, ...] = ()
-    """The names of the keys that are the partition values, in the order of the spec, if Spark can compute all."""
-    runs_python: bool = False
-    """Whether keys are found by functions of ours."""
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows alone."""
-        return self.keyed.drop(*self.keys) if self.keys else self.keyed
 
 
 def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelCommand | None = None) -> ArrangedRows:
@@ -47,14 +34,10 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelComm
     A row-level command may have a distribution mode of its own.
     """
     order, keys = _order(metadata), _Keys(rows, metadata.schema)
-    fields = [f for f in metadata.spec.fields if not isinstance(f.transform, Void)]
-    directories = keys.add_directories(fields)
-    if directories:
-        clustering = [F.col(name) for name in directories]
-    else:
-        clustering = [key for key in (keys.add(f.source_id, f.transform) for f in fields) if key is not None]
+    partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
+    clustering = [key for key in partition if key is not None]
     sorting = _sorting(keys, order)
-    mode = _mode(metadata, command, is_partitioned=bool(fields), is_sorted=bool(order.fields))
+    mode = _mode(metadata, command, is_partitioned=bool(partition), is_sorted=bool(order.fields))
     ordering = [key.asc_nulls_first() for key in clustering] + (sorting or [])
     frame = keys.frame()
     if mode == _HASH and clustering:
@@ -63,7 +46,7 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelComm
         frame = frame.repartitionByRange(*ordering)
     if ordering and (sorting or not _is_true(metadata.properties.get(_FANOUT, "false"))):
         frame = frame.sortWithinPartitions(*ordering)
-    return ArrangedRows(frame, keys.names, order.order_id if sorting else 0, directories, keys.runs_python)
+    return ArrangedRows(keys.dropped_from(frame), order.order_id if sorting else 0)
 
 
 def sort_rows(
@@ -100,9 +83,9 @@ def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows
     order, keys = _order(metadata), _Keys(rows, metadata.schema)
     sorting = _sorting(keys, order)
     if not sorting:
-        return ArrangedRows(rows, (), 0)
+        return ArrangedRows(rows, 0)
     frame = keys.frame().coalesce(1).sortWithinPartitions(*sorting)
-    return ArrangedRows(frame, keys.names, order.order_id)
+    return ArrangedRows(keys.dropped_from(frame), order.order_id)
 
 
 class _Keys:
@@ -112,7 +95,6 @@ class _Keys:
         self._rows = rows
         self._schema = schema
         self._added: dict[tuple[int, Transform], tuple[str, Column]] = {}
-        self._directories: list[tuple[str, Column]] = []
         self._names = rows.columns
 
     def add(self, source_id: int, transform: Transform) -> Column | None:
@@ -128,33 +110,15 @@ class _Keys:
             self._added[place] = (f"{_KEY}{len(self._added)}", value)
         return F.col(self._added[place][0])
 
-    @property
-    def runs_python(self) -> bool:
-        """Whether a key is found by a function of ours."""
-        return any(runs_python(source_id, transform, self._schema) for source_id, transform in self._added)
-
-    def add_directories(self, fields: Sequence[PartitionField]) -> tuple[str, ...]:
-        """The names of columns of the partition values; none if Spark cannot compute all of them exactly."""
-        found = [directory_key(f.source_id, f.transform, self._schema) for f in fields]
-        paths = [self._schema.paths.get(f.source_id) for f in fields]
-        if any(key is None for key in found) or any(path is None or path[0] not in self._names for path in paths):
-            return ()
-        self._directories = [(f"{_DIRECTORY}{n}", key) for n, key in enumerate(found) if key is not None]
-        return tuple(name for name, _ in self._directories)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns that are not the frame's own."""
-        return tuple(name for name, _ in (*self._added.values(), *self._directories))
-
     def frame(self) -> DataFrame:
-        """The rows with the keys, those of directories last."""
-        keys = [value.alias(name) for name, value in (*self._added.values(), *self._directories)]
-        return self._rows.select("*", *keys) if keys else self._rows
+        """The rows with the keys."""
+        return (
+            self._rows.select("*", *(v.alias(name) for name, v in self._added.values())) if self._added else self._rows
+        )
 
     def dropped_from(self, frame: DataFrame) -> DataFrame:
         """The frame's own columns."""
-        return frame.drop(*self.names) if self.names else frame
+        return frame.drop(*(name for name, _ in self._added.values())) if self._added else frame
 
 
 def _order(metadata: TableMetadata) -> SortOrder:

@@ -1,7 +1,6 @@
 """Partition and sort values as Spark columns, so that rows of one partition meet in one task.
 
-Only where rows meet depends on `key_column`: our own writer computes every partition value itself. A `directory_key` is
-the value: Spark's writer puts the rows of each into a directory, by whose name we know it.
+Only where rows meet depends on them: the writer computes every partition value itself.
 """
 
 import uuid
@@ -15,7 +14,6 @@ from bergline.format.partition.transforms import Bucket, Identity, TimeTransform
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import (
     BINARY,
-    BOOLEAN,
     DATE,
     INT,
     LONG,
@@ -28,7 +26,6 @@ from bergline.format.types.types import (
     DecimalType,
     IcebergType,
 )
-from bergline.quoting import back_quoted_path
 from bergline.spark.runtime.columns import column_at
 
 # Spark's hash starts with 42 and goes on with the hash of what came before; that of this number is 0, with which
@@ -57,82 +54,6 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
         case TimeTransform(unit):
             return _time(column, type_, unit)
     return None
-
-
-def directory_key(source_id: int, transform: Transform, schema: Schema) -> Column | None:
-    """A partition value as a number, or as text in ASCII; None where Spark's value might be another than Iceberg's."""
-    path = schema.paths.get(source_id)
-    if path is None:
-        return None
-    text, type_ = back_quoted_path(path), schema.ids[source_id].type
-    match transform:
-        case Identity() if type_ == STRING:
-            return F.expr(_in_ascii(text))
-        case Truncate(width) if type_ == STRING:
-            return F.expr(_in_ascii(f"substring({text}, 1, {width})"))
-        case Identity() if type_ in (INT, LONG):
-            return F.expr(text)
-        case Identity() if type_ == BOOLEAN:
-            return F.expr(f"CAST({text} AS INT)")
-        case Identity() if type_ == DATE:
-            return F.expr(f"unix_date({text})")
-        case Bucket() if type_ in (INT, LONG, DATE, TIMESTAMPTZ):
-            bucket = key_column(source_id, transform, schema)
-            return None if bucket is None else F.when(F.expr(f"{text} IS NOT NULL"), bucket)
-        case TimeTransform(unit) if type_ in (DATE, TIMESTAMP, TIMESTAMPTZ):
-            return F.expr(_units(text, type_, unit))
-    return None
-
-
-def partition_value(name: str) -> int | str | None:
-    """What a directory key was, by the part of the directory's name that Spark made of it.
-
-    ValueError for text that was too long for a name.
-    """
-    if name == _NULL:
-        return None
-    if name.startswith(_WHOLE):
-        return bytes.fromhex(name.removeprefix(_WHOLE)).decode()
-    return int(name)
-
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_WHOLE, _DIGEST = "v", "h"
-_MOST_BYTES = 80
-
-
-def _in_ascii(text: str) -> str:
-    """Digits that stand in the order of the text, as file names may be: in Java these depend on the locale."""
-    digits = f"CASE WHEN octet_length({text}) <= {_MOST_BYTES} THEN concat('{_WHOLE}', hex({text})) "
-    return f"{digits}ELSE concat('{_DIGEST}', sha2(CAST({text} AS BINARY), 256)) END"
-
-
-def _units(text: str, type_: IcebergType, unit: str) -> str:
-    """Whole units since 1970; local times are never taken for those of the session's zone."""
-    if type_ == TIMESTAMPTZ:
-        micros = f"unix_micros({text})"
-        size = _MICROS["hour" if unit == "hour" else "day"]
-        whole = f"CASE WHEN {micros} >= 0 THEN {micros} div {size} ELSE ({micros} + 1) div {size} - 1 END"
-        if unit in _MICROS:
-            return whole
-        date = f"date_from_unix_date(CAST({whole} AS INT))"
-    else:
-        date = text if type_ == DATE else f"CAST({text} AS DATE)"
-        if unit == "hour":
-            return f"unix_date({date}) * 24 + hour({text})"
-    match unit:
-        case "year":
-            return f"year({date}) - 1970"
-        case "month":
-            return f"(year({date}) - 1970) * 12 + month({date}) - 1"
-    return f"unix_date({date})"
-
-
-def runs_python(source_id: int, transform: Transform, schema: Schema) -> bool:
-    """Whether a key is found by a function of ours, which needs our package where tasks run."""
-    field = schema.ids.get(source_id)
-    numbers = (INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS)
-    return isinstance(transform, Bucket) and field is not None and field.type not in numbers
 
 
 def _as_long(column: Column, type_: IcebergType) -> Column | None:

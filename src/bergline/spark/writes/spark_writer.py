@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -19,7 +18,6 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.arguments import counted
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
-from bergline.format.partition.spec import PartitionField
 from bergline.format.partition.transforms import Void
 from bergline.format.schema.physical_schema import physical_schema
 from bergline.format.schema.schema import Schema
@@ -43,7 +41,6 @@ from bergline.format.types.types import (
 from bergline.io.local import make_durable_directory, move_file, remove_directory, sync_directories, sync_file
 from bergline.io.locations import join, local_path
 from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.file.plain_values import leaf_array
 from bergline.parquet.read.file_metrics import FileMetrics, file_metrics
 from bergline.parquet.write.metrics import split_offsets
 from bergline.parquet.write.metrics_mode import MetricsModes
@@ -52,7 +49,6 @@ from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import ParquetJob, ParquetWriter
 from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.keys import partition_value
 
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _FIELD_ID: Final = "parquet.field.id"
@@ -74,20 +70,17 @@ _TASK: Final = re.compile(r"part-([0-9]{5,})-[^/]*$")
 _NO_TEXT: Final = "bergline: no UTF-8 in "
 
 
-def why_not(frame: DataFrame, spec: WriteSpec, keys: Sequence[str] = ()) -> str | None:
-    """Why Spark's own writer cannot write these rows as they must be written; None if it can.
-
-    The last columns may be keys, the values of the partition.
-    """
+def why_not(frame: DataFrame, spec: WriteSpec) -> str | None:
+    """Why Spark's own writer cannot write these rows as they must be written, or not as fast; None if it can."""
     if backend_of(frame).parquet_writer is None:
         return "the session shows no writer"
     if not _PLAIN_PLACE.fullmatch(spec.data_location):
         return f"Spark may have no access to {spec.data_location}, or spell it otherwise"
     if spec.compression not in _CODECS or (spec.options.compression_level is not None and spec.compression != "zstd"):
         return f"Spark's writer has no {spec.compression} of that level"
-    if len(keys) != sum(not isinstance(field.transform, Void) for field in spec.spec.fields):
-        return "Spark might compute other partition values"
-    return _why_not_columns(frame.schema.fields[: len(frame.schema) - len(keys)], spec.schema)
+    if not all(isinstance(field.transform, Void) for field in spec.spec.fields):
+        return "Spark's writer takes longer for each file, and a partitioned table has many"
+    return _why_not_columns(frame.schema.fields, spec.schema)
 
 
 def _why_not_columns(columns: Sequence[T.StructField], schema: Schema) -> str | None:
@@ -112,21 +105,20 @@ def _can_write(type_: IcebergType) -> bool:
     return isinstance(type_, DecimalType) or type_ in _TYPES
 
 
-def write_with_spark(frame: DataFrame, spec: WriteSpec, job: str, keys: Sequence[str] = ()) -> list[DataFile]:
+def write_with_spark(frame: DataFrame, spec: WriteSpec, job: str) -> list[DataFile]:
     """Write rows for which there is nothing that speaks against it; an error may leave files with the id of the job."""
     writer = backend_of(frame).parquet_writer
     assert writer is not None  # `why_not` has asked  # noqa: S101
-    return _SparkWrite(writer, spec, job, keys).run(frame)
+    return _SparkWrite(writer, spec, job).run(frame)
 
 
 class _SparkWrite:
     """One write."""
 
-    def __init__(self, writer: ParquetWriter, spec: WriteSpec, job: str, keys: Sequence[str]) -> None:
+    def __init__(self, writer: ParquetWriter, spec: WriteSpec, job: str) -> None:
         self._writer = writer
         self._spec = spec
         self._job = job
-        self._keys = keys
         self._directory = join(spec.data_location, job)
         self._texts = [path for path, field in _leaves(spec.schema.fields) if field.type == STRING]
         self._stored = physical_schema(spec.schema.fields)
@@ -164,12 +156,12 @@ class _SparkWrite:
         if options.compression_level is not None:
             settings["parquet.compression.codec.zstd.level"] = options.compression_level
         directory = f"file://{local_path(self._directory)}"
-        return ParquetJob(columns, len(self._keys), directory, {name: str(value) for name, value in settings.items()})
+        return ParquetJob(columns, directory, {name: str(value) for name, value in settings.items()})
 
     def _checked(self, frame: DataFrame) -> DataFrame:
         """The columns in the table's order, with an error for text that is none."""
         names = [field.name for field in self._spec.schema.fields]
-        if not self._texts and frame.columns == [*names, *self._keys]:
+        if not self._texts and frame.columns == names:
             return frame
         given, columns = set(frame.columns), []
         for field in self._spec.schema.fields:
@@ -183,7 +175,7 @@ class _SparkWrite:
                 if path[0] == field.name
             ]
             columns.append(f"CASE {' '.join(checks)} ELSE {name} END AS {name}" if checks else name)
-        return backend_of(frame).select_texts(frame, [*columns, *map(back_quoted, self._keys)])
+        return backend_of(frame).select_texts(frame, columns)
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
@@ -220,7 +212,7 @@ class _SparkWrite:
         spec, source = self._spec, join(self._directory, path)
         task = _TASK.search(path)
         name = f"{task[1] if task else '00000'}-0-{self._job}-{number + 1:05d}.parquet"
-        partition = self._partition(path)
+        partition = tuple(None for _ in spec.spec.fields)
         directory = spec.spec.partition_path(spec.schema, partition)
         location = join(spec.data_location, *([directory] if directory else []), name)
         size = move_file(source, location)
@@ -242,23 +234,6 @@ class _SparkWrite:
             sort_order_id=spec.sort_order_id,
             physical_schema=self._stored,
         )
-
-    def _partition(self, path: str) -> tuple[Any, ...]:
-        """The partition of a file, by the directories that it is in."""
-        fields, names = self._spec.spec.fields, iter(path.split("/"))
-        return tuple(None if isinstance(f.transform, Void) else self._value(f, next(names), path) for f in fields)
-
-    def _value(self, field: PartitionField, directory: str, path: str) -> Any:
-        name = directory.partition("=")[2]
-        type_ = self._spec.schema.ids[field.source_id].type
-        try:
-            value = partition_value(name)
-        except ValueError:  # text that is too long for the name of a directory: that of any row
-            column = self._spec.schema.paths[field.source_id]
-            with pq.ParquetFile(local_path(join(self._directory, path))) as file:
-                rows = next(file.iter_batches(batch_size=1, columns=[column[0]]))
-            return field.transform.apply(type_, leaf_array(pa.Table.from_batches([rows]), column)[0].as_py())
-        return bool(value) if type_ == BOOLEAN and value is not None else value
 
     def _metrics(self, footer: pq.FileMetaData, modes: MetricsModes) -> FileMetrics:
         schema = self._spec.schema

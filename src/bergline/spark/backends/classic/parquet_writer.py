@@ -39,14 +39,13 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
     """Write a frame; the paths, below the directory of the job, of the files of attempts that Spark took."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public takes a protocol of commits)
     session = execution.sparkSession()
-    keys = execution.analyzed().output().takeRight(job.keys)
     options = scala_map(spark, [*job.options.items(), *_FILES.items()])
     settings = session.sessionState().newHadoopConfWithOptions(options)
     settings.unset(_ENCRYPTION)
     with tempfile.TemporaryDirectory(prefix="bergline-") as directory:
         committer = new_object(spark, _PROTOCOL, "bergline", job.directory)
         committer.setupManifestOptions(_log(spark, session, f"file://{directory}/log"), 0)
-        columns = _attributes(spark, job.columns).appendedAll(keys)
+        columns = _attributes(spark, job.columns)
         nothing = static_member(spark, "scala.collection.immutable.Nil", "empty")()
         write = bound_call(
             spark,
@@ -59,7 +58,7 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
                 committer,
                 new_object(spark, f"{_WRITER}$OutputSpec", job.directory, scala_map(spark, []), columns),
                 settings,
-                keys,
+                nothing,
                 static_member(spark, "scala.Option", "empty")(),
                 nothing,
                 options,
