@@ -73,7 +73,7 @@ _NO_TEXT: Final = "bergline: no UTF-8 in "
 def why_not(frame: DataFrame, spec: WriteSpec) -> str | None:
     """Why Spark's own writer cannot write these rows as they must be written, or not as fast; None if it can."""
     if backend_of(frame).parquet_writer is None:
-        return "the session shows no writer"
+        return "the session shows no writer, or the driver may not see what executors write"
     if not _PLAIN_PLACE.fullmatch(spec.data_location):
         return f"Spark may have no access to {spec.data_location}, or spell it otherwise"
     if spec.compression not in _CODECS or (spec.options.compression_level is not None and spec.compression != "zstd"):

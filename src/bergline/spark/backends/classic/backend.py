@@ -310,8 +310,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return map_in_arrow(frame, run, schema, self.spark)
 
     @property
-    def parquet_writer(self) -> ParquetWriter:
-        return self._write_parquet
+    def parquet_writer(self) -> ParquetWriter | None:
+        # the driver reads footers and moves files: on a cluster nobody knows that it sees what executors wrote
+        return self._write_parquet if _LOCAL.fullmatch(str(self.spark.sparkContext.master)) else None
 
     def _write_parquet(self, frame: DataFrame, job: ParquetJob, settings: Mapping[str, str]) -> list[str]:
         with self.with_settings(frame, settings) as running:
