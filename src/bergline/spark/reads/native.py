@@ -136,7 +136,7 @@ def _looked_up(
 ) -> DataFrame:
     """Columns of files that Spark looks up, with what is known of each file by a join."""
     rows = _open(plan, group, backend)
-    if not group.has_deletes and not any(f.id in RESERVED_IDS for f in plan.schema.fields):
+    if not group.has_deletes and not any(f.id in RESERVED_IDS for f in columns_to_read(plan).fields):
         return _select(rows, columns, backend)
     rows = _select(rows, {**columns, _PATH: "_metadata.file_path", _ROW: _ROW_INDEX}, backend)
     bits = bit_frame(group.files, plan.snapshot_id, backend, io) if marked else None
