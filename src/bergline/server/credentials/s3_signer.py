@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from bergline.catalog.rest.protocol.governance_signing import RemoteSignResponse
+from bergline.catalog.rest.protocol.s3_signing import RemoteSignResponse
 from bergline.errors import InvalidInputError, UnavailableError, UnsupportedError
 from bergline.io.s3 import s3_endpoint
 from bergline.server.credentials.s3_address import S3Endpoint

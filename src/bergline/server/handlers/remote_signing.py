@@ -6,7 +6,7 @@ from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest
+from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.catalog.sql.governance.audited_requests import AuditKind
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.server.credentials.signable import check_signable

@@ -74,7 +74,7 @@ from bergline.catalog.rest.protocol.governance_rules import (
     ReportSnapshotCheckRequest,
     SetRefRuleRequest,
 )
-from bergline.catalog.rest.protocol.governance_signing import RemoteSignRequest, RemoteSignResponse
+from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
