@@ -19,9 +19,9 @@ from support_path import PROCESSES
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.pull_requests import EntryKind, PullRequestState, Standing, TableHead
 from bergline.errors import ConflictError, NotFoundError, RefusedError
-from bergline.lake.pull_requests.pull_requests import PullRequest
+from bergline.governance.pull_requests.model import EntryKind, PullRequestState, Standing, TableHead
+from bergline.governance.pull_requests.pull_requests import PullRequest
 
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 WHO = sampled_from(["ann", "bob", "eve"])

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 
 from bergline.catalog.access.grant import Grant, Grantee, Role, make_grants, parse_grantee, parse_member
-from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.access.management import AccessManagement
 from bergline.catalog.access.securable import Securable, parse_securable
 from bergline.catalog.catalog import Catalog
@@ -13,6 +12,7 @@ from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import UnsupportedError
+from bergline.governance.grants.granted_catalog import GrantedCatalog
 
 
 class LakeAccess:

@@ -21,11 +21,11 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
-    from bergline.lake import access, events, protection, references, tables, views
-    from bergline.lake.pull_requests import pull_requests
+    from bergline.governance.pull_requests.pull_requests import LakePullRequests
+    from bergline.lake import access, events, protection, pull_requests, references, tables, views
 else:
     events = LazyModule("bergline.lake.events")
-    pull_requests = LazyModule("bergline.lake.pull_requests.pull_requests")
+    pull_requests = LazyModule("bergline.lake.pull_requests")
     access = LazyModule("bergline.lake.access")
     references = LazyModule("bergline.lake.references")
     protection = LazyModule("bergline.lake.protection")
@@ -248,9 +248,9 @@ class Lake:
     events = later(lambda: delegated(events.LakeEvents, events.LakeEvents.events))
 
     @property
-    def pull_requests(self) -> "pull_requests.LakePullRequests":
+    def pull_requests(self) -> "LakePullRequests":
         """The pull requests of the lake; UnsupportedError where its catalog has none."""
-        return pull_requests.LakePullRequests(self._handle)
+        return pull_requests.pull_requests_of(self._handle)
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""

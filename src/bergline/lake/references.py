@@ -11,7 +11,6 @@ from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lake.handle import LakeHandle
 from bergline.lake.ref_report import RefReport, WatchedRef
-from bergline.lake.table_selection import TableNames, find_tables, named_tables, selected_tables, tables_with_ref
 from bergline.table.commits.commit import TableWork, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.new_ref import NewRef
@@ -19,6 +18,7 @@ from bergline.table.references.publish import Publish, PublishRequest
 from bergline.table.references.published_runs import PublishedRun
 from bergline.table.references.ref_changes import Retention, drop_ref
 from bergline.table.scans.version import SnapshotChoice
+from bergline.table.table_selection import TableNames, find_tables, named_tables, selected_tables, tables_with_ref
 
 SnapshotChoices = Mapping[str | TableName, SnapshotChoice | None]
 

@@ -21,12 +21,10 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_VIEW,
     CREATE_VIEW,
     CREATE_WEBHOOK,
-    ENDPOINTS,
     FETCH_PLANNING_RESULT,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
     LIST_EVENTS,
-    LOAD_PULL_REQUEST,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
     REGISTER_TABLE,
@@ -42,6 +40,8 @@ from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, hold
 from bergline.console.web.app import Console
 from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError
+from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.pull_requests.protocol import LOAD_PULL_REQUEST
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once

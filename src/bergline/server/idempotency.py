@@ -220,7 +220,7 @@ class RecordedChange:
         request, record, now_ms = self.request, self._record, _now_ms()
         if record is not None:
             location = changed[0][1] if changed else None
-            made = self.caller.pull_request
+            made = self.caller.made
             response = request.precomputed.response if made is None else json_response(made)
             body = None if response is None else response.body.decode()
             self._records.add_request(connection, _with(record, metadata_location=location, body=body))
@@ -243,7 +243,7 @@ class RecordedChange:
     def _events(self, changed: MovedTables, now_ms: int) -> list[Event]:
         request = self.request
         made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, now_ms)
-        governance = governance_events(made, request, self.caller.pull_request)
+        governance = governance_events(made, request, self.caller.made)
         if changed:
             return [*change_events(made, changed, self.caller), *governance]
         if request.endpoint.name not in NAMESPACE_EVENTS:

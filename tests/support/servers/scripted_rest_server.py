@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from bergline.catalog.catalog import LoadedTable
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 from bergline.format.metadata.json import render_metadata
+from bergline.governance.endpoints import ENDPOINTS
 
 
 class Request(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pull_requests import PullRequestRecord
 from bergline.format.metadata.table_metadata import TableMetadata
 
 GROUP: Final = "group:"
@@ -51,8 +50,8 @@ class Caller:
         self.changes: dict[TableName, SeenChange] = {}
         self.view_locations: dict[TableName, str] = {}
         """Where the views that are made or changed put their files from then on."""
-        self.pull_request: PullRequestRecord | None = None
-        """What the latest change makes of a pull request."""
+        self.made: msgspec.Struct | None = None
+        """What the latest change makes of something that is no table, such as a pull request."""
         self.stands_for: dict[TableName, StandIn] = {}
         """What a server's own publish has made of reviewed heads; no client can say so."""
         self.administers = False
@@ -91,11 +90,11 @@ def see_change(table: TableName, before: TableMetadata | None, after: TableMetad
         caller.changes[table] = SeenChange(before, after)
 
 
-def see_pull_request(record: PullRequestRecord) -> None:
-    """Keep what a change is about to make of a pull request, likewise."""
+def see_made(record: msgspec.Struct) -> None:
+    """Keep what a change is about to make of something that is no table, likewise."""
     caller = _CALLER.get()
     if caller is not None:
-        caller.pull_request = record
+        caller.made = record
 
 
 def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:

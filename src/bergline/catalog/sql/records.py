@@ -192,11 +192,18 @@ def records_of(catalog: Catalog) -> Records:
     return Records(store.database, store.catalog_name)
 
 
+def find_sql_store(catalog: Catalog) -> SqlPointerStore | None:
+    """The store of a catalog in SQLite or PostgreSQL; None for others."""
+    store = catalog.store if isinstance(catalog, PointerCatalog) else None
+    return store if isinstance(store, SqlPointerStore) else None
+
+
 def sql_store_of(catalog: Catalog) -> SqlPointerStore:
-    """The store of a catalog in SQLite or PostgreSQL."""
-    if not isinstance(catalog, PointerCatalog) or not isinstance(catalog.store, SqlPointerStore):
+    """The same; UnsupportedError for others."""
+    store = find_sql_store(catalog)
+    if store is None:
         raise UnsupportedError(
             "expected a catalog in SQLite or PostgreSQL to serve, found another",
             hints=["other catalogs need no server: connect to them from every process"],
         )
-    return catalog.store
+    return store

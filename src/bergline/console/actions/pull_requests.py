@@ -8,7 +8,7 @@ from bergline.arguments import shown
 from bergline.catalog.identifiers import TableName
 from bergline.console.links import name_text, parse_name
 from bergline.errors import InvalidInputError
-from bergline.lake.pull_requests.pull_requests import PullRequest
+from bergline.governance.pull_requests.pull_requests import PullRequest
 
 PullRequestForm = Mapping[str, str]
 _Shown = tuple[tuple[str, str], ...]

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
-from bergline.catalog.access.granted_catalog import administered, administers
 from bergline.catalog.event_log import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.events import SqlEvents
@@ -12,6 +11,7 @@ from bergline.catalog.sql.records import sql_store_of
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.governance.grants.granted_catalog import administered, administers
 from bergline.lake.lake import Lake
 
 DEFAULT_EVENTS, MOST_EVENTS = 100, 1000

@@ -3,12 +3,12 @@
 from typing import Any
 
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.pull_requests import EntryKind, PublishMethod, PullRequestState
 from bergline.console.actions.pull_requests import asked_pull_request, shown_heads
 from bergline.console.links import name_text
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, UnsupportedError
-from bergline.reports.pull_request import (
+from bergline.governance.pull_requests.model import EntryKind, PublishMethod, PullRequestState
+from bergline.governance.pull_requests.report import (
     describe_approvals,
     describe_change,
     describe_entry,

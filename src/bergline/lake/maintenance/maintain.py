@@ -23,11 +23,11 @@ from bergline.lake.maintenance.report import (
     failed_step,
 )
 from bergline.lake.maintenance.steps import StepContext, maintain_table
-from bergline.lake.table_selection import TableNames, named_tables
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.evolution.maintenance_policy import DAY_MS, MaintenancePolicy
 from bergline.table.orphans.catalog_tables import every_table, load_listed
+from bergline.table.table_selection import TableNames, named_tables
 
 _LONGEST_BUDGET_S = 10**9
 TableProgress = Callable[[TableReport, int, int], object]

@@ -7,7 +7,6 @@ from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
 from bergline.errors import BerglineError, NotFoundError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lake.lake import Lake
-from bergline.lake.table_selection import TableNames, named_tables
 from bergline.reports.check.files import check_contents, check_files, check_statistics, content_files, files_beside
 from bergline.reports.check.finding import CheckReport, TableCheck
 from bergline.reports.check.findings import Findings
@@ -16,6 +15,7 @@ from bergline.reports.check.manifests import check_manifest_lists, check_manifes
 from bergline.reports.check.metadata_checks import check_metadata
 from bergline.reports.check.metadata_file import read_pointed_metadata
 from bergline.table.orphans.catalog_tables import every_table
+from bergline.table.table_selection import TableNames, named_tables
 
 _MOST_ATTEMPTS = 3
 CheckProgress = Callable[[str, str, int, int], object]

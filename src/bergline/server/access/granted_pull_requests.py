@@ -9,7 +9,7 @@ from bergline.catalog.access.refusals import hidden
 from bergline.catalog.access.securable import CATALOG, table_of
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pull_requests import (
+from bergline.governance.pull_requests.model import (
     CheckOutcome,
     NewPullRequest,
     Publication,
@@ -21,8 +21,8 @@ from bergline.catalog.pull_requests import (
     missing_branch,
     missing_pull_request,
 )
-from bergline.lake.table_selection import find_tables
 from bergline.server.access.access import Access
+from bergline.table.table_selection import find_tables
 
 _MOST_PAGES = 100
 

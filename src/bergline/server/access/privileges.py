@@ -39,6 +39,7 @@ from bergline.catalog.rest.protocol.names import split_levels
 from bergline.errors import RefusedError
 from bergline.format.metadata.requirements import AssertCreate
 from bergline.format.metadata.updates_json import WireUpdate
+from bergline.governance.pull_requests import protocol as pull_requests_protocol
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
 
@@ -330,17 +331,17 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.APPROVE_SNAPSHOT.name: _REVIEW,
     endpoints.WITHDRAW_APPROVAL.name: on_table(_READ),
     # pull requests: by their tables, in `granted_pull_requests`
-    endpoints.LIST_PULL_REQUESTS.name: OPEN,
-    endpoints.OPEN_PULL_REQUEST.name: OPEN,
-    endpoints.LOAD_PULL_REQUEST.name: OPEN,
-    endpoints.EDIT_PULL_REQUEST.name: OPEN,
-    endpoints.COMMENT_PULL_REQUEST.name: OPEN,
-    endpoints.APPROVE_PULL_REQUEST.name: OPEN,
-    endpoints.WITHDRAW_PULL_REQUEST.name: OPEN,
-    endpoints.CHECK_PULL_REQUEST.name: OPEN,
-    endpoints.PUBLISH_PULL_REQUEST.name: OPEN,
-    endpoints.CLOSE_PULL_REQUEST.name: OPEN,
-    endpoints.REOPEN_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.LIST_PULL_REQUESTS.name: OPEN,
+    pull_requests_protocol.OPEN_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.LOAD_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.EDIT_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.COMMENT_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.APPROVE_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.WITHDRAW_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.CHECK_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.PUBLISH_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.CLOSE_PULL_REQUEST.name: OPEN,
+    pull_requests_protocol.REOPEN_PULL_REQUEST.name: OPEN,
     # grants
     endpoints.LIST_GRANTS.name: OPEN,
     endpoints.CREATE_GRANTS.name: OPEN,

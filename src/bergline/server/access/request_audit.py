@@ -32,6 +32,7 @@ from bergline.catalog.sql.governance.audited_requests import (
 )
 from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError, InvalidInputError
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.http.request import Request, address_of
 from bergline.server.http.response import Response
 
@@ -53,7 +54,7 @@ _FIRST_ERROR, _FORBIDDEN, _UNAUTHORIZED, _SEE_OTHER = 400, 403, 401, 303
 _FAILED_LOGINS: Final = {_UNAUTHORIZED: "not accepted", 419: "expired", 429: "too many"}
 _GETS: Final = {"GET", "HEAD"}
 _READS: Final = (
-    {endpoint.name for endpoint in endpoints.ENDPOINTS if endpoint.method in _GETS}
+    {endpoint.name for endpoint in ENDPOINTS if endpoint.method in _GETS}
     | {endpoints.PLAN_TABLE_SCAN.name, endpoints.FETCH_SCAN_TASKS.name}
 ) - {endpoints.GET_CONFIG.name, endpoints.LOAD_CREDENTIALS.name}
 _KINDS: Final = ("table", "view", "namespace")

@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from bergline.catalog.event_log import Event, namespace_subject, table_subject
-from bergline.catalog.pull_requests import PullRequestRecord
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.names import decode_name
+from bergline.governance.pull_requests.model import PullRequestRecord
 from bergline.server.commits.change_events import ChangeMade
 from bergline.server.http.request import Request
 
@@ -23,11 +25,11 @@ _OF_RULES: Final = {
 }
 
 
-def governance_events(made: ChangeMade, request: Request, pull_request: PullRequestRecord | None) -> list[Event]:
+def governance_events(made: ChangeMade, request: Request, record: msgspec.Struct | None) -> list[Event]:
     """The events of a request about governance; none of any other."""
     name = request.endpoint.name
-    if name.endswith(_PULL_REQUEST):
-        return [] if pull_request is None else [_of_pull_request(made, name.removesuffix(_PULL_REQUEST), pull_request)]
+    if isinstance(record, PullRequestRecord):
+        return [_of_pull_request(made, name.removesuffix(_PULL_REQUEST), record)]
     if name in _OF_SNAPSHOTS:
         about = _told(request, ("name", "state"))
         data = {"table": str(request.table), "snapshot-id": decode_name(request.names["snapshot"])} | about

@@ -4,21 +4,22 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
-from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, ENDPOINTS, UNDROP_TABLE, UNDROP_VIEW, Endpoint
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW, Endpoint
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, encode_name, encode_namespace
 from bergline.catalog.sql.governance.console_sessions import is_session_secret
 from bergline.catalog.table_locations import table_directories
 from bergline.console.host import SignInIssuers
 from bergline.errors import AuthenticationError, UnavailableError
+from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.grants.granted_catalog import GrantedCatalog
 from bergline.io.fenced import FencedFileIO
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
-from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.lake.pull_requests import pull_request_calls
 from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
@@ -56,7 +57,7 @@ class ServedLake:
         access = self._context.access
         if not access.is_active:
             return self._lake
-        calls = DirectPullRequests(LakeHandle(self._context.catalog, Timing()), self._context.store)
+        calls = pull_request_calls(LakeHandle(self._context.catalog, Timing()))
         requests = GrantedPullRequests(calls, self._context.catalog, access, caller.name, caller.groups)
         by = CallerOf(access, caller.name, caller.groups)
         return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests), self._lake.name)

@@ -7,11 +7,12 @@ import base64
 from urllib.parse import parse_qsl, unquote_plus
 
 from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OAuthTokenResponse
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS, SIGN_REQUEST
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, SIGN_REQUEST
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_PROPERTY
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
 from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
 from bergline.errors import NotFoundError
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.locations import normalized
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request

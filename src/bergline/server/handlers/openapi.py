@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from bergline.catalog.rest.protocol.bodies import ErrorResponse, OAuthError
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, GET_TOKEN, LOAD_TABLE, Endpoint
+from bergline.catalog.rest.protocol.endpoints import GET_TOKEN, LOAD_TABLE, Endpoint
 from bergline.catalog.rest.protocol.errors import ERRORS
 from bergline.format.partition.transforms import Transform
 from bergline.format.types.types import IcebergType
 from bergline.format.view.view_metadata import ViewRepresentation
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.cache.load_responses import SNAPSHOT_MODES
 
 _JSON = "application/json"

@@ -1,6 +1,7 @@
 """The handler of each endpoint."""
 
 from bergline.catalog.rest.protocol import endpoints
+from bergline.governance.pull_requests import protocol as pull_requests_protocol
 from bergline.server.handlers import (
     commits,
     config,
@@ -84,17 +85,17 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
     endpoints.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
     endpoints.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
-    endpoints.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
-    endpoints.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
-    endpoints.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,
-    endpoints.EDIT_PULL_REQUEST.name: pull_requests.edit_pull_request,
-    endpoints.COMMENT_PULL_REQUEST.name: pull_requests.comment_pull_request,
-    endpoints.APPROVE_PULL_REQUEST.name: pull_requests.approve_pull_request,
-    endpoints.WITHDRAW_PULL_REQUEST.name: pull_requests.withdraw_pull_request,
-    endpoints.CHECK_PULL_REQUEST.name: pull_requests.check_pull_request,
-    endpoints.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
-    endpoints.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
-    endpoints.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
+    pull_requests_protocol.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
+    pull_requests_protocol.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
+    pull_requests_protocol.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,
+    pull_requests_protocol.EDIT_PULL_REQUEST.name: pull_requests.edit_pull_request,
+    pull_requests_protocol.COMMENT_PULL_REQUEST.name: pull_requests.comment_pull_request,
+    pull_requests_protocol.APPROVE_PULL_REQUEST.name: pull_requests.approve_pull_request,
+    pull_requests_protocol.WITHDRAW_PULL_REQUEST.name: pull_requests.withdraw_pull_request,
+    pull_requests_protocol.CHECK_PULL_REQUEST.name: pull_requests.check_pull_request,
+    pull_requests_protocol.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
+    pull_requests_protocol.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
+    pull_requests_protocol.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
     endpoints.LIST_GRANTS.name: grants.list_grants,
     endpoints.CREATE_GRANTS.name: grants.create_grants,
     endpoints.REVOKE_GRANT.name: grants.revoke_grant,

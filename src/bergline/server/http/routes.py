@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, Endpoint
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.http.errors import RequestRefused
 
 _PREFIX = "{prefix}"

@@ -17,7 +17,6 @@ from bergline.errors import (
 from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lake.lake import Lake
-from bergline.lake.table_selection import named_tables
 from bergline.spark.pipeline.audit_kinds import Audit
 from bergline.spark.pipeline.audits_run import AuditResult, AuditRun, check_audit
 from bergline.spark.pipeline.pull_request import COMMIT, PULL_REQUEST, propose_run
@@ -27,6 +26,7 @@ from bergline.spark.pipeline.steps import RunSteps
 from bergline.spark.session.attach import check_attached
 from bergline.spark.writes.target import opted_out
 from bergline.table.table import Table
+from bergline.table.table_selection import named_tables
 
 _MOST_AUDITS = 5
 """How often the audits are run while `main` keeps moving."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bergline.catalog.pull_requests import CheckVerdict, PullRequestState
 from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN
-from bergline.lake.pull_requests.pull_requests import PullRequest
+from bergline.governance.pull_requests.model import CheckVerdict, PullRequestState
+from bergline.governance.pull_requests.pull_requests import PullRequest
 from bergline.spark.pipeline.audits_run import AuditResult
 from bergline.spark.pipeline.run import Run
 

@@ -18,11 +18,12 @@ from bergline.catalog.access.privilege import IMPLIED, Privilege
 from bergline.catalog.access.securable import namespace_of
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pull_requests import ProposedTable, PullRequestRecord
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, Endpoint
+from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance_layout import PULL_REQUESTS
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
+from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.pull_requests.model import ProposedTable, PullRequestRecord
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.privileges import ENDPOINT_ACCESS
 from bergline.server.handlers.context import ServerContext

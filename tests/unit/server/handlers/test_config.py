@@ -4,7 +4,8 @@ from pathlib import Path
 
 from asgi_client import AsgiClient
 
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, ENDPOINTS, SIGN_REQUEST
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, SIGN_REQUEST
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 

@@ -4,7 +4,7 @@ import json
 
 from asgi_client import AsgiClient
 
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
+from bergline.governance.endpoints import ENDPOINTS
 
 
 def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(client: AsgiClient) -> None:

@@ -1,6 +1,6 @@
 """Every endpoint has a handler."""
 
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.handlers.registry import HANDLERS
 
 

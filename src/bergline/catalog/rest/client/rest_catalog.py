@@ -7,7 +7,6 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.kept_rules import levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.rest.client.commits import RestCommit, RestTurns
-from bergline.catalog.rest.client.pull_requests import RestPullRequests
 from bergline.catalog.rest.client.rules import RestRefRules, RestSnapshotReviews
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
@@ -75,11 +74,6 @@ class RestCatalog(RestCommit, RestViews):
     def is_own_file(self, location: str) -> bool:
         """Always false: the server's own files are elsewhere."""
         return False
-
-    @property
-    def pull_requests(self) -> RestPullRequests:
-        """The pull requests of the server; UnsupportedError if it has none."""
-        return RestPullRequests(self._session)
 
     def close(self) -> None:
         self._session.close()

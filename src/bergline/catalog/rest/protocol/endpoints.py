@@ -1,17 +1,11 @@
 """The supported endpoints of the protocol, for the server's routes, the client's calls and the documentation."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, CloudEvent
-from bergline.catalog.pull_requests import (
-    CheckOutcome,
-    NewPullRequest,
-    Publication,
-    PullRequestOverview,
-    PullRequestRecord,
-)
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableRequest,
     CommitTableResponse,
@@ -60,12 +54,6 @@ from bergline.catalog.rest.protocol.governance_grants import (
     ListRolesResponse,
     OwnerBody,
 )
-from bergline.catalog.rest.protocol.governance_pulls import (
-    ApprovePullRequest,
-    CommentOnPullRequest,
-    EditPullRequest,
-    ListPullRequestsResponse,
-)
 from bergline.catalog.rest.protocol.governance_rules import (
     ApproveSnapshotRequest,
     ListRefRulesResponse,
@@ -81,7 +69,8 @@ from bergline.format.view.updates import WireViewUpdate
 
 Method = Literal["GET", "HEAD", "POST", "DELETE"]
 _PREFIX = "/{prefix}"
-_OWN = "/bergline/v1/{prefix}"
+OWN = "/bergline/v1/{prefix}"
+"""Where paths of bergline's own begin."""
 _NAMESPACES = "/v1/{prefix}/namespaces"
 _NAMESPACE = f"{_NAMESPACES}/{{namespace}}"
 _TABLES = f"{_NAMESPACE}/tables"
@@ -115,12 +104,18 @@ class Endpoint(msgspec.Struct, frozen=True):
         return path.format(**names)
 
 
-_PAGES = ("pageToken", "pageSize")
+def endpoints_in(module: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+    """The endpoints that a module defines, in its order."""
+    return tuple(value for value in list(module.values()) if isinstance(value, Endpoint))
+
+
+PAGES = ("pageToken", "pageSize")
+"""The query parameters of lists that come in pages."""
 
 GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", response=ConfigResponse, queries=("warehouse",))
 GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", response=OAuthTokenResponse)
 LIST_NAMESPACES = Endpoint(
-    "list_namespaces", "GET", _NAMESPACES, response=ListNamespacesResponse, queries=("parent", *_PAGES)
+    "list_namespaces", "GET", _NAMESPACES, response=ListNamespacesResponse, queries=("parent", *PAGES)
 )
 CREATE_NAMESPACE = Endpoint(
     "create_namespace", "POST", _NAMESPACES, CreateNamespaceRequest, GetNamespaceResponse, takes_key=True
@@ -136,7 +131,7 @@ UPDATE_NAMESPACE = Endpoint(
     UpdateNamespacePropertiesResponse,
     takes_key=True,
 )
-LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=_PAGES)
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=PAGES)
 CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableResult, takes_key=True)
 LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, response=LoadTableResult, queries=("snapshots",))
 TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
@@ -167,7 +162,7 @@ COMMIT_TRANSACTION = Endpoint(
     status=204,
     takes_key=True,
 )
-LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, response=ListTablesResponse, queries=_PAGES)
+LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, response=ListTablesResponse, queries=PAGES)
 CREATE_VIEW = Endpoint("create_view", "POST", _VIEWS, CreateViewRequest, LoadViewResult)
 LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, response=LoadViewResult)
 VIEW_EXISTS = Endpoint("view_exists", "HEAD", _VIEW, status=204)
@@ -178,23 +173,23 @@ REGISTER_VIEW = Endpoint(
 )
 RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
 LIST_DROPPED_TABLES = Endpoint(
-    "list_dropped_tables", "GET", f"{_OWN}/dropped-tables", response=ListDroppedTablesResponse, queries=_PAGES
+    "list_dropped_tables", "GET", f"{OWN}/dropped-tables", response=ListDroppedTablesResponse, queries=PAGES
 )
 UNDROP_TABLE = Endpoint(
     "undrop_table",
     "POST",
-    f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/undrop",
+    f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/undrop",
     UndropTableRequest,
     LoadTableResult,
     takes_key=True,
 )
 LIST_DROPPED_VIEWS = Endpoint(
-    "list_dropped_views", "GET", f"{_OWN}/dropped-views", response=ListDroppedViewsResponse, queries=_PAGES
+    "list_dropped_views", "GET", f"{OWN}/dropped-views", response=ListDroppedViewsResponse, queries=PAGES
 )
 UNDROP_VIEW = Endpoint(
     "undrop_view",
     "POST",
-    f"{_OWN}/namespaces/{{namespace}}/views/{{view}}/undrop",
+    f"{OWN}/namespaces/{{namespace}}/views/{{view}}/undrop",
     UndropViewRequest,
     LoadViewResult,
     takes_key=True,
@@ -203,15 +198,15 @@ UNDROP_VIEW = Endpoint(
 SIGN_REQUEST = Endpoint(
     "sign_request", "POST", f"{_TABLE}/sign", RemoteSignRequest, RemoteSignResponse, queries=("staged",)
 )
-_TURN = f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
+_TURN = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
 TAKE_TURN = Endpoint("take_turn", "POST", _TURN, TakeTurnRequest, TakeTurnResponse)
 GIVE_BACK_TURN = Endpoint("give_back_turn", "DELETE", _TURN, status=204, queries=("holder",))
-_WEBHOOKS = f"{_OWN}/webhooks"
+_WEBHOOKS = f"{OWN}/webhooks"
 _WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
 LIST_EVENTS = Endpoint(
     "list_events",
     "GET",
-    f"{_OWN}/events",
+    f"{OWN}/events",
     response=tuple[CloudEvent, ...],
     queries=("after", "newest", "limit", "type", "subject", "wait"),
     media=CLOUD_EVENTS_BATCH,
@@ -225,8 +220,8 @@ REPLAY_WEBHOOK = Endpoint("replay_webhook", "POST", f"{_WEBHOOK}/replay", Replay
 TEST_WEBHOOK = Endpoint("test_webhook", "POST", f"{_WEBHOOK}/test", response=DeliveryBody)
 LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", response=ListDeliveriesResponse)
 
-_RULES, _NAMESPACE_RULES = f"{_OWN}/rules", f"{_OWN}/namespaces/{{namespace}}/rules"
-_SNAPSHOT = f"{_OWN}/namespaces/{{namespace}}/tables/{{table}}/snapshots/{{snapshot}}"
+_RULES, _NAMESPACE_RULES = f"{OWN}/rules", f"{OWN}/namespaces/{{namespace}}/rules"
+_SNAPSHOT = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/snapshots/{{snapshot}}"
 _CHECKS, _APPROVALS = f"{_SNAPSHOT}/checks", f"{_SNAPSHOT}/approvals"
 
 LIST_REF_RULES = Endpoint("list_ref_rules", "GET", _RULES, response=ListRefRulesResponse)
@@ -247,48 +242,18 @@ LIST_SNAPSHOT_APPROVALS = Endpoint("list_snapshot_approvals", "GET", _APPROVALS,
 APPROVE_SNAPSHOT = Endpoint("approve_snapshot", "POST", _APPROVALS, ApproveSnapshotRequest, status=204, takes_key=True)
 WITHDRAW_APPROVAL = Endpoint("withdraw_approval", "DELETE", _APPROVALS, status=204, takes_key=True)
 
-_PULLS = f"{_OWN}/pull-requests"
-_PULL = f"{_PULLS}/{{number}}"
-LIST_PULL_REQUESTS = Endpoint(
-    "list_pull_requests", "GET", _PULLS, response=ListPullRequestsResponse, queries=("state", "before", *_PAGES)
-)
-OPEN_PULL_REQUEST = Endpoint("open_pull_request", "POST", _PULLS, NewPullRequest, PullRequestRecord, takes_key=True)
-LOAD_PULL_REQUEST = Endpoint("load_pull_request", "GET", _PULL, response=PullRequestOverview)
-EDIT_PULL_REQUEST = Endpoint("edit_pull_request", "POST", _PULL, EditPullRequest, PullRequestRecord, takes_key=True)
-COMMENT_PULL_REQUEST = Endpoint(
-    "comment_pull_request", "POST", f"{_PULL}/comments", CommentOnPullRequest, PullRequestRecord, takes_key=True
-)
-APPROVE_PULL_REQUEST = Endpoint(
-    "approve_pull_request", "POST", f"{_PULL}/approve", ApprovePullRequest, PullRequestRecord, takes_key=True
-)
-WITHDRAW_PULL_REQUEST = Endpoint(
-    "withdraw_pull_request", "POST", f"{_PULL}/withdraw", response=PullRequestRecord, takes_key=True
-)
-CHECK_PULL_REQUEST = Endpoint(
-    "check_pull_request", "POST", f"{_PULL}/checks", CheckOutcome, PullRequestRecord, takes_key=True
-)
-PUBLISH_PULL_REQUEST = Endpoint(
-    "publish_pull_request", "POST", f"{_PULL}/publish", Publication, PullRequestRecord, takes_key=True
-)
-CLOSE_PULL_REQUEST = Endpoint(
-    "close_pull_request", "POST", f"{_PULL}/close", response=PullRequestRecord, takes_key=True
-)
-REOPEN_PULL_REQUEST = Endpoint(
-    "reopen_pull_request", "POST", f"{_PULL}/reopen", response=PullRequestRecord, takes_key=True
-)
+LIST_GRANTS = Endpoint("list_grants", "GET", f"{OWN}/grants", response=ListGrantsResponse)
+CREATE_GRANTS = Endpoint("create_grants", "POST", f"{OWN}/grants", CreateGrantsRequest, status=204)
+REVOKE_GRANT = Endpoint("revoke_grant", "DELETE", f"{OWN}/grants/{{grant}}", status=204)
+LIST_ROLES = Endpoint("list_roles", "GET", f"{OWN}/roles", response=ListRolesResponse)
+CREATE_ROLE = Endpoint("create_role", "POST", f"{OWN}/roles", CreateRoleRequest, status=204)
+CHANGE_ROLE = Endpoint("change_role", "POST", f"{OWN}/roles/{{role}}/members", ChangeRoleRequest, status=204)
+DROP_ROLE = Endpoint("drop_role", "DELETE", f"{OWN}/roles/{{role}}", status=204)
+LIST_OWNERS = Endpoint("list_owners", "GET", f"{OWN}/owners", response=ListOwnersResponse)
+SET_OWNER = Endpoint("set_owner", "POST", f"{OWN}/owners", OwnerBody, status=204)
 
-LIST_GRANTS = Endpoint("list_grants", "GET", f"{_OWN}/grants", response=ListGrantsResponse)
-CREATE_GRANTS = Endpoint("create_grants", "POST", f"{_OWN}/grants", CreateGrantsRequest, status=204)
-REVOKE_GRANT = Endpoint("revoke_grant", "DELETE", f"{_OWN}/grants/{{grant}}", status=204)
-LIST_ROLES = Endpoint("list_roles", "GET", f"{_OWN}/roles", response=ListRolesResponse)
-CREATE_ROLE = Endpoint("create_role", "POST", f"{_OWN}/roles", CreateRoleRequest, status=204)
-CHANGE_ROLE = Endpoint("change_role", "POST", f"{_OWN}/roles/{{role}}/members", ChangeRoleRequest, status=204)
-DROP_ROLE = Endpoint("drop_role", "DELETE", f"{_OWN}/roles/{{role}}", status=204)
-LIST_OWNERS = Endpoint("list_owners", "GET", f"{_OWN}/owners", response=ListOwnersResponse)
-SET_OWNER = Endpoint("set_owner", "POST", f"{_OWN}/owners", OwnerBody, status=204)
-
-ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
-"""All endpoints."""
+CATALOG_ENDPOINTS = endpoints_in(vars())
+"""The endpoints for tables, views and namespaces; `governance/endpoints.py` has those of governance too."""
 
 BIN_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE, LIST_DROPPED_VIEWS, UNDROP_VIEW)
 """Endpoints of bergline's own, which a server lists if it keeps dropped tables and views."""

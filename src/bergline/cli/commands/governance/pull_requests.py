@@ -6,16 +6,15 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from bergline.catalog.pull_requests import CheckVerdict, PublishMethod, PullRequestOverview, PullRequestState
 from bergline.cli.commands.references.branch import json_difference, print_difference
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.problems import end_with_problems
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
-from bergline.lake.pull_requests.pull_requests import PullRequest
-from bergline.reports.difference import ref_difference
-from bergline.reports.pull_request import (
+from bergline.governance.pull_requests.model import CheckVerdict, PublishMethod, PullRequestOverview, PullRequestState
+from bergline.governance.pull_requests.pull_requests import PullRequest
+from bergline.governance.pull_requests.report import (
     describe_approvals,
     describe_change,
     describe_entry,
@@ -24,6 +23,7 @@ from bergline.reports.pull_request import (
     overview_values,
     record_values,
 )
+from bergline.reports.difference import ref_difference
 from bergline.reports.units import render_age
 
 app = typer.Typer(help="Pull requests: branches that ask to be published.", no_args_is_help=True)

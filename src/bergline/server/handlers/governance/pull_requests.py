@@ -1,22 +1,22 @@
 """Pull requests over HTTP: each change is recorded with its response in its own transaction."""
 
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.pull_requests import (
+from bergline.catalog.rest.protocol.names import decode_name
+from bergline.errors import InvalidInputError
+from bergline.governance.pull_requests.model import (
     CheckOutcome,
     NewPullRequest,
     Publication,
     PullRequestState,
 )
-from bergline.catalog.rest.protocol.governance_pulls import (
+from bergline.governance.pull_requests.protocol import (
     ApprovePullRequest,
     CommentOnPullRequest,
     EditPullRequest,
     ListPullRequestsResponse,
 )
-from bergline.catalog.rest.protocol.names import decode_name
-from bergline.errors import InvalidInputError
 from bergline.lake.handle import LakeHandle
-from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.lake.pull_requests import pull_request_calls
 from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.paging import page_token, requested_page
@@ -97,7 +97,7 @@ def reopen_pull_request(context: ServerContext, request: Request) -> Response:
 
 
 def _calls(context: ServerContext, request: Request) -> GrantedPullRequests:
-    calls = DirectPullRequests(LakeHandle(context.catalog, Timing()), context.store)
+    calls = pull_request_calls(LakeHandle(context.catalog, Timing()))
     return GrantedPullRequests(calls, context.catalog, context.access, request.principal, request.groups)
 
 

@@ -11,8 +11,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.files import Vended, VendedFileIO
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.protocol.bodies import StorageCredential
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 from bergline.errors import AuthenticationError
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.catalog_suite import table_metadata
 

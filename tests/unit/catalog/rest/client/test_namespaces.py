@@ -4,8 +4,8 @@ import pytest
 from scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 from bergline.errors import CommitUnknownError, NotFoundError
+from bergline.governance.endpoints import ENDPOINTS
 
 pytestmark = pytest.mark.long
 

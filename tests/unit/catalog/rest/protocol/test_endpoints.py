@@ -6,11 +6,11 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TRANSACTION,
     CREATE_VIEW,
     DEFAULT_ENDPOINTS,
-    ENDPOINTS,
     LIST_NAMESPACES,
     LOAD_TABLE,
     VIEW_ENDPOINTS,
 )
+from bergline.governance.endpoints import ENDPOINTS
 
 
 def test_names_and_addresses_are_unique() -> None:

@@ -8,8 +8,8 @@ from asgi_client import AsgiClient, bearer
 from server_on_socket import on_socket
 
 import bergline
-from bergline.catalog.pull_requests import PullRequestState
 from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, RefusedError
+from bergline.governance.pull_requests.model import PullRequestState
 from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext

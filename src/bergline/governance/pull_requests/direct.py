@@ -10,31 +10,11 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul, check_text, shown
-from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.protection.ref_protection import all_rules, protecting_rules, rule_levels
 from bergline.catalog.protection.ref_rule import RefRule
-from bergline.catalog.pull_requests import (
-    PULL_REQUEST,
-    CheckOutcome,
-    CheckVerdict,
-    EntryKind,
-    NewPullRequest,
-    ProposedChange,
-    ProposedTable,
-    Publication,
-    PublishMethod,
-    PullRequestEntry,
-    PullRequestOverview,
-    PullRequestRecord,
-    PullRequestState,
-    ReportedCheck,
-    Standing,
-    TableHead,
-    missing_branch,
-)
-from bergline.catalog.sql.governance.pull_requests import Act, SqlPullRequests
 from bergline.catalog.sql.governance.reviews import (
     RecordedReview,
     ReviewedTable,
@@ -55,22 +35,53 @@ from bergline.errors import (
     UnavailableError,
 )
 from bergline.format.metadata.refs import check_ref_name
-from bergline.lake.handle import LakeHandle
-from bergline.lake.pull_requests.proposed_change import load_proposed, propose
-from bergline.lake.pull_requests.publishing import HeadReviews, LookedAt, Publishing, changed, check_open, check_passed
-from bergline.lake.references import LakeRefs
-from bergline.lake.table_selection import find_tables, named_tables
+from bergline.governance.pull_requests.model import (
+    PULL_REQUEST,
+    CheckOutcome,
+    CheckVerdict,
+    EntryKind,
+    NewPullRequest,
+    ProposedChange,
+    ProposedTable,
+    Publication,
+    PublishMethod,
+    PullRequestEntry,
+    PullRequestOverview,
+    PullRequestRecord,
+    PullRequestState,
+    ReportedCheck,
+    Standing,
+    TableHead,
+    missing_branch,
+)
+from bergline.governance.pull_requests.proposed_change import load_proposed, propose
+from bergline.governance.pull_requests.publishing import (
+    HeadReviews,
+    LookedAt,
+    Publishing,
+    changed,
+    check_open,
+    check_passed,
+)
+from bergline.governance.pull_requests.store import Act, SqlPullRequests
+from bergline.table.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
 _TRIES = 100
+
+PublishTables = Callable[..., object]
+"""`LakeRefs.publish`: one commit to all tables."""
 
 
 class DirectPullRequests:
     """PullRequestCalls on a database."""
 
-    def __init__(self, lake: LakeHandle, store: SqlPointerStore) -> None:
-        self._lake = lake
-        self._catalog = lake.catalog
+    def __init__(
+        self, catalog: Catalog, store: SqlPointerStore, publish: PublishTables, clock_ms: Callable[[], int]
+    ) -> None:
+        self._catalog = catalog
+        self._publish = publish
+        self._now_ms = clock_ms
         self._store = store
         self._database = store.database
         self._requests = SqlPullRequests(store.database, store.catalog_name)
@@ -246,7 +257,7 @@ class DirectPullRequests:
             publishing.note(connection, self._now_ms())
 
         with standing_for(seen, record.author), self._database.noting(note):
-            LakeRefs(self._lake).publish(
+            self._publish(
                 record.branch,
                 into=record.target,
                 tables=heads,
@@ -395,9 +406,6 @@ class DirectPullRequests:
     def _change(self, number: int, what: EntryKind, act: Act, *, text: str | None = None) -> PullRequestRecord:
         entry = PullRequestEntry(self._now_ms(), current_caller().name, what, text)
         return self._requests.change(number, entry, act)
-
-    def _now_ms(self) -> int:
-        return self._lake.timing.clock_ms()
 
 
 class _Said(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ import bergline
 from bergline import Lake
 from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
 from bergline.catalog.access.grant import make_grants
-from bergline.catalog.access.granted_catalog import GrantedCatalog
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.refusals import forbidden, hidden
 from bergline.catalog.access.securable import CATALOG, Securable
@@ -20,8 +19,9 @@ from bergline.catalog.catalog import Catalog, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
+from bergline.governance.grants.granted_catalog import GrantedCatalog
 from bergline.lake.handle import LakeHandle
-from bergline.lake.pull_requests.direct import DirectPullRequests
+from bergline.lake.pull_requests import pull_request_calls
 from bergline.table.commits.retry import Timing
 
 T, NEW, V = TableName(("db",), "orders"), TableName(("db",), "new"), TableName(("db",), "recent")
@@ -62,7 +62,7 @@ def granted(lake: Lake, *held: tuple[str, str]) -> GrantedCatalog:
     store: Any = lake.catalog
     management = SqlGrants(store.store.database, store.store.catalog_name)
     rules = AccessRules([*grants, *make_grants("list", "catalog", "root")])
-    requests = DirectPullRequests(LakeHandle(lake.catalog, Timing()), store.store)
+    requests = pull_request_calls(LakeHandle(lake.catalog, Timing()))
     return GrantedCatalog(lake.catalog, Checks(rules.of("ann")), management, requests)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bergline.arguments import counted
-from bergline.catalog.pull_requests import (
+from bergline.governance.pull_requests.model import (
     ProposedChange,
     PullRequestEntry,
     PullRequestOverview,

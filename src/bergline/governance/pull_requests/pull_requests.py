@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Self, TypeVar
 
 from bergline.arguments import check_positive, check_text, check_whole, shown
-from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
-from bergline.catalog.pull_requests import (
+from bergline.errors import InvalidInputError
+from bergline.format.metadata.refs import MAIN
+from bergline.governance.pull_requests.model import (
     CheckOutcome,
     CheckVerdict,
     NewPullRequest,
@@ -19,13 +20,7 @@ from bergline.catalog.pull_requests import (
     PullRequestState,
     TableHead,
 )
-from bergline.catalog.sql.records import sql_store_of
-from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.metadata.refs import MAIN
-from bergline.lake.handle import LakeHandle
-from bergline.lake.pull_requests.direct import DirectPullRequests
-from bergline.lake.table_selection import TableNames, named_tables
+from bergline.table.table_selection import TableNames, named_tables
 
 _PAGE = 100
 Heads = Mapping[str, int] | Mapping[TableName, int]
@@ -36,8 +31,8 @@ _Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckVerdict)
 class LakePullRequests:
     """The pull requests of a lake; iterating gives all of them, newest first."""
 
-    def __init__(self, lake: LakeHandle) -> None:
-        self._calls = _calls(lake)
+    def __init__(self, calls: PullRequestCalls) -> None:
+        self._calls = calls
 
     def open(
         self,
@@ -186,21 +181,6 @@ class PullRequest:
         self._record = record
         self._overview = None
         return self
-
-
-def _calls(lake: LakeHandle) -> PullRequestCalls:
-    remote: PullRequestCalls | None = getattr(lake.catalog, "pull_requests", None)
-    return DirectPullRequests(lake, _store(lake.catalog)) if remote is None else remote
-
-
-def _store(catalog: Catalog) -> SqlPointerStore:
-    try:
-        return sql_store_of(catalog)
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            "expected a catalog with pull requests, found another kind",
-            hints=["catalogs in SQLite and PostgreSQL and a `bergline serve` have them"],
-        ) from error
 
 
 def _heads(heads: Heads) -> tuple[TableHead, ...]:

@@ -6,8 +6,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.protection.caller import see_pull_request
-from bergline.catalog.pull_requests import (
+from bergline.catalog.protection.caller import see_made
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
+from bergline.errors import AlreadyExistsError, ConflictError
+from bergline.governance.pull_requests.model import (
     PULL_REQUEST,
     EntryKind,
     ProposedTable,
@@ -18,9 +21,6 @@ from bergline.catalog.pull_requests import (
     TableHead,
     missing_pull_request,
 )
-from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
-from bergline.errors import AlreadyExistsError, ConflictError
 
 _TRIES = 100
 _COLUMNS = [PULL_REQUESTS.c[name] for name in PullRequestRecord.__struct_fields__]
@@ -56,7 +56,7 @@ class SqlPullRequests:
                         sa.insert(PULL_REQUESTS).values({"catalog_name": self._catalog, **_values(record)})
                     )
                     self._note(connection, number, PullRequestEntry(record.created_ms, record.author, EntryKind.OPENED))
-                    see_pull_request(record)
+                    see_made(record)
                     self._database.note(connection)
                     return record
             except sa.exc.IntegrityError:  # another got the number first
@@ -112,7 +112,7 @@ class SqlPullRequests:
         mine = sa.and_(self._mine, PULL_REQUESTS.c.number == number)
         connection.execute(sa.update(PULL_REQUESTS).where(mine).values(_values(after)))
         self._note(connection, number, entry)
-        see_pull_request(after)
+        see_made(after)
         return after
 
     def _find(self, connection: sa.Connection, number: int, *, lock: bool) -> PullRequestRecord:

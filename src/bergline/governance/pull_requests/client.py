@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bergline.catalog.pull_requests import (
+from bergline.catalog.rest.client.error_responses import CallSubject
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
+from bergline.catalog.rest.client.session import RestSession
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.errors import CommitUnknownError, UnsupportedError
+from bergline.governance.pull_requests.model import (
     PULL_REQUEST,
     CheckOutcome,
     NewPullRequest,
@@ -13,10 +18,7 @@ from bergline.catalog.pull_requests import (
     PullRequestState,
     TableHead,
 )
-from bergline.catalog.rest.client.error_responses import CallSubject
-from bergline.catalog.rest.client.retries import ChangeInDoubtError
-from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.protocol.endpoints import (
+from bergline.governance.pull_requests.protocol import (
     APPROVE_PULL_REQUEST,
     CHECK_PULL_REQUEST,
     CLOSE_PULL_REQUEST,
@@ -28,15 +30,11 @@ from bergline.catalog.rest.protocol.endpoints import (
     PUBLISH_PULL_REQUEST,
     REOPEN_PULL_REQUEST,
     WITHDRAW_PULL_REQUEST,
-    Endpoint,
-)
-from bergline.catalog.rest.protocol.governance_pulls import (
     ApprovePullRequest,
     CommentOnPullRequest,
     EditPullRequest,
     ListPullRequestsResponse,
 )
-from bergline.errors import CommitUnknownError, UnsupportedError
 
 _PAGE = 1000
 

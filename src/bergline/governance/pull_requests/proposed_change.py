@@ -6,11 +6,17 @@ import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.protection.caller import standing_for
-from bergline.catalog.pull_requests import PULL_REQUEST, ProposedChange, ProposedTable, PullRequestRecord, Standing
 from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import MAIN, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.governance.pull_requests.model import (
+    PULL_REQUEST,
+    ProposedChange,
+    ProposedTable,
+    PullRequestRecord,
+    Standing,
+)
 from bergline.io.scratch import ScratchFileIO
 from bergline.table.commits.operation import CommitStamp
 from bergline.table.references.diff import RefDiff, diff_refs

@@ -11,8 +11,8 @@ from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
-from bergline.catalog.pull_requests import PullRequestState
 from bergline.errors import CommitUnknownError, UnsupportedError
+from bergline.governance.pull_requests.model import PullRequestState
 from bergline.server.opening import open_server
 
 pytestmark = pytest.mark.long

@@ -7,7 +7,6 @@ from reviewing_lake import TABLES, ReviewingGuard, ids, push
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.pull_requests import CheckVerdict, EntryKind, PullRequestState, Standing
 from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -17,8 +16,9 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
+from bergline.governance.pull_requests.model import CheckVerdict, EntryKind, PullRequestState, Standing
+from bergline.governance.pull_requests.pull_requests import PullRequest
 from bergline.lake.lake import Lake
-from bergline.lake.pull_requests.pull_requests import PullRequest
 
 pytestmark = pytest.mark.long
 

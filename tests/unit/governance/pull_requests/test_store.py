@@ -11,7 +11,10 @@ import sqlalchemy as sa
 from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pull_requests import (
+from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.governance.pull_requests.model import (
     EntryKind,
     ProposedTable,
     PublishMethod,
@@ -20,10 +23,7 @@ from bergline.catalog.pull_requests import (
     PullRequestState,
     TableHead,
 )
-from bergline.catalog.sql.governance.pull_requests import SqlPullRequests
-from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
-from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.governance.pull_requests.store import SqlPullRequests
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 T = TableName(("db", "a.b"), "orders")

@@ -5,10 +5,16 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
-from bergline.catalog.pull_requests import EntryKind, Publication, PullRequestEntry, PullRequestRecord, PullRequestState
-from bergline.catalog.sql.governance.pull_requests import SqlPullRequests
 from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
+from bergline.governance.pull_requests.model import (
+    EntryKind,
+    Publication,
+    PullRequestEntry,
+    PullRequestRecord,
+    PullRequestState,
+)
+from bergline.governance.pull_requests.store import SqlPullRequests
 
 HeadReviews = dict[TableName, tuple[ReviewedTable, int, tuple[RecordedReview, ...]]]
 """Each table, its head, and the reviews of that head that count for the target."""

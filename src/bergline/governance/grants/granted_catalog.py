@@ -23,11 +23,11 @@ from bergline.catalog.catalog import (
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
-from bergline.catalog.pull_requests import PullRequestCalls
 from bergline.catalog.turns import KeepsTurns, TurnKeeper
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
+from bergline.governance.pull_requests.model import PullRequestCalls
 
 _READ, _WRITE, _DROP, _CREATE = Privilege.READ, Privilege.WRITE, Privilege.DROP, Privilege.CREATE
 

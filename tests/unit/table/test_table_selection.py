@@ -6,7 +6,7 @@ from rows import ORDERS, order_rows
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.lake.table_selection import find_tables, named_tables, selected_tables, tables_with_ref
+from bergline.table.table_selection import find_tables, named_tables, selected_tables, tables_with_ref
 
 ORDERS_NAME, ITEMS_NAME = TableName(("db",), "orders"), TableName(("db",), "items")
 

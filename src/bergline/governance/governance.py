@@ -1,0 +1,68 @@
+"""What a catalog keeps beside its tables: None where it keeps no such thing.
+
+Everybody asks here, so that one module knows which kinds of catalogs there are.
+"""
+
+from collections.abc import Callable
+
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.client.session import RestSession
+from bergline.catalog.sql.records import find_sql_store
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.pull_requests.client import RestPullRequests
+from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
+from bergline.governance.pull_requests.model import PullRequestCalls
+
+
+class Governance:
+    """Nothing at all."""
+
+    def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls | None:
+        """Its pull requests; a catalog that does not publish by itself does so by `publish`."""
+        return None
+
+
+class DatabaseGovernance(Governance):
+    """What SQLite and PostgreSQL keep."""
+
+    def __init__(self, catalog: Catalog, store: SqlPointerStore) -> None:
+        self._catalog = catalog
+        self._store = store
+
+    def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
+        """In the database."""
+        return DirectPullRequests(self._catalog, self._store, publish, clock_ms)
+
+
+class ServerGovernance(Governance):
+    """What a server keeps; UnsupportedError for what it does not."""
+
+    def __init__(self, session: RestSession) -> None:
+        self._session = session
+
+    def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
+        """On the server, which publishes them."""
+        return RestPullRequests(self._session)
+
+
+class GrantedGovernance(Governance):
+    """What one caller may see and change."""
+
+    def __init__(self, catalog: GrantedCatalog) -> None:
+        self._catalog = catalog
+
+    def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
+        """Those of the server."""
+        return self._catalog.pull_requests
+
+
+def governance_of(catalog: Catalog) -> Governance:
+    """What a catalog keeps beside its tables."""
+    if isinstance(catalog, GrantedCatalog):
+        return GrantedGovernance(catalog)
+    if isinstance(catalog, RestCatalog):
+        return ServerGovernance(catalog.session)
+    store = find_sql_store(catalog)
+    return Governance() if store is None else DatabaseGovernance(catalog, store)

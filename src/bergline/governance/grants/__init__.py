@@ -1,0 +1,1 @@
+"""Grants: who may do what with a catalog that is served."""
