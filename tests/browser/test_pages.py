@@ -14,11 +14,11 @@ from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
-from bergline.catalog.rest.client.events import RestWebhooks
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.rest.protocol.governance_events import CreateWebhookRequest
 from bergline.console.actions.registry import ACTIONS
 from bergline.console.pages.registry import PAGES
+from bergline.governance.webhooks.client import RestWebhooks
+from bergline.governance.webhooks.protocol import CreateWebhookRequest
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.webhook_job import WebhookJob

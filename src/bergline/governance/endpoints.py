@@ -1,6 +1,8 @@
 """All endpoints: those of the catalog and those of governance, for the server's routes and what it says of itself."""
 
 from bergline.catalog.rest.protocol.endpoints import CATALOG_ENDPOINTS
+from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.governance.pull_requests.protocol import PULL_REQUEST_ENDPOINTS
+from bergline.governance.webhooks.protocol import WEBHOOK_ENDPOINTS
 
-ENDPOINTS = (*CATALOG_ENDPOINTS, *PULL_REQUEST_ENDPOINTS)
+ENDPOINTS = (*CATALOG_ENDPOINTS, *PULL_REQUEST_ENDPOINTS, LIST_EVENTS, *WEBHOOK_ENDPOINTS)

@@ -10,6 +10,9 @@ from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.sql.records import find_sql_store
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.governance.events.client import RestEvents
+from bergline.governance.events.events import EventLog
+from bergline.governance.events.store import SqlEvents
 from bergline.governance.grants.granted_catalog import GrantedCatalog
 from bergline.governance.pull_requests.client import RestPullRequests
 from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
@@ -18,6 +21,11 @@ from bergline.governance.pull_requests.model import PullRequestCalls
 
 class Governance:
     """Nothing at all."""
+
+    @property
+    def events(self) -> EventLog | None:
+        """The log of what happened."""
+        return None
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls | None:
         """Its pull requests; a catalog that does not publish by itself does so by `publish`."""
@@ -31,6 +39,13 @@ class DatabaseGovernance(Governance):
         self._catalog = catalog
         self._store = store
 
+    @property
+    def events(self) -> EventLog:
+        """In the database; UnsupportedError before a server has first begun a log."""
+        log = SqlEvents(self._store.database, self._store.catalog_name)
+        log.check_there()
+        return log
+
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """In the database."""
         return DirectPullRequests(self._catalog, self._store, publish, clock_ms)
@@ -41,6 +56,11 @@ class ServerGovernance(Governance):
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
+
+    @property
+    def events(self) -> EventLog:
+        """On the server."""
+        return RestEvents(self._session)
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """On the server, which publishes them."""

@@ -4,7 +4,7 @@ What works with tables is imported when it is first used: connecting needs none 
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -14,6 +14,7 @@ from bergline.catalog.catalog import Catalog, DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.governance.events.model import LoggedEvent
 from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog, portable_config
 from bergline.lazy_module import LazyModule
@@ -21,10 +22,13 @@ from bergline.table.commits.retry import Timing
 from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
+    from bergline.governance import governance
+    from bergline.governance.events import events
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
-    from bergline.lake import access, events, protection, pull_requests, references, tables, views
+    from bergline.lake import access, protection, pull_requests, references, tables, views
 else:
-    events = LazyModule("bergline.lake.events")
+    events = LazyModule("bergline.governance.events.events")
+    governance = LazyModule("bergline.governance.governance")
     pull_requests = LazyModule("bergline.lake.pull_requests")
     access = LazyModule("bergline.lake.access")
     references = LazyModule("bergline.lake.references")
@@ -245,7 +249,29 @@ class Lake:
     drop_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.drop_ref))
     tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
 
-    events = later(lambda: delegated(events.LakeEvents, events.LakeEvents.events))
+    def events(
+        self,
+        after: int | None = None,
+        *,
+        types: Iterable[str] = (),
+        table: str | TableName | None = None,
+        newest: int | None = None,
+        follow: bool = False,
+    ) -> Iterator[LoggedEvent]:
+        """What happened through `bergline serve`, in order; each event has the position after which to go on.
+
+        Args:
+            after: the position of the last event that is known; by default from the oldest that is kept.
+            types: only events of these types, such as `table.commit` or `ref.*`.
+            table: only events of one table.
+            newest: begin with so many of the newest, up to 1000, in place of `after`.
+            follow: whether to wait for more at the end, for ever.
+        """
+
+        def log() -> "events.EventLog | None":
+            return governance.governance_of(self.catalog).events
+
+        return events.read_events(log, after, types, table, newest, follow=follow)
 
     @property
     def pull_requests(self) -> "LakePullRequests":

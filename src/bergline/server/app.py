@@ -20,11 +20,9 @@ from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
     CREATE_VIEW,
-    CREATE_WEBHOOK,
     FETCH_PLANNING_RESULT,
     FETCH_SCAN_TASKS,
     GET_TOKEN,
-    LIST_EVENTS,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
     REGISTER_TABLE,
@@ -32,7 +30,6 @@ from bergline.catalog.rest.protocol.endpoints import (
     RENAME_TABLE,
     RENAME_VIEW,
     SIGN_REQUEST,
-    TEST_WEBHOOK,
     Endpoint,
 )
 from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
@@ -41,7 +38,9 @@ from bergline.console.web.app import Console
 from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError
 from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.governance.pull_requests.protocol import LOAD_PULL_REQUEST
+from bergline.governance.webhooks.protocol import CREATE_WEBHOOK, TEST_WEBHOOK
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import check_request, is_allowed_at_once

@@ -15,13 +15,11 @@ import sqlalchemy as sa
 
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG
-from bergline.catalog.event_log import Event
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
-from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
     AlreadyExistsError,
@@ -31,14 +29,16 @@ from bergline.errors import (
     NotFoundError,
     StorageError,
 )
-from bergline.server.cache.load_responses import entity_tag
-from bergline.server.commits.change_events import (
+from bergline.governance.events.change_events import (
     NAMESPACE_EVENTS,
     ChangeMade,
     MovedTables,
     change_events,
     namespace_event,
 )
+from bergline.governance.events.model import Event
+from bergline.governance.events.store import append_events
+from bergline.server.cache.load_responses import entity_tag
 from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables

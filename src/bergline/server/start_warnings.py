@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from bergline.catalog.sql.governance.secret_keys import KEY_VARIABLE
+from bergline.governance.webhooks.secret_keys import KEY_VARIABLE
 from bergline.server.access.oidc.issuer_settings import is_loopback
 from bergline.server.handlers.context import ServerContext
 

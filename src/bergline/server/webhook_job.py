@@ -5,10 +5,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from bergline.catalog.event_log import EVENT_POSITION, EventPage, LoggedEvent, cloud_event
-from bergline.catalog.sql.governance.webhooks import ClaimedWebhook, DeliveryAttempt
 from bergline.errors import BerglineError, ConflictError, NotFoundError
 from bergline.format.encoding.wire import encode_json
+from bergline.governance.events.model import EVENT_POSITION, EventPage, LoggedEvent, cloud_event
+from bergline.governance.webhooks.store import ClaimedWebhook, DeliveryAttempt
 from bergline.server.handlers.context import ServerContext
 
 _LOG = logging.getLogger(__name__)

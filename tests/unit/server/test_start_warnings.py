@@ -10,8 +10,8 @@ import pytest
 from asgi_client import AsgiClient
 from webhook_receiver import WebhookReceiver
 
-from bergline.catalog.sql.governance.secret_keys import SecretKeys, load_keys
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks
+from bergline.governance.webhooks.secret_keys import SecretKeys, load_keys
+from bergline.governance.webhooks.store import SqlWebhooks
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings

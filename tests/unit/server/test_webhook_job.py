@@ -16,9 +16,9 @@ from catalog_files import new_catalog_uri
 from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.secret_keys import SecretKeys
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks, WebhookState
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
+from bergline.governance.webhooks.secret_keys import SecretKeys
+from bergline.governance.webhooks.store import SqlWebhooks, WebhookState
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server

@@ -9,13 +9,13 @@ import pyarrow as pa
 import typer
 
 from bergline.catalog.identifiers import parse_table_name
-from bergline.catalog.sql.governance.audited_requests import AuditKind, SqlAuditedRequests
 from bergline.catalog.sql.records import AuditEntry
 from bergline.cli.durations import parse_duration, parse_time_ms, render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
+from bergline.governance.audit.audited_requests import AuditKind, SqlAuditedRequests
 
 app = typer.Typer(help="What was done and asked for through `bergline serve`.", no_args_is_help=True)
 

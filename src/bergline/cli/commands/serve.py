@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from bergline.catalog.sql.governance.secret_keys import load_keys
 from bergline.cli.durations import parse_duration
 from bergline.cli.issuers import (
     CLIENT_SECRET_VARIABLE,
@@ -21,6 +20,7 @@ from bergline.cli.opening import LakeOptions, open_or_create, with_lake
 from bergline.cli.records import KeyFileOption
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.extras import install_hint
+from bergline.governance.webhooks.secret_keys import load_keys
 from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME
 from bergline.server.http.settings import AccessLogFormat, OidcIssuer, ServerSettings
 

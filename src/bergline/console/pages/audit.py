@@ -5,11 +5,11 @@ from typing import Any
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.governance.events.store import SqlEvents
 from bergline.governance.grants.granted_catalog import administered, administers
 from bergline.lake.lake import Lake
 

@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 from bergline.arguments import shown
-from bergline.catalog.event_log import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.records import sql_store_of
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.governance.events.model import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
+from bergline.governance.events.store import SqlEvents
 from bergline.governance.grants.granted_catalog import administered, administers
 from bergline.lake.lake import Lake
 

@@ -3,12 +3,12 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from bergline.catalog.sql.governance.events import SqlEvents
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks, Webhook
 from bergline.catalog.sql.records import sql_store_of
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, UnsupportedError
+from bergline.governance.events.store import SqlEvents
 from bergline.governance.grants.granted_catalog import administered
+from bergline.governance.webhooks.store import SqlWebhooks, Webhook
 from bergline.lake.lake import Lake
 
 

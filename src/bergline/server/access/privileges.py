@@ -39,7 +39,9 @@ from bergline.catalog.rest.protocol.names import split_levels
 from bergline.errors import RefusedError
 from bergline.format.metadata.requirements import AssertCreate
 from bergline.format.metadata.updates_json import WireUpdate
+from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
+from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
 
@@ -307,17 +309,17 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     endpoints.TAKE_TURN.name: on_table(_WRITE),
     endpoints.GIVE_BACK_TURN.name: on_table(_WRITE),
     # events
-    endpoints.LIST_EVENTS.name: EndpointAccess(
+    LIST_EVENTS.name: EndpointAccess(
         "`read` on the tables that it names as subjects, else `administer` on the catalog", _told_events
     ),
-    endpoints.LIST_WEBHOOKS.name: _ADMINISTER,
-    endpoints.CREATE_WEBHOOK.name: _ADMINISTER,
-    endpoints.DELETE_WEBHOOK.name: _ADMINISTER,
-    endpoints.PAUSE_WEBHOOK.name: _ADMINISTER,
-    endpoints.RESUME_WEBHOOK.name: _ADMINISTER,
-    endpoints.REPLAY_WEBHOOK.name: _ADMINISTER,
-    endpoints.TEST_WEBHOOK.name: _ADMINISTER,
-    endpoints.LIST_DELIVERIES.name: _ADMINISTER,
+    webhooks_protocol.LIST_WEBHOOKS.name: _ADMINISTER,
+    webhooks_protocol.CREATE_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.DELETE_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.PAUSE_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.RESUME_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.REPLAY_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.TEST_WEBHOOK.name: _ADMINISTER,
+    webhooks_protocol.LIST_DELIVERIES.name: _ADMINISTER,
     # rules and reviews
     endpoints.LIST_REF_RULES.name: OPEN,
     endpoints.SET_REF_RULE.name: _ADMINISTER,

@@ -24,14 +24,14 @@ from starlette.types import Scope
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.bodies import ErrorResponse
 from bergline.catalog.rest.protocol.names import decode_name
-from bergline.catalog.sql.governance.audited_requests import (
+from bergline.console.web.visit import CALLER
+from bergline.errors import BerglineError, InvalidInputError
+from bergline.governance.audit.audited_requests import (
     AuditedRequest,
     AuditKind,
     SqlAuditedRequests,
     line_of,
 )
-from bergline.console.web.visit import CALLER
-from bergline.errors import BerglineError, InvalidInputError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.http.request import Request, address_of
 from bergline.server.http.response import Response

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import msgspec
 
-from bergline.catalog.event_log import Event, namespace_subject, table_subject
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.names import decode_name
+from bergline.governance.events.change_events import ChangeMade
+from bergline.governance.events.model import Event, namespace_subject, table_subject
 from bergline.governance.pull_requests.model import PullRequestRecord
-from bergline.server.commits.change_events import ChangeMade
 from bergline.server.http.request import Request
 
 _PULL_REQUEST: Final = "_pull_request"

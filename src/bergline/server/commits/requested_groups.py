@@ -21,7 +21,7 @@ from bergline.catalog.turns import TurnTaken
 from bergline.errors import BerglineError, ConflictError, StorageError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.updates import AddSnapshot
-from bergline.server.commits.change_events import MovedTables
+from bergline.governance.events.change_events import MovedTables
 from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
 from bergline.table.commits.rebase import PlacedChange

@@ -23,17 +23,19 @@ from bergline.catalog.sql.directories.reserved_directories import (
     reserved_spelling,
 )
 from bergline.catalog.sql.directories.table_directories import TableDirectories, canonical_directory, not_apart
-from bergline.catalog.sql.governance.audited_requests import SqlAuditedRequests
-from bergline.catalog.sql.governance.events import SqlEvents
 from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
 from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.governance.audit.audited_requests import SqlAuditedRequests
+from bergline.governance.events.store import SqlEvents
+from bergline.governance.webhooks.addresses import WebhookAddresses
+from bergline.governance.webhooks.sender import WebhookSender
+from bergline.governance.webhooks.store import SqlWebhooks
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
 from bergline.server.access.access import Access
@@ -51,8 +53,6 @@ from bergline.server.commits.turns import KnownTurns
 from bergline.server.credentials.file_access import FileAccess
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
-from bergline.server.delivery.addresses import WebhookAddresses
-from bergline.server.delivery.sender import WebhookSender
 from bergline.server.handlers.changed_metadata import ChangedMetadata
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request

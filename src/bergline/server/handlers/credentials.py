@@ -5,14 +5,14 @@ import time
 from collections.abc import Sequence
 
 from bergline.catalog.access.file_actions import FileActions
-from bergline.catalog.event_log import table_subject
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
 from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
-from bergline.catalog.sql.governance.audited_requests import AuditKind
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.governance.audit.audited_requests import AuditKind
+from bergline.governance.events.model import table_subject
 from bergline.server.credentials.vending import (
     VendedCredentials,
     Vending,

@@ -1,7 +1,9 @@
 """The handler of each endpoint."""
 
 from bergline.catalog.rest.protocol import endpoints
+from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
+from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.handlers import (
     commits,
     config,
@@ -63,15 +65,15 @@ HANDLERS: dict[str, Handler] = {
     endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
     endpoints.TAKE_TURN.name: turns.take_turn,
     endpoints.GIVE_BACK_TURN.name: turns.give_back_turn,
-    endpoints.LIST_EVENTS.name: events.list_events,
-    endpoints.LIST_WEBHOOKS.name: webhooks.list_webhooks,
-    endpoints.CREATE_WEBHOOK.name: webhooks.create_webhook,
-    endpoints.DELETE_WEBHOOK.name: webhooks.delete_webhook,
-    endpoints.PAUSE_WEBHOOK.name: webhooks.pause_webhook,
-    endpoints.RESUME_WEBHOOK.name: webhooks.resume_webhook,
-    endpoints.REPLAY_WEBHOOK.name: webhooks.replay_webhook,
-    endpoints.TEST_WEBHOOK.name: webhooks.test_webhook,
-    endpoints.LIST_DELIVERIES.name: webhooks.list_deliveries,
+    LIST_EVENTS.name: events.list_events,
+    webhooks_protocol.LIST_WEBHOOKS.name: webhooks.list_webhooks,
+    webhooks_protocol.CREATE_WEBHOOK.name: webhooks.create_webhook,
+    webhooks_protocol.DELETE_WEBHOOK.name: webhooks.delete_webhook,
+    webhooks_protocol.PAUSE_WEBHOOK.name: webhooks.pause_webhook,
+    webhooks_protocol.RESUME_WEBHOOK.name: webhooks.resume_webhook,
+    webhooks_protocol.REPLAY_WEBHOOK.name: webhooks.replay_webhook,
+    webhooks_protocol.TEST_WEBHOOK.name: webhooks.test_webhook,
+    webhooks_protocol.LIST_DELIVERIES.name: webhooks.list_deliveries,
     endpoints.LIST_DROPPED_VIEWS.name: dropped_views.list_dropped_views,
     endpoints.UNDROP_VIEW.name: dropped_views.undrop_view,
     endpoints.LIST_REF_RULES.name: ref_rules.list_ref_rules,

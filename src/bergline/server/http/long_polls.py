@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from bergline.catalog.rest.protocol.governance_events import NEWEST_HEADER, POSITION_HEADER
 from bergline.errors import InvalidInputError
+from bergline.governance.events.protocol import NEWEST_HEADER, POSITION_HEADER
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 

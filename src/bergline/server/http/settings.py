@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
-from bergline.catalog.sql.governance.secret_keys import SecretKeys
+from bergline.governance.webhooks.secret_keys import SecretKeys
 from bergline.io.store_properties import is_secret_property
 
 

@@ -4,12 +4,12 @@ import pytest
 
 import bergline
 from bergline import Lake
-from bergline.catalog.event_log import Event
-from bergline.catalog.sql.governance.events import append_events
 from bergline.catalog.sql.records import records_of
 from bergline.console.page import Source
 from bergline.console.pages.events import events_page
 from bergline.errors import InvalidInputError
+from bergline.governance.events.model import Event
+from bergline.governance.events.store import append_events
 
 
 def test_events_are_listed_newest_first_of_all_and_of_one_table(source: Source, lake: Lake) -> None:

@@ -2,10 +2,10 @@ import msgspec
 
 import bergline
 from bergline import Lake
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks, Webhook, WebhookSecret
 from bergline.catalog.sql.records import records_of
 from bergline.console.page import Source
 from bergline.console.pages.webhooks import webhooks_page
+from bergline.governance.webhooks.store import SqlWebhooks, Webhook, WebhookSecret
 
 
 def test_webhooks_are_shown_with_their_state_and_without_what_is_secret(source: Source, lake: Lake) -> None:

@@ -12,8 +12,8 @@ from asgi_client import SCHEMA, TOKEN, AsgiClient, bearer, set_branch, snapshot
 from granted_server import GrantedServer
 
 from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
-from bergline.catalog.sql.governance.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.errors import InvalidInputError, UnavailableError
+from bergline.governance.audit.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.server.access import request_audit
 from bergline.server.access.request_audit import OTHERS, RequestAudit, folded
 from bergline.server.credentials.vending import StaticVending

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bergline.catalog.rest.protocol.endpoints import LIST_EVENTS
+from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response

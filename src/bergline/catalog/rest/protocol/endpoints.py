@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from bergline.catalog.event_log import CLOUD_EVENTS_BATCH, CloudEvent
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableRequest,
     CommitTableResponse,
@@ -36,15 +35,6 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespaceRequest,
 )
 from bergline.catalog.rest.protocol.governance_bin import ListDroppedViewsResponse, UndropViewRequest
-from bergline.catalog.rest.protocol.governance_events import (
-    CreateWebhookRequest,
-    CreateWebhookResponse,
-    DeliveryBody,
-    ListDeliveriesResponse,
-    ListWebhooksResponse,
-    ReplayWebhookRequest,
-    WebhookBody,
-)
 from bergline.catalog.rest.protocol.governance_grants import (
     ChangeRoleRequest,
     CreateGrantsRequest,
@@ -201,25 +191,6 @@ SIGN_REQUEST = Endpoint(
 _TURN = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
 TAKE_TURN = Endpoint("take_turn", "POST", _TURN, TakeTurnRequest, TakeTurnResponse)
 GIVE_BACK_TURN = Endpoint("give_back_turn", "DELETE", _TURN, status=204, queries=("holder",))
-_WEBHOOKS = f"{OWN}/webhooks"
-_WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
-LIST_EVENTS = Endpoint(
-    "list_events",
-    "GET",
-    f"{OWN}/events",
-    response=tuple[CloudEvent, ...],
-    queries=("after", "newest", "limit", "type", "subject", "wait"),
-    media=CLOUD_EVENTS_BATCH,
-)
-LIST_WEBHOOKS = Endpoint("list_webhooks", "GET", _WEBHOOKS, response=ListWebhooksResponse)
-CREATE_WEBHOOK = Endpoint("create_webhook", "POST", _WEBHOOKS, CreateWebhookRequest, CreateWebhookResponse)
-DELETE_WEBHOOK = Endpoint("delete_webhook", "DELETE", _WEBHOOK, status=204)
-PAUSE_WEBHOOK = Endpoint("pause_webhook", "POST", f"{_WEBHOOK}/pause", response=WebhookBody)
-RESUME_WEBHOOK = Endpoint("resume_webhook", "POST", f"{_WEBHOOK}/resume", response=WebhookBody)
-REPLAY_WEBHOOK = Endpoint("replay_webhook", "POST", f"{_WEBHOOK}/replay", ReplayWebhookRequest, WebhookBody)
-TEST_WEBHOOK = Endpoint("test_webhook", "POST", f"{_WEBHOOK}/test", response=DeliveryBody)
-LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", response=ListDeliveriesResponse)
-
 _RULES, _NAMESPACE_RULES = f"{OWN}/rules", f"{OWN}/namespaces/{{namespace}}/rules"
 _SNAPSHOT = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/snapshots/{{snapshot}}"
 _CHECKS, _APPROVALS = f"{_SNAPSHOT}/checks", f"{_SNAPSHOT}/approvals"

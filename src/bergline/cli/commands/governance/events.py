@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bergline.catalog.event_log import MOST_EVENTS, LoggedEvent, render_event_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
+from bergline.governance.events.model import MOST_EVENTS, LoggedEvent, render_event_time
 
 app = typer.Typer()
 

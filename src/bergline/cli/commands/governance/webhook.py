@@ -9,19 +9,19 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from bergline.catalog.event_log import table_subject
 from bergline.catalog.identifiers import parse_table_name
-from bergline.catalog.rest.client.events import RestWebhooks
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.rest.protocol.governance_events import CreateWebhookRequest, DeliveryBody, WebhookBody
-from bergline.catalog.sql.governance.secret_keys import KEY_VARIABLE, load_keys
-from bergline.catalog.sql.governance.webhooks import SqlWebhooks
 from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_table
 from bergline.cli.records import KeyFileOption, note_change, open_records
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
+from bergline.governance.events.model import table_subject
+from bergline.governance.webhooks.client import RestWebhooks
+from bergline.governance.webhooks.protocol import CreateWebhookRequest, DeliveryBody, WebhookBody
+from bergline.governance.webhooks.secret_keys import KEY_VARIABLE, load_keys
+from bergline.governance.webhooks.store import SqlWebhooks
 
 app = typer.Typer(help="Where `bergline serve` sends events.", no_args_is_help=True)
 

@@ -8,8 +8,12 @@ from collections.abc import Callable
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.event_log import LoggedEvent, cloud_event, event_filter
-from bergline.catalog.rest.protocol.governance_events import (
+from bergline.catalog.rest.protocol.names import decode_name
+from bergline.catalog.sql.records import AuditEntry
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.encoding.wire import encode_json
+from bergline.governance.events.model import LoggedEvent, cloud_event, event_filter
+from bergline.governance.webhooks.protocol import (
     CreateWebhookRequest,
     CreateWebhookResponse,
     DeliveryBody,
@@ -18,17 +22,13 @@ from bergline.catalog.rest.protocol.governance_events import (
     ReplayWebhookRequest,
     WebhookBody,
 )
-from bergline.catalog.rest.protocol.names import decode_name
-from bergline.catalog.sql.governance.webhooks import (
+from bergline.governance.webhooks.store import (
     SECRET_PREFIX,
     DeliveryAttempt,
     Webhook,
     WebhookSecret,
     WebhookState,
 )
-from bergline.catalog.sql.records import AuditEntry
-from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.encoding.wire import encode_json
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response

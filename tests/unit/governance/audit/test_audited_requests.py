@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from catalog_files import new_catalog_uri
 
-from bergline.catalog.sql.governance import audited_requests
-from bergline.catalog.sql.governance.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.catalog.sql.records import AuditEntry, records_of
+from bergline.governance.audit import audited_requests
+from bergline.governance.audit.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.lake.lake import connect
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.event_log import EventFilter
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.secret_keys import SecretKeys, is_encrypted
 from bergline.catalog.sql.governance_layout import DELIVERIES, EVENT_POSITIONS, WEBHOOKS
 from bergline.errors import ConflictError, NotFoundError, RefusedError
+from bergline.governance.events.model import EventFilter
+from bergline.governance.webhooks.secret_keys import SecretKeys, is_encrypted
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  (of every secret)
 _MOST_WEBHOOKS = 100

@@ -10,10 +10,13 @@ import pytest
 import sqlalchemy as sa
 from catalog_files import new_catalog_uri
 
-from bergline.catalog.event_log import Event
-from bergline.catalog.sql.governance.events import SqlEvents, append_events
-from bergline.catalog.sql.governance.secret_keys import SecretKeys
-from bergline.catalog.sql.governance.webhooks import (
+from bergline.catalog.sql.governance_layout import WEBHOOKS
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import ConflictError, NotFoundError, RefusedError
+from bergline.governance.events.model import Event
+from bergline.governance.events.store import SqlEvents, append_events
+from bergline.governance.webhooks.secret_keys import SecretKeys
+from bergline.governance.webhooks.store import (
     ClaimedWebhook,
     DeliveryAttempt,
     SecretsReport,
@@ -23,9 +26,6 @@ from bergline.catalog.sql.governance.webhooks import (
     WebhookState,
     retry_wait_ms,
 )
-from bergline.catalog.sql.governance_layout import WEBHOOKS
-from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 DAY_MS = 86_400_000

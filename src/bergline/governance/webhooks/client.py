@@ -1,27 +1,20 @@
-"""The event log and the webhooks of `bergline serve`, over a session with it."""
-
-from collections.abc import Sequence
+"""The webhooks of `bergline serve`, over a session with it."""
 
 import msgspec
 
-from bergline.catalog.event_log import CloudEvent, EventFilter, EventPage, logged_event
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.protocol.endpoints import (
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.catalog.rest.protocol.names import encode_name
+from bergline.governance.webhooks.protocol import (
     CREATE_WEBHOOK,
     DELETE_WEBHOOK,
     LIST_DELIVERIES,
-    LIST_EVENTS,
     LIST_WEBHOOKS,
     PAUSE_WEBHOOK,
     REPLAY_WEBHOOK,
     RESUME_WEBHOOK,
     TEST_WEBHOOK,
-    Endpoint,
-)
-from bergline.catalog.rest.protocol.governance_events import (
-    NEWEST_HEADER,
-    POSITION_HEADER,
     CreateWebhookRequest,
     CreateWebhookResponse,
     DeliveryBody,
@@ -30,43 +23,8 @@ from bergline.catalog.rest.protocol.governance_events import (
     ReplayWebhookRequest,
     WebhookBody,
 )
-from bergline.catalog.rest.protocol.names import encode_name
-from bergline.errors import FormatError, InvalidInputError
 
-_LOG = CallSubject("the event log", "")
 _WEBHOOKS = CallSubject("the webhooks", "")
-
-
-class RestEvents:
-    """The event log of a server."""
-
-    def __init__(self, session: RestSession) -> None:
-        self._session = session
-
-    def read(self, after: int | None, limit: int, wanted: EventFilter, wait_s: int = 0) -> EventPage:
-        """Events after a position; where there are none, the server waits for some. Errors as in the database's."""
-        query = {"limit": str(limit)} | ({} if after is None else {"after": str(after)})
-        if wait_s:
-            query["wait"] = str(wait_s)
-        return self._page(query, wanted)
-
-    def latest(self, limit: int, wanted: EventFilter) -> EventPage:
-        """The newest events, oldest first."""
-        return self._page({"newest": str(limit)}, wanted)
-
-    def _page(self, query: dict[str, str], wanted: EventFilter) -> EventPage:
-        if wanted.types:
-            query["type"] = ",".join(wanted.types)
-        if wanted.subjects:
-            query["subject"] = _only(wanted.subjects)
-        response = self._session.calls.call(LIST_EVENTS, _LOG, query=query)
-        found = self._session.calls.parsed(response, tuple[CloudEvent, ...], _LOG)
-        try:
-            events = tuple(map(logged_event, found))
-            position, newest = (int(response.headers.get(name) or "") for name in (POSITION_HEADER, NEWEST_HEADER))
-        except ValueError as error:
-            raise FormatError(f"expected events at positions in the server's response for {_LOG}: {error}") from error
-        return EventPage(events, position, newest)
 
 
 class RestWebhooks:
@@ -118,12 +76,6 @@ class RestWebhooks:
         about = _about(webhook_id)
         response = self._session.calls.call(endpoint, about, names={"webhook": encode_name(webhook_id)}, body=body)
         return self._session.calls.parsed(response, WebhookBody, about)
-
-
-def _only(subjects: Sequence[str]) -> str:
-    if len(subjects) > 1:
-        raise InvalidInputError(f"expected one subject, found {len(subjects)}")
-    return subjects[0]
 
 
 def _about(webhook_id: str) -> CallSubject:

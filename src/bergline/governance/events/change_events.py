@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bergline.catalog.event_log import Event, namespace_subject, table_subject, view_subject
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.caller import Caller, SeenChange
 from bergline.catalog.protection.ref_change import BYPASSED
@@ -19,6 +18,7 @@ from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.format.metadata.refs import SnapshotRef
 from bergline.format.metadata.snapshot import SnapshotOperation
 from bergline.format.metadata.table_metadata import snapshots_gained
+from bergline.governance.events.model import Event, namespace_subject, table_subject, view_subject
 
 MovedTables = Sequence[tuple[TableName, str | None]]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bergline.catalog.sql.governance.secret_keys import KEY_VARIABLE, SecretKeys, is_encrypted, load_keys
 from bergline.errors import InvalidInputError, RefusedError, StorageError
+from bergline.governance.webhooks.secret_keys import KEY_VARIABLE, SecretKeys, is_encrypted, load_keys
 
 SECRET = "whsec_c2VjcmV0"  # noqa: S105  (of nobody)
 OLD, NEW = (base64.b64encode(bytes([byte]) * 32).decode() for byte in (0xFB, 0xFF))

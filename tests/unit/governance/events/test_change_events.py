@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from asgi_client import AsgiClient, set_branch, set_property, snapshot
 
-from bergline.catalog.event_log import LoggedEvent
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.events import SqlEvents
+from bergline.governance.events.model import LoggedEvent
+from bergline.governance.events.store import SqlEvents
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings

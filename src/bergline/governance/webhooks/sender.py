@@ -15,10 +15,10 @@ from functools import cached_property
 
 import msgspec
 
-from bergline.catalog.event_log import CLOUD_EVENTS_BATCH
-from bergline.catalog.sql.governance.webhooks import WebhookSecret
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.server.delivery.addresses import Address, WebhookAddresses, WebhookTarget, parse_target
+from bergline.governance.events.model import CLOUD_EVENTS_BATCH
+from bergline.governance.webhooks.addresses import Address, WebhookAddresses, WebhookTarget, parse_target
+from bergline.governance.webhooks.store import WebhookSecret
 
 _TIMEOUT_S = 10.0
 _SUCCESSES = range(200, 300)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from webhook_receiver import WebhookReceiver
 
-from bergline.catalog.sql.governance.webhooks import WebhookSecret
-from bergline.server.delivery.addresses import WebhookAddresses
-from bergline.server.delivery.sender import WebhookSender, sign
+from bergline.governance.webhooks.addresses import WebhookAddresses
+from bergline.governance.webhooks.sender import WebhookSender, sign
+from bergline.governance.webhooks.store import WebhookSecret
 
 SECRET = WebhookSecret("whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode())
 LOCAL = WebhookAddresses(["127.0.0.0/8"])

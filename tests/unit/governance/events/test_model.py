@@ -2,8 +2,15 @@
 
 import pytest
 
-from bergline.catalog.event_log import CloudEvent, EventFilter, LoggedEvent, cloud_event, event_filter, logged_event
 from bergline.errors import InvalidInputError
+from bergline.governance.events.model import (
+    CloudEvent,
+    EventFilter,
+    LoggedEvent,
+    cloud_event,
+    event_filter,
+    logged_event,
+)
 
 EVENT = LoggedEvent(7, "table.commit", "table/db/orders", "ann", 1_800_000_000_123, {"snapshot-id": "5"}, "u-1")
 

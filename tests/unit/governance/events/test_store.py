@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from catalog_files import new_catalog_uri
 
-from bergline.catalog.event_log import EVENT_POSITION, Event, EventFilter, EventPage
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.events import SqlEvents, append_event, append_events
 from bergline.catalog.sql.governance_layout import EVENTS
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.governance.events.model import EVENT_POSITION, Event, EventFilter, EventPage
+from bergline.governance.events.store import SqlEvents, append_event, append_events
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 

@@ -8,13 +8,20 @@ Two commits to one table wait for each other, so that the second has the higher 
 
 import contextlib
 import itertools
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.event_log import (
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.governance_layout import EVENT_POSITIONS, EVENTS
+from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
+from bergline.catalog.sql.migrations import find_layout
+from bergline.errors import RefusedError, UnsupportedError
+from bergline.governance.events.model import (
     MOST_EVENTS,
     Event,
     EventFilter,
@@ -23,15 +30,10 @@ from bergline.catalog.event_log import (
     check_position,
     table_subject,
 )
-from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance_layout import EVENT_POSITIONS, EVENTS
-from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
-from bergline.catalog.sql.migrations import find_layout
-from bergline.errors import RefusedError, UnsupportedError
 
 _PIECE = 1000
 _MOST_SCANNED = 10_000
+_LOOK_AGAIN_S = 1
 """Positions that a page with a filter looks at."""
 _UUID_LENGTH = 36
 _ENDS = ("table.drop", "table.unregister")
@@ -92,11 +94,15 @@ class SqlEvents:
             if find_layout(connection).version < GOVERNANCE_VERSION:
                 raise UnsupportedError("there is no event log yet: `bergline serve` keeps one from its first start on")
 
-    def read(self, after: int | None = None, limit: int = MOST_EVENTS, wanted: EventFilter | None = None) -> EventPage:
+    def read(
+        self, after: int | None = None, limit: int = MOST_EVENTS, wanted: EventFilter | None = None, wait_s: int = 0
+    ) -> EventPage:
         """The events after a position, or from the oldest that is kept; of those with a filter, some at a time.
 
-        NotFoundError if events after the position are no longer kept, InvalidInputError if it was never reached.
+        NotFoundError if events after the position are no longer kept, InvalidInputError if it was never reached. A
+        database does not say when there is more: whoever waits gets what is there a second later.
         """
+        time.sleep(min(wait_s, _LOOK_AGAIN_S))
         with contextlib.suppress(RefusedError):  # who may not write sees what others gave positions to
             self.give_positions()
         wanted = wanted or EventFilter()

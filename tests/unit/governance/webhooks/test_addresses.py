@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.server.delivery.addresses import WebhookAddresses, WebhookTarget, parse_target
+from bergline.governance.webhooks.addresses import WebhookAddresses, WebhookTarget, parse_target
 
 
 def answering(*addresses: str) -> Any:

@@ -1,10 +1,8 @@
-"""Bodies of the endpoints for webhooks; events themselves are CloudEvents."""
+"""Webhooks over REST: the bodies of requests and responses, and the endpoints."""
 
 import msgspec
 
-POSITION_HEADER = "bergline-position"
-"""Of a page of events: up to where it goes."""
-NEWEST_HEADER = "bergline-newest-position"
+from bergline.catalog.rest.protocol.endpoints import OWN, Endpoint, endpoints_in
 
 
 class CreateWebhookRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -73,3 +71,17 @@ class ListDeliveriesResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """The latest attempts, newest first."""
 
     deliveries: tuple[DeliveryBody, ...] = ()
+
+
+_WEBHOOKS = f"{OWN}/webhooks"
+_WEBHOOK = f"{_WEBHOOKS}/{{webhook}}"
+LIST_WEBHOOKS = Endpoint("list_webhooks", "GET", _WEBHOOKS, response=ListWebhooksResponse)
+CREATE_WEBHOOK = Endpoint("create_webhook", "POST", _WEBHOOKS, CreateWebhookRequest, CreateWebhookResponse)
+DELETE_WEBHOOK = Endpoint("delete_webhook", "DELETE", _WEBHOOK, status=204)
+PAUSE_WEBHOOK = Endpoint("pause_webhook", "POST", f"{_WEBHOOK}/pause", response=WebhookBody)
+RESUME_WEBHOOK = Endpoint("resume_webhook", "POST", f"{_WEBHOOK}/resume", response=WebhookBody)
+REPLAY_WEBHOOK = Endpoint("replay_webhook", "POST", f"{_WEBHOOK}/replay", ReplayWebhookRequest, WebhookBody)
+TEST_WEBHOOK = Endpoint("test_webhook", "POST", f"{_WEBHOOK}/test", response=DeliveryBody)
+LIST_DELIVERIES = Endpoint("list_deliveries", "GET", f"{_WEBHOOK}/deliveries", response=ListDeliveriesResponse)
+
+WEBHOOK_ENDPOINTS = endpoints_in(vars())

@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.event_log import render_event_time
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.records_layout import AUDIT
 from bergline.catalog.sql.security_layout import AUDITED_REQUESTS
+from bergline.governance.events.model import render_event_time
 
 _PIECE: Final = 1000
 _INSERT: Final = sa.insert(AUDITED_REQUESTS)

@@ -1,0 +1,1 @@
+"""The audit of requests that change nothing."""

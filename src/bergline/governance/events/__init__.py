@@ -1,0 +1,1 @@
+"""Events: what happened in a catalog, in an order that a cursor can follow."""

@@ -1,0 +1,1 @@
+"""Webhooks: where a server sends events, and what became of that."""
