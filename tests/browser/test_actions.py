@@ -120,15 +120,15 @@ def test_conflict_is_shown_before_the_merge(page: Page, address: str, table: Tab
     expect(page.get_by_role("button", name="Merge", exact=True)).to_have_count(0)
 
 
-def test_dropped_table_comes_back_from_the_bin(page: Page, address: str, acted_on: Lake) -> None:
+def test_dropped_table_comes_back_from_the_trash(page: Page, address: str, acted_on: Lake) -> None:
     store = sql_store_of(acted_on.catalog)
     dropped = acted_on.create_table("db.dropped", pa.schema([("id", pa.int64())]))
     acted_on.drop_table(dropped.name)
     with store.database.changing() as connection:
         kept = DroppedTable(dropped.name, dropped.metadata_location, 1, 2, "ann", purges_files=True)
-        store.bin.add(connection, kept)
+        store.table_trash.add(connection, kept)
     page.goto(address)
-    page.get_by_role("link", name="Bin", exact=True).click()
+    page.get_by_role("link", name="Trash", exact=True).click()
     check_accessible(page, "bin")
     page.get_by_role("link", name="Bring back db.dropped").click()
     page.get_by_label("Another name").fill("db.back")

@@ -29,7 +29,7 @@ VIEW = {
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Beside the two tables, hidden from `ann`: a view `db.v`, and `db.gone`, which is in the bin."""
+    """Beside the two tables, hidden from `ann`: a view `db.v`, and `db.gone`, which is in the trash."""
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", limits=ServerSettings(drop_retention_s=3600))
     granted = GrantedServer(context, "ann")
     granted("root", "POST", "/v1/namespaces", {"namespace": ["db"]})

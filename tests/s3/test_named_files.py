@@ -74,7 +74,7 @@ def check_reads(stage: StageOnS3, way: str, *, may_read: bool) -> None:
 
 
 def delete_all(stage: StageOnS3, *, by_purge: bool) -> None:
-    """Rows, snapshots, orphans, then the table: by a purge, or by the end of its time in the bin."""
+    """Rows, snapshots, orphans, then the table: by a purge, or by the end of its time in the trash."""
     mine = stage.mine.refresh()
     mine.delete("true")
     mine.append(mine.scan().to_arrow())

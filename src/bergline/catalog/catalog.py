@@ -35,7 +35,7 @@ class LoadedTable(msgspec.Struct, frozen=True):
 
 
 class DroppedTable(msgspec.Struct, frozen=True):
-    """A table that was dropped, and that the catalog's bin keeps until a time."""
+    """A table that was dropped, and that the catalog's trash keeps until a time."""
 
     name: TableName
     metadata_location: str
@@ -43,7 +43,7 @@ class DroppedTable(msgspec.Struct, frozen=True):
     keep_until_ms: int
     principal: str
     purges_files: bool
-    """Whether its files are deleted after that time, or stay as they do without a bin."""
+    """Whether its files are deleted after that time, or stay as they do without a trash."""
     purge_begun: bool = False
     """Whether files are being deleted: it cannot come back any more."""
     problem: str | None = None
@@ -52,7 +52,7 @@ class DroppedTable(msgspec.Struct, frozen=True):
 
 
 class DroppedView(msgspec.Struct, frozen=True):
-    """A view that was dropped, and that the catalog's bin keeps until a time; its files stay after that."""
+    """A view that was dropped, and that the catalog's trash keeps until a time; its files stay after that."""
 
     name: TableName
     metadata_location: str
@@ -184,14 +184,14 @@ class Catalog(Protocol):
         ...
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
-        """The tables in the catalog's bin, or so many of them, newest first; empty where it has none."""
+        """The tables in the catalog's trash, or so many of them, newest first; empty where it has none."""
         ...
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
-        """Take the table that was dropped last under a name out of the bin, with all its refs.
+        """Take the table that was dropped last under a name out of the trash, with all its refs.
 
         AlreadyExistsError if the name is taken: `to` is another one. After every error but CommitUnknownError, the
-        table is still in the bin.
+        table is still in the trash.
         """
         ...
 
@@ -256,11 +256,11 @@ class Catalog(Protocol):
         ...
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
-        """The views in the catalog's bin, or so many of them, newest first; empty where it has none."""
+        """The views in the catalog's trash, or so many of them, newest first; empty where it has none."""
         ...
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
-        """Take the view that was dropped last under a name out of the bin; errors as of `undrop_table`."""
+        """Take the view that was dropped last under a name out of the trash; errors as of `undrop_table`."""
         ...
 
     def list_views(self, namespace: Namespace) -> list[TableName]:

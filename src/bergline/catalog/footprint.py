@@ -52,7 +52,7 @@ class Footprints(Protocol):
     """The footprints that a catalog keeps, of metadata files, which never change."""
 
     def unknown(self) -> Iterator[Sequence[FootprintOwner]]:
-        """Tables, views and tables in the bin of whose metadata file nothing is kept, some at a time."""
+        """Tables, views and tables in the trash of whose metadata file nothing is kept, some at a time."""
         ...
 
     def keep(self, footprints: Sequence[Footprint]) -> None:

@@ -206,15 +206,15 @@ class Lake:
 
     @property
     def keeps_dropped_tables(self) -> bool:
-        """Whether tables that are dropped here go to the bin of a server."""
+        """Whether tables that are dropped here go to the trash of a server."""
         return bool(getattr(self.catalog, "keeps_dropped_tables", False))
 
     def dropped_tables(self, limit: int | None = None) -> list[DroppedTable]:
-        """The tables in the bin of `bergline serve --drop-retention`, all or the newest ones, newest first."""
+        """The tables in the trash of `bergline serve --drop-retention`, all or the newest ones, newest first."""
         return self.catalog.dropped_tables(limit)
 
     def dropped_views(self, limit: int | None = None) -> list[DroppedView]:
-        """The views in the bin of `bergline serve --drop-retention`, all or the newest ones, newest first."""
+        """The views in the trash of `bergline serve --drop-retention`, all or the newest ones, newest first."""
         return self.catalog.dropped_views(limit)
 
     @property

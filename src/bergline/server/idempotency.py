@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
-import sqlalchemy as sa
 
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import CATALOG
@@ -20,6 +19,7 @@ from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
     AlreadyExistsError,
@@ -44,10 +44,9 @@ from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import wants_credentials, with_credentials
-from bergline.server.handlers.dropped_tables import keep_dropped
-from bergline.server.handlers.governance.dropped_views import keep_dropped_view
 from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.handlers.governance.reserved_directories import follow_directories
+from bergline.server.handlers.trash import keep_dropped
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
@@ -214,7 +213,7 @@ class RecordedChange:
             )
         return replay(self._context, self.request, found, record)
 
-    def note(self, connection: sa.Connection, changed: MovedTables) -> None:
+    def note(self, connection: Connection, changed: MovedTables) -> None:
         """Write the rows of the change, in its transaction; AlreadyExistsError if its key has a response."""
         self.is_noted = True
         request, record, now_ms = self.request, self._record, _now_ms()
@@ -224,12 +223,9 @@ class RecordedChange:
             response = request.precomputed.response if made is None else json_response(made)
             body = None if response is None else response.body.decode()
             self._records.add_request(connection, _with(record, metadata_location=location, body=body))
-        if request.endpoint is DROP_TABLE and self._context.settings.drop_retention_s:
+        if request.endpoint in (DROP_TABLE, DROP_VIEW) and self._context.settings.drop_retention_s:
             for name, location in changed:
                 keep_dropped(self._context, request, connection, name, location)
-        if request.endpoint is DROP_VIEW and self._context.settings.drop_retention_s:
-            for name, location in changed:
-                keep_dropped_view(self._context, request, connection, name, location)
         follow_directories(self._context, request, connection, changed, self.caller)
         follow_owners(self._context, request, connection, changed)
         agent = _agent(request)

@@ -1,4 +1,4 @@
-"""Purge tables whose time in the bin is over, in the background; several servers on one catalog share the work."""
+"""Purge tables whose time in the trash is over, in the background; several servers on one catalog share the work."""
 
 import logging
 import threading
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from bergline.catalog.catalog import LoadedTable
-from bergline.catalog.sql.bin import ClaimedPurge
+from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import BerglineError, NotFoundError
 from bergline.server.handlers.context import ServerContext
 from bergline.table.orphans.purge import PurgeResult, purge_dropped
@@ -18,7 +18,7 @@ _INTERVAL_S = 60.0
 
 
 class PurgeJob:
-    """A thread that purges one table after the other, each claimed from the bin for a time that is extended."""
+    """A thread that purges one table after the other, each claimed from the trash for a time that is extended."""
 
     def __init__(
         self, context: ServerContext, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
@@ -29,7 +29,7 @@ class PurgeJob:
         self._thread = threading.Thread(target=self._run, name="bergline-purge-job", daemon=True)
 
     def start(self) -> None:
-        """Look into the bin every minute."""
+        """Look into the trash every minute."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -40,9 +40,9 @@ class PurgeJob:
 
     def run_once(self) -> bool:
         """Purge one table; False if no table's time is over: then views whose time is over are forgotten."""
-        claim = self._context.store.bin.claim(self._clock_ms(), _LEASE_MS)
+        claim = self._context.store.table_trash.claim(self._clock_ms(), _LEASE_MS)
         if claim is None:
-            self._context.store.view_bin.forget_due(self._clock_ms())
+            self._context.store.view_trash.forget_due(self._clock_ms())
             return False
         purge = _Purge(self._context, claim, self._clock_ms, self._stopping)
         try:
@@ -60,7 +60,7 @@ class PurgeJob:
                 while not self._stopping.is_set() and self.run_once():
                     pass
             except BerglineError as error:  # the database does not respond: the next minute will tell
-                _LOG.warning("cannot look into the bin: %s", error)
+                _LOG.warning("cannot look into the trash: %s", error)
             except Exception:  # noqa: BLE001  (a bug of ours must not end the thread)
                 _LOG.exception("the purge of dropped tables failed")
             self._stopping.wait(_INTERVAL_S)
@@ -83,7 +83,7 @@ class _Purge:
         self._begun = claim.table.purge_begun
 
     def run(self) -> None:
-        bin_, dropped = self._context.store.bin, self._claim.table
+        trash, dropped = self._context.store.table_trash, self._claim.table
         if dropped.purges_files:
             result = self._delete()
             if result is None:
@@ -92,11 +92,11 @@ class _Purge:
                 self.put_off(f"{len(result.failed)} files could not be deleted, such as {result.failed[0]}")
                 return
             _LOG.info("purged table %s: %d files", dropped.name, result.deleted_files)
-        bin_.forget(self._claim)
+        trash.forget(self._claim)
 
     def put_off(self, problem: str) -> None:
         """Try again in an hour."""
-        self._context.store.bin.put_off(self._claim, self._clock_ms() + _RETRY_MS, problem, begun=self._begun)
+        self._context.store.table_trash.put_off(self._claim, self._clock_ms() + _RETRY_MS, problem, begun=self._begun)
 
     def _delete(self) -> PurgeResult | None:
         catalog, dropped = self._context.catalog, self._claim.table
@@ -113,10 +113,10 @@ class _Purge:
         return result
 
     def _begin(self) -> bool:
-        return self._context.store.bin.begin(self._claim)
+        return self._context.store.table_trash.begin(self._claim)
 
     def _go_on(self) -> None:
         if self._stopping.is_set():
             raise _StoppedError
         self._begun = True
-        self._claim = self._context.store.bin.extend(self._claim, self._clock_ms() + _LEASE_MS)
+        self._claim = self._context.store.table_trash.extend(self._claim, self._clock_ms() + _LEASE_MS)

@@ -1,4 +1,4 @@
-"""The purge of tables whose time in the bin is over."""
+"""The purge of tables whose time in the trash is over."""
 
 import itertools
 import time
@@ -14,8 +14,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.catalog.access.grant import make_grants
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.bin import ClaimedPurge
 from bergline.catalog.sql.governance.grants import SqlGrants
+from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError, RefusedError, StorageError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
@@ -109,14 +109,14 @@ def test_table_that_comes_back_while_its_purge_is_planned_keeps_its_files(
     client: AsgiClient, context: ServerContext, lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = dropped(client, context)
-    bin_ = context.store.bin
-    begin = bin_.begin
+    trash = context.store.table_trash
+    begin = trash.begin
 
     def restored_first(claim: ClaimedPurge) -> bool:
         lake.undrop_table("db.orders")
         return begin(claim)
 
-    monkeypatch.setattr(bin_, "begin", restored_first)
+    monkeypatch.setattr(trash, "begin", restored_first)
     assert PurgeJob(context, clock).run_once()
     assert lake.load_table("db.orders").scan().to_arrow().num_rows == 3
 

@@ -1,4 +1,4 @@
-"""Names of tables or views: find, create, rename and drop, settled if responses are lost; and those in the bin."""
+"""Names of tables or views: find, create, rename and drop, settled if responses are lost; and those in the trash."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
@@ -234,7 +234,7 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...], *, conditio
 
 
 def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) -> Dropped:
-    """The one that was dropped last under a name; NotFoundError, with those that were, if the bin has none."""
+    """The one that was dropped last under a name; NotFoundError, with those that were, if the trash has none."""
     newest = next((dropped for dropped in found if dropped.name == name), None)
     if newest is not None:
         return newest
@@ -248,7 +248,7 @@ def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) ->
 
 
 def dropped_others(found: Sequence[DroppedTable] | Sequence[DroppedView]) -> str:
-    """The names that the bin has instead, newest first, for the end of a message; empty if it has none."""
+    """The names that the trash has instead, newest first, for the end of a message; empty if it has none."""
     names = list(dict.fromkeys(str(dropped.name) for dropped in found))
     shown = [f"`{name}`" for name in names[:_MOST_NAMED]]
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""

@@ -142,21 +142,21 @@ class PointerStore(Pointers, Protocol):
 
 @runtime_checkable
 class DroppedPointers(Protocol):
-    """For stores with a bin, which keeps the pointers of dropped tables and views."""
+    """For stores with a trash, which keeps the pointers of dropped tables and views."""
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
-        """The tables in the bin, or so many of them, newest first."""
+        """The tables in the trash, or so many of them, newest first."""
         ...
 
     def restore(self, dropped: DroppedTable, name: TableName) -> bool:
-        """True if and only if the table was in the bin and the name was free, and now the name has its pointer.
+        """True if and only if the table was in the trash and the name was free, and now the name has its pointer.
 
         False if and only if the name is taken; ConflictError if and only if the table cannot come back any more.
         """
         ...
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
-        """The views in the bin, or so many of them, newest first."""
+        """The views in the trash, or so many of them, newest first."""
         ...
 
     def restore_view(self, dropped: DroppedView, name: TableName) -> bool:

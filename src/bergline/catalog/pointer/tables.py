@@ -111,7 +111,7 @@ class PointerTables(PointerNamespaces):
         return self.guard.levels(table)
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
-        """Read the metadata file, then take the pointer out of the bin."""
+        """Read the metadata file, then take the pointer out of the trash."""
         dropped = newest_dropped("table", self.dropped_tables(), name)
         new = to or name
         check_namespace(self.store, new.namespace)

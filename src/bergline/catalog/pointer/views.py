@@ -99,7 +99,7 @@ class PointerViews(PointerNamespaces):
         return self.store.dropped_views(most) if isinstance(self.store, DroppedPointers) else []
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
-        """Read the metadata file, then take the pointer out of the bin."""
+        """Read the metadata file, then take the pointer out of the trash."""
         dropped = newest_dropped("view", self.dropped_views(), name)
         new = to or name
         check_namespace(self.store, new.namespace)

@@ -16,7 +16,10 @@ from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSIO
 from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
-Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]
+Connection = sa.Connection
+"""A transaction, for those who only hand it on: all SQL is in this package, and in the stores of governance."""
+DatabaseError = sa.exc.SQLAlchemyError
+Note = Callable[[Connection, tuple[tuple[TableName, str | None], ...]], None]
 
 
 @contextlib.contextmanager

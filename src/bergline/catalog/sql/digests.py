@@ -38,7 +38,7 @@ Built once: building a statement is slower than running it."""
 
 
 class SqlDigests:
-    """The digests of one catalog: those of current pointers and of the bin, and in memory those of new files."""
+    """The digests of one catalog: those of current pointers and of the trash, and in memory those of new files."""
 
     def __init__(self, database: SqlDatabase, catalog_name: str, *, typed: bool) -> None:
         self._database = database
@@ -109,10 +109,10 @@ class SqlDigests:
                 connection.execute(insert, self._row(swap.new, digest))
 
     def forget(self, connection: sa.Connection, table: TableName, location: str) -> None:
-        """Forget the file of a name that is dropped, unless the name is in the bin with it."""
+        """Forget the file of a name that is dropped, unless the name is in the trash with it."""
         if not self._may_write(connection):
             return
-        bins = (records_layout.BIN, governance_layout.DROPPED_VIEWS)
+        trash = (records_layout.DROPPED_TABLES, governance_layout.DROPPED_VIEWS)
         kept = [
             sa.exists().where(
                 one.c.catalog_name == self._catalog,
@@ -120,12 +120,12 @@ class SqlDigests:
                 one.c.name == table.name,
                 one.c.metadata_location == location,
             )
-            for one in bins
+            for one in trash
         ]
         connection.execute(_FORGET.where(sa.not_(sa.or_(*kept))), self._values(location))
 
     def forget_all(self, connection: sa.Connection, locations: sa.Select[Any]) -> None:
-        """Forget the files of what leaves the bin; of these locations, in the transaction in which it does."""
+        """Forget the files of what leaves the trash; of these locations, in the transaction in which it does."""
         if self._may_write(connection):
             mine = sa.and_(_OF.catalog_name == self._catalog, _OF.metadata_location.in_(locations))
             connection.execute(sa.delete(METADATA_DIGESTS).where(mine))
@@ -145,16 +145,16 @@ class SqlDigests:
         return self._is_usable
 
     def _owner(self, location: str) -> tuple[str, str, str]:
-        """Whose file it is: table or view, namespace and name, also of what is in a bin."""
+        """Whose file it is: table or view, namespace and name, also of what is in the trash."""
         table: sa.ColumnElement[str] = sa.literal_column("'table'")
         view: sa.ColumnElement[str] = sa.literal_column("'view'")
         kind = sa.case((TABLES.c.iceberg_type == RowKind.VIEW.value, view), else_=table) if self._typed else table
-        bin_, views = records_layout.BIN.c, governance_layout.DROPPED_VIEWS.c
+        trash, views = records_layout.DROPPED_TABLES.c, governance_layout.DROPPED_VIEWS.c
         found = [
             sa.select(*columns).where(of.catalog_name == self._catalog, of.metadata_location == location)
             for of, *columns in (
                 (TABLES.c, kind, TABLES.c.table_namespace, TABLES.c.table_name),
-                (bin_, table, bin_.namespace, bin_.name),
+                (trash, table, trash.namespace, trash.name),
                 (views, view, views.namespace, views.name),
             )
         ]

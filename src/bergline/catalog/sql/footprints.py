@@ -10,7 +10,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.layout import TABLES, RowKind, join_namespace, starts_with
-from bergline.catalog.sql.records_layout import BIN
+from bergline.catalog.sql.records_layout import DROPPED_TABLES
 
 _RULES_VERSION: Final = 1
 """Counted up when a footprint comes to mean something else: what was kept before is then unknown."""
@@ -56,7 +56,7 @@ class SqlFootprints:
         dropped: sa.ColumnElement[Any] = sa.literal_column(f"'{_DROPPED}'")
         self._sources = (
             _Source(TABLES, TABLES.c.table_namespace, TABLES.c.table_name, kind, keys),
-            _Source(BIN, BIN.c.namespace, BIN.c.name, dropped, (BIN.c.id,)),
+            _Source(DROPPED_TABLES, DROPPED_TABLES.c.namespace, DROPPED_TABLES.c.name, dropped, (DROPPED_TABLES.c.id,)),
         )
 
     def unknown(self) -> Iterator[Sequence[FootprintOwner]]:
@@ -87,7 +87,7 @@ class SqlFootprints:
             connection.execute(self._database.insert(FOOTPRINTS).on_conflict_do_nothing(), rows)
 
     def near(self, paths: Sequence[str], table_uuid: str | None) -> list[NearFootprint]:
-        """One query for all names, and one for the bin, of the same moment: what comes back is in one of them."""
+        """One query for all names, and one for the trash, of the same moment: what comes back is in one of them."""
         path = self._database.by_bytes(FOOTPRINTS.c.path)
         conditions: list[sa.ColumnElement[bool]] = [FOOTPRINTS.c.path.is_(None)]
         if len(paths) > _MOST_PATHS:
@@ -121,7 +121,7 @@ class SqlFootprints:
         return [row | {"number": number, "directory": at.location, "path": at.path} for number, at in places]
 
     def _stale(self, names: Sequence[tuple[str, str]]) -> sa.Delete:
-        """Delete what is kept of these names that neither the catalog nor the bin has, or of another version."""
+        """Delete what is kept of these names that neither the catalog nor the trash has, or of another version."""
         kept = FOOTPRINTS.c
         used = [
             sa.exists().where(

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from bergline.catalog.sql.contention_layout import CONTENTION
 from bergline.catalog.sql.governance_layout import GOVERNANCE, OPEN_INDEX, OWNER_INDEX
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
-from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, BIN_INDEXES, BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, DROPPED_TABLES_INDEXES, RECORDS, TRASH_LAYOUT
 from bergline.catalog.sql.security_layout import RESERVED_DIRECTORIES, SECURITY
 
 Migration = Callable[[sa.Connection], None]
@@ -34,9 +34,9 @@ def _index_audit(connection: sa.Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-def _create_bin(connection: sa.Connection) -> None:
+def _create_trash(connection: sa.Connection) -> None:
     """Create the table of dropped tables."""
-    BIN_LAYOUT.create_all(connection)
+    TRASH_LAYOUT.create_all(connection)
 
 
 def _add_conflicts(connection: sa.Connection) -> None:
@@ -54,7 +54,7 @@ def _create_contention(connection: sa.Connection) -> None:
     """Create the tables by which writers take turns."""
     CONTENTION.create_all(connection)
     _index_shared(connection)
-    for index in (*BIN_INDEXES, OWNER_INDEX):
+    for index in (*DROPPED_TABLES_INDEXES, OWNER_INDEX):
         index.create(connection, checkfirst=True)
 
 
@@ -82,7 +82,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     create_shared,
     _create_records,
     _index_audit,
-    _create_bin,
+    _create_trash,
     _add_conflicts,
     _create_governance,
     _create_contention,

@@ -1,4 +1,4 @@
-"""Tables of a server's records in the catalog's database: idempotency keys, audit log, tokens, and the bin.
+"""Tables of a server's records in the catalog's database: idempotency keys, audit log, tokens, and the trash.
 
 The first two are written in the transaction of the change, so that they exist if and only if it happened; a change that
 lost a conflict is in the audit log too, marked as such.
@@ -52,10 +52,10 @@ TOKENS = sa.Table(
     sa.Column("expires_ms", sa.BigInteger),
 )
 
-BIN_LAYOUT = sa.MetaData()
-BIN = sa.Table(
+TRASH_LAYOUT = sa.MetaData()
+DROPPED_TABLES = sa.Table(
     "bergline_bin",
-    BIN_LAYOUT,
+    TRASH_LAYOUT,
     sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     sa.Column("catalog_name", sa.String(255), nullable=False),
     sa.Column("namespace", sa.String(255), nullable=False),
@@ -70,8 +70,8 @@ BIN = sa.Table(
     sa.Column("problem", sa.Text),
 )
 """Tables that were dropped and can come back; a row goes away when its table is restored or purged."""
-BIN_INDEXES = (
-    sa.Index("bergline_bin_due", BIN.c.catalog_name, BIN.c.keep_until_ms),
-    sa.Index("bergline_bin_name", BIN.c.catalog_name, BIN.c.namespace, BIN.c.name),
-    sa.Index("bergline_bin_dropped", BIN.c.catalog_name, BIN.c.dropped_ms, BIN.c.id),
+DROPPED_TABLES_INDEXES = (
+    sa.Index("bergline_bin_due", DROPPED_TABLES.c.catalog_name, DROPPED_TABLES.c.keep_until_ms),
+    sa.Index("bergline_bin_name", DROPPED_TABLES.c.catalog_name, DROPPED_TABLES.c.namespace, DROPPED_TABLES.c.name),
+    sa.Index("bergline_bin_dropped", DROPPED_TABLES.c.catalog_name, DROPPED_TABLES.c.dropped_ms, DROPPED_TABLES.c.id),
 )

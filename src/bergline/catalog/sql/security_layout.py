@@ -87,7 +87,7 @@ METADATA_DIGESTS = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("sha256", sa.String(64), nullable=False),
 )
-"""The metadata files that pointers of tables and views, and of those in the bin, lead to, as they were written.
+"""The metadata files that pointers of tables and views, and of those in the trash, lead to, as they were written.
 
 A pointer that another program moved has no row.
 """

@@ -35,16 +35,16 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bergline.catalog.sql import bin as table_bin
     from bergline.catalog.sql import footprints as sql_footprints
     from bergline.catalog.sql import records_layout
     from bergline.catalog.sql.contention import turns as sql_turns
-    from bergline.catalog.sql.governance import dropped_views, ref_guard
+    from bergline.catalog.sql.governance import ref_guard
+    from bergline.catalog.sql.trash import dropped_tables, dropped_views
 else:  # connecting needs none of them
-    table_bin = LazyModule("bergline.catalog.sql.bin")
+    dropped_tables = LazyModule("bergline.catalog.sql.trash.dropped_tables")
     sql_footprints = LazyModule("bergline.catalog.sql.footprints")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
-    dropped_views = LazyModule("bergline.catalog.sql.governance.dropped_views")
+    dropped_views = LazyModule("bergline.catalog.sql.trash.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.governance.ref_guard")
     sql_turns = LazyModule("bergline.catalog.sql.contention.turns")
 
@@ -96,13 +96,13 @@ class SqlPointerStore(SqlPointers):
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW, digests) if found.typed else None
 
     @cached_property
-    def bin(self) -> "table_bin.SqlBin":
+    def table_trash(self) -> "dropped_tables.SqlDroppedTables":
         """The tables that a server dropped."""
-        return table_bin.SqlBin(self.database, self.catalog_name, self.digests)
+        return dropped_tables.SqlDroppedTables(self.database, self.catalog_name, self.digests)
 
     @cached_property
-    def view_bin(self) -> "dropped_views.SqlDroppedViews":
-        """The views in the bin."""
+    def view_trash(self) -> "dropped_views.SqlDroppedViews":
+        """The views in the trash."""
         return dropped_views.SqlDroppedViews(self.database, self.catalog_name, self.digests)
 
     def footprints(self) -> Footprints | None:
@@ -134,20 +134,20 @@ class SqlPointerStore(SqlPointers):
         self._turns.give_back(tables, holder)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
-        return self.bin.tables(most)
+        return self.table_trash.tables(most)
 
     def make_guard(self) -> RefGuard:
         return ref_guard.SqlRefGuard(self.database, self.catalog_name)
 
     def restore(self, dropped: DroppedTable, name: TableName) -> bool:
-        return self.bin.restore(self, dropped, name)
+        return self.table_trash.restore(self, dropped, name)
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
-        return self.view_bin.views(most)
+        return self.view_trash.views(most)
 
     def restore_view(self, dropped: DroppedView, name: TableName) -> bool:
         assert self.views is not None  # noqa: S101  (or it was never dropped)
-        return self.view_bin.restore(self.views, dropped, name)
+        return self.view_trash.restore(self.views, dropped, name)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """Insert the properties, with the marker row that Java and PyIceberg use for "exists"."""

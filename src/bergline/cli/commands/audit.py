@@ -15,7 +15,7 @@ from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import open_records
-from bergline.governance.audit.audited_requests import AuditKind, SqlAuditedRequests
+from bergline.governance.audit.store import AuditKind, SqlAuditedRequests
 
 app = typer.Typer(help="What was done and asked for through `bergline serve`.", no_args_is_help=True)
 

@@ -1,4 +1,4 @@
-"""Bring a table or a view back from the bin."""
+"""Bring a table or a view back from the trash."""
 
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
@@ -12,7 +12,7 @@ from bergline.reports.units import render_age
 
 
 def review_undrop(lake: Lake, kind: NameKind, name: TableName, to: TableName | None, now_ms: int) -> Review:
-    """What would come back; NotFoundError if it is not in the bin, AlreadyExistsError if the name is taken."""
+    """What would come back; NotFoundError if it is not in the trash, AlreadyExistsError if the name is taken."""
     dropped: DroppedTable | DroppedView
     if kind == "table":
         dropped = newest_dropped(kind, lake.dropped_tables(), name)

@@ -6,7 +6,6 @@ from bergline.console.page import PageHandler
 from bergline.console.pages.access import access_page
 from bergline.console.pages.action_list import actions_page
 from bergline.console.pages.audit import audit_page
-from bergline.console.pages.bin import bin_page
 from bergline.console.pages.difference import difference_page
 from bergline.console.pages.events import events_page
 from bergline.console.pages.files import files_page
@@ -18,6 +17,7 @@ from bergline.console.pages.rows import rows_page
 from bergline.console.pages.schema import schema_page
 from bergline.console.pages.snapshot import snapshot_page
 from bergline.console.pages.table import table_page
+from bergline.console.pages.trash import trash_page
 from bergline.console.pages.webhooks import webhooks_page
 
 
@@ -43,6 +43,6 @@ PAGES: dict[str, PageEntry] = {
     "audit": PageEntry(audit_page),
     "events": PageEntry(events_page),
     "webhooks": PageEntry(webhooks_page),
-    "bin": PageEntry(bin_page),
+    "bin": PageEntry(trash_page),
     "access": PageEntry(access_page),
 }

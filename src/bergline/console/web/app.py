@@ -20,9 +20,9 @@ from bergline.console.host import Host
 from bergline.console.links import link
 from bergline.console.page import Page, Source, asked_table
 from bergline.console.pages.actions import done_page, form_page, review_page
-from bergline.console.pages.bin import undrop_page
 from bergline.console.pages.pull_requests import pull_request_page
 from bergline.console.pages.registry import PAGES
+from bergline.console.pages.trash import undrop_page
 from bergline.console.web.issuer_sign_in import CALLBACK, START, finish_sign_in, start_sign_in
 from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
 from bergline.console.web.sign_in import SignIn, check_cookie_length, is_cookie_text
@@ -318,7 +318,7 @@ class Console:
         return redirect(link("pull-requests", number=number))
 
     def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
-        """Bring a table or view back from the bin: the form, the review, or what was done."""
+        """Bring a table or view back from the trash: the form, the review, or what was done."""
         fields = visit.query if visit.is_read else visit.form
         page, status = undrop_page(
             source, fields, partial(self._host.change, source.caller, groups=source.groups), is_read=visit.is_read

@@ -7,7 +7,6 @@ looked at, with the same reviews: so nothing is published with checks or approva
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
-import sqlalchemy as sa
 
 from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.catalog import Catalog, LoadedTable
@@ -15,6 +14,7 @@ from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.protection.ref_protection import all_rules, protecting_rules, rule_levels
 from bergline.catalog.protection.ref_rule import RefRule
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.governance.reviews import (
     RecordedReview,
     ReviewedTable,
@@ -145,7 +145,7 @@ class DirectPullRequests:
         if not changes:
             raise InvalidInputError("expected a new title or description, found neither")
 
-        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+        def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             return msgspec.structs.replace(record, **changes)
 
         return self._change(number, EntryKind.EDITED, act, text=title)
@@ -232,7 +232,7 @@ class DirectPullRequests:
     def close(self, number: int) -> PullRequestRecord:
         """Give it up, also if its branch or tables are gone."""
 
-        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+        def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             check_open(record)
             return msgspec.structs.replace(record, state=PullRequestState.CLOSED)
 
@@ -241,7 +241,7 @@ class DirectPullRequests:
     def reopen(self, number: int) -> PullRequestRecord:
         """Take up a closed one again."""
 
-        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+        def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             if record.state is not PullRequestState.CLOSED:
                 raise ConflictError(f"pull request {record.number} is {record.state}: only a closed one is reopened")
             return msgspec.structs.replace(record, state=PullRequestState.OPEN)
@@ -253,7 +253,7 @@ class DirectPullRequests:
         heads: dict[str | TableName, int] = {table.name: seen[table.name] for table in record.tables}
         method = publication.method
 
-        def note(connection: sa.Connection, _changed: object) -> None:
+        def note(connection: Connection, _changed: object) -> None:
             publishing.note(connection, self._now_ms())
 
         with standing_for(seen, record.author), self._database.noting(note):
@@ -354,7 +354,7 @@ class DirectPullRequests:
         found[record.author] = "who opened it cannot approve it"
         return found | {current_caller().name: "who publishes it cannot approve it"}
 
-    def _record(self, connection: sa.Connection, seen: Sequence[tuple[ReviewedTable, int]], said: "_Said") -> None:
+    def _record(self, connection: Connection, seen: Sequence[tuple[ReviewedTable, int]], said: "_Said") -> None:
         who, now = current_caller().name, self._now_ms()
         for table, snapshot_id in seen:
             review = RecordedReview(snapshot_id, said.kind, said.name, said.state, who, now, said.detail, said.target)
@@ -378,7 +378,7 @@ class DirectPullRequests:
                 continue
         raise ConflictError(f"the tables of pull request {record.number} move all the time", hints=["try again"])
 
-    def _hold(self, connection: sa.Connection, tables: Sequence[LoadedTable]) -> None:
+    def _hold(self, connection: Connection, tables: Sequence[LoadedTable]) -> None:
         for table in sorted(tables, key=lambda t: t.name):  # before their reviews, and in order, as commits do
             if not self._store.holds(connection, table.name, table.metadata_location):
                 raise _MovedError
@@ -393,11 +393,11 @@ class DirectPullRequests:
     ) -> PullRequestRecord:
         """Record what is said about heads; ConflictError, and nothing is recorded, unless the pull request is open."""
 
-        def first(connection: sa.Connection) -> None:
+        def first(connection: Connection) -> None:
             self._hold(connection, tables)
             self._record(connection, seen, said)
 
-        def act(_connection: sa.Connection, record: PullRequestRecord) -> PullRequestRecord:
+        def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             check_open(record)
             return record
 

@@ -1,10 +1,10 @@
 """What the transaction of a publish does to its pull request."""
 
 import msgspec
-import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
 from bergline.governance.pull_requests.model import (
@@ -38,7 +38,7 @@ class Publishing:
         self.outdated: ConflictError | None = None
         """Why it was rolled back."""
 
-    def note(self, connection: sa.Connection, now_ms: int) -> PullRequestRecord:
+    def note(self, connection: Connection, now_ms: int) -> PullRequestRecord:
         """Mark it as published; RefusedError, which changes nothing, if it is not as it was looked at."""
         outdated = self._outdated_reviews(connection)
         publication, who = self._seen.publication, current_caller().name
@@ -51,14 +51,14 @@ class Publishing:
             self.outdated = error
             raise RefusedError(str(error)) from error
 
-    def _outdated_reviews(self, connection: sa.Connection) -> TableName | None:
+    def _outdated_reviews(self, connection: Connection) -> TableName | None:
         """A table whose reviews have changed; they stay as they are until the end of the transaction."""
         for name, (table, snapshot_id, reviews) in self._seen.reviews.items():
             if self._reviews.of(table, snapshot_id, self._seen.record.target, connection) != reviews:
                 return name
         return None
 
-    def _published(self, _connection: sa.Connection, now: PullRequestRecord) -> PullRequestRecord:
+    def _published(self, _connection: Connection, now: PullRequestRecord) -> PullRequestRecord:
         check_open(now)
         if now.version != self._seen.record.version:
             raise changed(now, "it changed while it was published")

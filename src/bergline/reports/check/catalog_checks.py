@@ -1,4 +1,4 @@
-"""The check of everything in a catalog that is no table: views, what is in the bin, and the database itself."""
+"""The check of everything in a catalog that is no table: views, what is in the trash, and the database itself."""
 
 from collections.abc import Iterator
 
@@ -19,18 +19,18 @@ _PURGED = "nothing to do: a server deletes its files"
 
 
 def check_others(catalog: Catalog, *, deep: bool, progress: CheckProgress | None = None) -> tuple[OtherCheck, ...]:
-    """Check views, the bin, and in SQLite and PostgreSQL what the rows of the catalog say about each other."""
+    """Check views, the trash, and in SQLite and PostgreSQL what the rows of the catalog say about each other."""
     found = [*_views(catalog)]
     if isinstance(catalog, PointerCatalog):
-        found += _bin(catalog, deep, progress)
+        found += _trash(catalog, deep, progress)
         if isinstance(catalog.store, SqlPointerStore):
             found.append(_check_rows(catalog, catalog.store))
     elif catalog.dropped_tables(1) or catalog.dropped_views(1):
-        found.append(_unchecked_bin())
+        found.append(_unchecked_trash())
     return tuple(found)
 
 
-def _bin(catalog: PointerCatalog, deep: bool, progress: CheckProgress | None) -> Iterator[OtherCheck]:
+def _trash(catalog: PointerCatalog, deep: bool, progress: CheckProgress | None) -> Iterator[OtherCheck]:
     for view in catalog.dropped_views():
         yield _check_dropped_view(catalog, view)
     for table in catalog.dropped_tables():
@@ -39,11 +39,11 @@ def _bin(catalog: PointerCatalog, deep: bool, progress: CheckProgress | None) ->
             yield checked
 
 
-def _unchecked_bin() -> OtherCheck:
-    """A server hands out no credentials for the files of what is in its bin."""
+def _unchecked_trash() -> OtherCheck:
+    """A server hands out no credentials for the files of what is in its trash."""
     findings = Findings()
-    message = "what is in the bin was not checked: the server hands out no credentials for its files"
-    findings.note("bin-unchecked", "the bin", message, "check it with --catalog as `bergline serve` has it")
+    message = "what is in the trash was not checked: the server hands out no credentials for its files"
+    findings.note("bin-unchecked", "the trash", message, "check it with --catalog as `bergline serve` has it")
     return OtherCheck("bin", None, *findings.finish(None))
 
 
@@ -117,7 +117,7 @@ def _check_rows(catalog: PointerCatalog, store: SqlPointerStore) -> OtherCheck:
 
 
 def _check_reviews(catalog: PointerCatalog, store: SqlPointerStore, findings: Findings) -> None:
-    """Rows about snapshots of tables that are neither in the catalog nor in the bin."""
+    """Rows about snapshots of tables that are neither in the catalog nor in the trash."""
     reviewed = reviewed_tables(store.database, store.catalog_name)
     if not reviewed:
         return

@@ -70,7 +70,7 @@ class TableCheck(msgspec.Struct, frozen=True):
 
 
 class OtherCheck(msgspec.Struct, frozen=True):
-    """Something else than a table: a view, what is in the bin, or the catalog itself."""
+    """Something else than a table: a view, what is in the trash, or the catalog itself."""
 
     what: str
     metadata_location: str | None = None
@@ -96,7 +96,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     deep: bool
     tables: tuple[TableCheck, ...] = ()
     others: tuple[OtherCheck, ...] | None = None
-    """Views, what is in the bin, and the catalog itself; None if only tables were checked."""
+    """Views, what is in the trash, and the catalog itself; None if only tables were checked."""
 
     @property
     def ok(self) -> bool:

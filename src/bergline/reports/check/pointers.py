@@ -37,7 +37,7 @@ class PointerFinding(msgspec.Struct, frozen=True):
 
     @property
     def newest_of_table(self) -> str | None:
-        """The newest metadata file of a table that is not in the bin."""
+        """The newest metadata file of a table that is not in the trash."""
         return self.newest if self.pointer.kind is PointerOf.TABLE else None
 
     def __str__(self) -> str:

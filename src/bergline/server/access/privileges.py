@@ -32,10 +32,9 @@ from bergline.catalog.rest.protocol.bodies import (
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
-    UndropTableRequest,
 )
-from bergline.catalog.rest.protocol.governance_bin import UndropViewRequest
 from bergline.catalog.rest.protocol.names import split_levels
+from bergline.catalog.rest.protocol.trash import UndropTableRequest, UndropViewRequest
 from bergline.errors import RefusedError
 from bergline.format.metadata.requirements import AssertCreate
 from bergline.format.metadata.updates_json import WireUpdate

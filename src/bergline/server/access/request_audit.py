@@ -26,7 +26,7 @@ from bergline.catalog.rest.protocol.bodies import ErrorResponse
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError, InvalidInputError
-from bergline.governance.audit.audited_requests import (
+from bergline.governance.audit.store import (
     AuditedRequest,
     AuditKind,
     SqlAuditedRequests,

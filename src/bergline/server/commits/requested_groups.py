@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-import sqlalchemy as sa
-
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.conflicts import describe_latest
 from bergline.catalog.identifiers import TableName
@@ -17,6 +15,7 @@ from bergline.catalog.pointer.group_commits import MemberResult
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
+from bergline.catalog.sql.database import Connection, DatabaseError
 from bergline.catalog.turns import TurnTaken
 from bergline.errors import BerglineError, ConflictError, StorageError
 from bergline.format.metadata.snapshot import Snapshot
@@ -36,7 +35,7 @@ class NotedRequest(Protocol):
     caller: Caller
     is_noted: bool
 
-    def note(self, connection: sa.Connection, changed: MovedTables) -> None:
+    def note(self, connection: Connection, changed: MovedTables) -> None:
         """Write them."""
         ...
 
@@ -76,11 +75,11 @@ class RequestedMember:
         if self._files is not None and self._placed is not None:
             self._files.finish(self._placed.written)
 
-    def note(self, connection: sa.Connection, metadata_location: str) -> None:
+    def note(self, connection: Connection, metadata_location: str) -> None:
         """Write the rows of the request; a fault of ours over them is of this request alone."""
         try:
             self._request.note(connection, ((self._change.name, metadata_location),))
-        except (BerglineError, sa.exc.SQLAlchemyError):
+        except (BerglineError, DatabaseError):
             raise
         except Exception as error:
             _LOG.exception("the rows of a commit to `%s` could not be written", self._change.name)

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 
-import sqlalchemy as sa
-
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.records import AuditEntry, Records
 
 _MAX_OPERATION_CHARACTERS = 64
 
 
 def audit_rules(
-    records: Records, connection: sa.Connection, change: AuditEntry, locations: Mapping[TableName, str | None]
+    records: Records, connection: Connection, change: AuditEntry, locations: Mapping[TableName, str | None]
 ) -> None:
     """Add a row for each rule that the caller bypassed or changed, in the transaction of the change."""
     for name, notes in current_caller().notes.items():

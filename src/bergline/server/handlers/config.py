@@ -7,7 +7,7 @@ import base64
 from urllib.parse import parse_qsl, unquote_plus
 
 from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OAuthTokenResponse
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, SIGN_REQUEST
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, SIGN_REQUEST, TRASH_ENDPOINTS
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_PROPERTY
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
 from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
@@ -32,7 +32,7 @@ def get_config(context: ServerContext, request: Request) -> Response:
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
     own |= {MAY_MOVE_PROPERTY: "true", REF_RETENTION_PROPERTY: "true"}
-    unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *BIN_ENDPOINTS)
+    unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *TRASH_ENDPOINTS)
     unlisted = unlisted if context.signer else (*unlisted, SIGN_REQUEST)
     return json_response(
         ConfigResponse(

@@ -7,14 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from uuid import uuid4
 
-import sqlalchemy as sa
-
 from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.access.grant import principal
 from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, table_of, view_of
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import requesting_caller
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import (
     Claim,
     DirectoryKind,
@@ -31,7 +30,7 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.governance.audit.audited_requests import SqlAuditedRequests
+from bergline.governance.audit.store import SqlAuditedRequests
 from bergline.governance.events.store import SqlEvents
 from bergline.governance.webhooks.addresses import WebhookAddresses
 from bergline.governance.webhooks.sender import WebhookSender
@@ -190,10 +189,10 @@ class ServerContext:
             self._check_home(claim, directories, own)
             with self._hiding_names(claim):
                 self.directories.check_apart(claim, directories)
-                self._check_bin(claim, directories)
+                self._check_trash(claim, directories)
 
     def check_reserved(
-        self, connection: sa.Connection, claim: Claim, directories: Sequence[str], own: Sequence[str] = ()
+        self, connection: Connection, claim: Claim, directories: Sequence[str], own: Sequence[str] = ()
     ) -> None:
         """The same in the transaction that reserves them, as far as others are reserved."""
         if self.keeps_apart:
@@ -219,7 +218,7 @@ class ServerContext:
             claim = Claim(DirectoryKind.TABLE, name)
             with self._hiding_names(claim):
                 self.directories.check_apart(claim, directories)
-                self._check_bin(claim, directories)
+                self._check_trash(claim, directories)
 
     @contextlib.contextmanager
     def _hiding_names(self, claim: Claim) -> Iterator[None]:
@@ -234,9 +233,9 @@ class ServerContext:
                 hints=error.hints,
             ) from error
 
-    def _check_bin(self, claim: Claim, directories: Sequence[str]) -> None:
+    def _check_trash(self, claim: Claim, directories: Sequence[str]) -> None:
         places = [canonical_directory(d) for d in directories] if self.settings.drop_retention_s else []
-        for dropped in self.store.bin.near(places):
+        for dropped in self.store.table_trash.near(places):
             home = canonical_directory(dropped.metadata_location.rpartition("/")[0].removesuffix("/metadata"))
             if shared := next((place for place in places if overlap(place, home)), None):
                 raise RefusedError(

@@ -11,7 +11,7 @@ from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.governance.audit.audited_requests import AuditKind
+from bergline.governance.audit.store import AuditKind
 from bergline.governance.events.model import table_subject
 from bergline.server.credentials.vending import (
     VendedCredentials,

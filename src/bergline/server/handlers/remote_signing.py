@@ -8,7 +8,7 @@ from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.errors import NotFoundError, UnsupportedError
-from bergline.governance.audit.audited_requests import AuditKind
+from bergline.governance.audit.store import AuditKind
 from bergline.server.credentials.signable import check_signable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import directories_at

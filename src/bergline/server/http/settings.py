@@ -76,7 +76,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long clients that can ask again wait for a plan; 0 has them ask again for every plan."""
     idempotency_lifetime_s: int = 30 * 60
     drop_retention_s: int = 0
-    """How long dropped tables stay in the bin; 0 for none."""
+    """How long dropped tables stay in the trash; 0 for none."""
     issuers: tuple[OidcIssuer, ...] = ()
     max_failed_logins: int = 60
     """Tokens that may be refused in a minute, from one address or in one name; 0 for no limit."""

@@ -22,7 +22,7 @@ class DropTable(LakeStatement, frozen=True):
 
 
 class UndropTable(LakeStatement, frozen=True):
-    """UNDROP TABLE: bring a dropped table back from the bin."""
+    """UNDROP TABLE: bring a dropped table back from the trash."""
 
     table: Name
     to: Name | None = None

@@ -86,7 +86,7 @@ class DropView(LakeStatement, frozen=True):
 
 
 class UndropView(LakeStatement, frozen=True):
-    """UNDROP VIEW: bring a dropped view back from the bin."""
+    """UNDROP VIEW: bring a dropped view back from the trash."""
 
     view: Name
     to: Name | None = None

@@ -25,14 +25,14 @@ _RULES = PathRules({}, {})
 
 
 class NearOwners(msgspec.Struct, frozen=True):
-    """Tables and views that may have files in some directories, and the metadata files of such in the bin."""
+    """Tables and views that may have files in some directories, and the metadata files of such in the trash."""
 
     tables: tuple[TableName, ...]
     views: tuple[TableName, ...]
     dropped: frozenset[str]
 
     def has_dropped(self, name: TableName, metadata_location: str) -> bool:
-        """Whether one in the bin is among them, or was dropped since, when it was among the tables."""
+        """Whether one in the trash is among them, or was dropped since, when it was among the tables."""
         return metadata_location in self.dropped or name in self.tables
 
 

@@ -35,9 +35,9 @@ _UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError
 
 
 class OtherTables:
-    """All tables and views but one, also those in the bin, where they may use files in some directories.
+    """All tables and views but one, also those in the trash, where they may use files in some directories.
 
-    The one may itself be in the bin. RefusedError, which names the operation, if the files of one of them cannot be
+    The one may itself be in the trash. RefusedError, which names the operation, if the files of one of them cannot be
     determined. With `read_all` the manifests of all tables are read.
     """
 
@@ -47,7 +47,7 @@ class OtherTables:
         self._catalog = catalog
         self._table = table
         self._files = table_files(catalog.io)
-        self._in_bin: set[str] = set()
+        self._in_trash: set[str] = set()
         self._directories = directories
         self._operation = operation
         self._read_all = read_all
@@ -58,7 +58,7 @@ class OtherTables:
         return not self._is_in_bin(self._table.metadata_location)
 
     def tables(self) -> Iterator[LoadedTable]:
-        """The other tables, without unreadable ones that are outside of the directories; those in the bin last."""
+        """The other tables, without unreadable ones that are outside of the directories; those in the trash last."""
         yield from self._live_tables()
         yield from self._dropped_tables()
 
@@ -107,7 +107,7 @@ class OtherTables:
     def files_of(self, other: LoadedTable) -> Iterator[str]:
         """Every location that another table references and that may be in the directories, some twice."""
         table = other
-        if other.metadata_location in self._in_bin:
+        if other.metadata_location in self._in_trash:
             yield from self._files_of_dropped(other)
             return
         for _ in range(_TRIES):
@@ -125,7 +125,7 @@ class OtherTables:
         raise UnavailableError(f"table `{other.name}` moved on each of {_TRIES} times that its files were looked for")
 
     def views(self) -> Iterator[LoadedView]:
-        """All views, without unreadable ones that are outside of the directories; those in the bin last."""
+        """All views, without unreadable ones that are outside of the directories; those in the trash last."""
         yield from self._live_views()
         yield from self._dropped_views()
 
@@ -144,7 +144,7 @@ class OtherTables:
                 raise self._unreadable(name, error) from error
 
     def _dropped_views(self) -> Iterator[LoadedView]:
-        """The views in the bin, which need their metadata file to come back; none where it is gone already."""
+        """The views in the trash, which need their metadata file to come back; none where it is gone already."""
         files = view_files(self._catalog.io)
         for dropped in self._catalog.dropped_views():
             location = dropped.metadata_location
@@ -159,7 +159,7 @@ class OtherTables:
             yield LoadedView(dropped.name, metadata, location)
 
     def _dropped_tables(self) -> Iterator[LoadedTable]:
-        """The tables in the bin: they may come back, and need their files until then."""
+        """The tables in the trash: they may come back, and need their files until then."""
         for dropped in self._catalog.dropped_tables():
             location = dropped.metadata_location
             if dropped.purge_begun or location == self._table.metadata_location:
@@ -174,7 +174,7 @@ class OtherTables:
                 if self._is_at_another_place(location) or not self._is_in_bin(location):
                     continue
                 raise self._unreadable(dropped.name, error) from error
-            self._in_bin.add(location)
+            self._in_trash.add(location)
             yield LoadedTable(dropped.name, metadata, location)
 
     def _files_of_dropped(self, other: LoadedTable) -> Iterator[str]:

@@ -49,8 +49,8 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
 
     If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
     `gc.enabled=false`, it raises and the table stays as it is. With `read_all` the manifests of all tables are read to
-    know, else of those that may have files in the same directories. A server with a bin deletes the files itself, when
-    the table has been there for long enough.
+    know, else of those that may have files in the same directories. A server with a trash deletes the files itself,
+    when the table has been there for long enough.
     """
     if isinstance(catalog, _PurgesLater) and catalog.keeps_dropped_tables:
         catalog.purge_later(name)
@@ -70,7 +70,7 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
             continue
         except UnprovenDropError:  # below it is looked for under other names
             if table.metadata_location in {dropped.metadata_location for dropped in catalog.dropped_tables()}:
-                raise  # somebody else dropped it, into the bin
+                raise  # somebody else dropped it, into the trash
         _check_gone(catalog, table)
         _check_again(catalog, table, files, read_all=read_all)
         if catalog.metadata_files_stay:
@@ -95,7 +95,7 @@ class _PurgesLater(Protocol):
 def purge_dropped(
     catalog: Catalog, table: LoadedTable, begin: Callable[[], bool], go_on: Callable[[], None], *, resumed: bool
 ) -> PurgeResult | None:
-    """Delete the files of a table in the bin; None if it came back, and nothing was deleted.
+    """Delete the files of a table in the trash; None if it came back, and nothing was deleted.
 
     `begin` is called when all is known and before the first file goes; `go_on` before each piece, and ends the purge by
     what it raises. Data files go before the manifests that name them, and metadata last: where a purge ended half way,

@@ -51,7 +51,7 @@ def test_table_that_does_not_exist(tmp_path: Path) -> None:
     assert "`db.order`" in err
 
 
-def test_all_covers_views_and_the_bin(bl: Command, lake: Lake, orders: Table) -> None:
+def test_all_covers_views_and_the_trash(bl: Command, lake: Lake, orders: Table) -> None:
     lake.create_view("db.v", "SELECT 1 AS id", orders.schema)
     done = bl("check", "--all")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "check of 1 table and 2 others: none damaged")

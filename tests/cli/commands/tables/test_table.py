@@ -251,12 +251,12 @@ def test_undrop_of_a_table_whose_files_are_gone_registers_nothing(bl: Command, l
     assert not lake.table_exists("db.orders")
 
 
-def test_table_in_the_bin_of_a_server_is_listed_and_comes_back(bl: Command, lake: Lake, orders: Table) -> None:
+def test_table_in_the_trash_of_a_server_is_listed_and_comes_back(bl: Command, lake: Lake, orders: Table) -> None:
     store = sql_store_of(lake.catalog)
     kept = DroppedTable(orders.name, orders.metadata_location, 1, 2, "ann", purges_files=True)
     lake.drop_table("db.orders")
     with store.database.changing() as connection:
-        store.bin.add(connection, kept)
+        store.table_trash.add(connection, kept)
     done = bl("table", "dropped")
     assert done.returncode == 0
     assert "db.orders" in done.stdout
@@ -271,19 +271,19 @@ def test_table_in_the_bin_of_a_server_is_listed_and_comes_back(bl: Command, lake
 def test_lake_without_a_bin_says_so(bl: Command, orders: Table) -> None:
     done = bl("table", "dropped")
     assert done.returncode == 0
-    assert "no bin here" in done.stderr
+    assert "no trash here" in done.stderr
 
 
-def test_undrop_of_a_table_that_is_nowhere_names_the_bin_and_the_options(
+def test_undrop_of_a_table_that_is_nowhere_names_the_trash_and_the_options(
     bl: Command, lake: Lake, orders: Table
 ) -> None:
     store = sql_store_of(lake.catalog)
     with store.database.changing() as connection:
         for number in range(2):
-            store.bin.add(connection, DroppedTable(orders.name, "p", number, 2, "ann", purges_files=False))
+            store.table_trash.add(connection, DroppedTable(orders.name, "p", number, 2, "ann", purges_files=False))
     done = bl("table", "undrop", "db.order")
     assert "no metadata of a dropped table `db.order`; dropped: `db.orders`" in done.stderr
     assert "`--location DIRECTORY`" in done.stderr
     done = bl("table", "dropped", "--limit", "1")
-    assert "there are more than 1 table in the bin" in done.stderr
+    assert "there are more than 1 table in the trash" in done.stderr
     assert done.stdout.count("db.orders") == 1

@@ -28,15 +28,15 @@ def test_views_are_listed_shown_and_dropped(bl: Command, lake: Lake) -> None:
     assert lake.list_views() == []
 
 
-def test_view_in_the_bin_of_a_server_is_listed_and_comes_back(bl: Command, lake: Lake) -> None:
+def test_view_in_the_trash_of_a_server_is_listed_and_comes_back(bl: Command, lake: Lake) -> None:
     store, location = sql_store_of(lake.catalog), lake.load_view("db.v").metadata_location
     lake.drop_view("db.v")
-    assert "no bin here" in bl("view", "dropped").stderr
+    assert "no trash here" in bl("view", "dropped").stderr
     with store.database.changing() as connection:
         for number in (1, 2):
-            store.view_bin.add(connection, DroppedView(TableName(("db",), "v"), location, number, 9, "ann"))
+            store.view_trash.add(connection, DroppedView(TableName(("db",), "v"), location, number, 9, "ann"))
     done = bl("view", "dropped", "--limit", "1")
-    assert "there are more than 1 view in the bin" in done.stderr
+    assert "there are more than 1 view in the trash" in done.stderr
     assert done.stdout.count("db.v") == 1
     assert len(json.loads(bl("view", "dropped", "--json").stdout)) == 2
     assert bl("view", "undrop", "db.v").stdout == "view `db.v` is back\n"

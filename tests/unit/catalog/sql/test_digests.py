@@ -82,23 +82,23 @@ def test_pointers_that_others_moved_are_not_checked(store: SqlPointerStore, dige
     digests.check(B, b"whatever")
 
 
-def test_files_of_what_is_in_the_bin_keep_theirs(store: SqlPointerStore, digests: SqlDigests) -> None:
+def test_files_of_what_is_in_the_trash_keep_theirs(store: SqlPointerStore, digests: SqlDigests) -> None:
     dropped = DroppedTable(ORDERS, A, 1, 2, "ann", purges_files=True, purge_begun=False, problem=None, bin_id=0)
-    with store.noting(lambda connection, _: store.bin.add(connection, dropped)):
+    with store.noting(lambda connection, _: store.table_trash.add(connection, dropped)):
         assert store.drop(ORDERS, A)
     assert kept(store) == {A}
     with pytest.raises(MetadataChangedError, match=r"of table `db\.orders`"):
         digests.check(A, b"b")
-    (found,) = store.bin.tables()
+    (found,) = store.table_trash.tables()
     assert store.restore(found, ITEMS)
     assert kept(store) == {A}
     again = msgspec.structs.replace(found, name=ITEMS)
-    with store.noting(lambda connection, _: store.bin.add(connection, again)):
+    with store.noting(lambda connection, _: store.table_trash.add(connection, again)):
         assert store.drop(ITEMS, A)
     assert kept(store) == {A}
-    claim = store.bin.claim(3, 1000)
+    claim = store.table_trash.claim(3, 1000)
     assert claim is not None
-    store.bin.forget(claim)
+    store.table_trash.forget(claim)
     assert kept(store) == set()
 
 
@@ -109,10 +109,10 @@ def test_files_of_views_have_digests_too(store: SqlPointerStore, digests: SqlDig
     assert kept(store) == {A, B}
     with pytest.raises(MetadataChangedError, match=r"of view `db\.big`"):
         digests.check(B, b"a")
-    with store.noting(lambda connection, _: store.view_bin.add(connection, DroppedView(view, B, 1, 2, "ann"))):
+    with store.noting(lambda connection, _: store.view_trash.add(connection, DroppedView(view, B, 1, 2, "ann"))):
         assert views.drop(view, B)
     assert kept(store) == {A, B}
-    assert store.view_bin.forget_due(3) == 1
+    assert store.view_trash.forget_due(3) == 1
     assert kept(store) == {A}
 
 

@@ -86,13 +86,13 @@ def test_files_anywhere_are_near_and_known(store: SqlPointerStore, kept: SqlFoot
     assert [(f.owner.name.name, f.directory) for f in kept.near(["/z/"], None)] == [("a", None), ("b", "file:///b")]
 
 
-def test_views_and_the_bin_have_footprints(store: SqlPointerStore, kept: SqlFootprints) -> None:
+def test_views_and_the_trash_have_footprints(store: SqlPointerStore, kept: SqlFootprints) -> None:
     create(store, "a")
     assert store.views is not None
     store.views.create(TableName(("db",), "v"), location("v"))
     dropped = DroppedTable(TableName(("db",), "a"), location("a", 0), 1, 2, "ann", purges_files=True)
     with store.database.changing() as connection:
-        store.bin.add(connection, dropped)
+        store.table_trash.add(connection, dropped)
     kinds = {owner.metadata_location: owner.kind for owner in unknown(kept)}
     assert kinds == {
         location("a"): FootprintKind.TABLE,
@@ -101,7 +101,7 @@ def test_views_and_the_bin_have_footprints(store: SqlPointerStore, kept: SqlFoot
     }
     keep_all(kept)
     assert {f.owner.kind for f in kept.near(["/"], None)} == set(FootprintKind)
-    keep_all(kept)  # a table and one in the bin of the same name do not push each other out
+    keep_all(kept)  # a table and one in the trash of the same name do not push each other out
     assert unknown(kept) == []
 
 
@@ -133,11 +133,11 @@ def test_old_rows_of_a_name_go(store: SqlPointerStore, kept: SqlFootprints, monk
 def test_what_is_kept_of_a_purged_table_goes_with_it(store: SqlPointerStore, kept: SqlFootprints) -> None:
     dropped = DroppedTable(TableName(("db",), "a"), location("a"), 1, 2, "ann", purges_files=True)
     with store.database.changing() as connection:
-        store.bin.add(connection, dropped)
+        store.table_trash.add(connection, dropped)
     keep_all(kept)
-    claim = store.bin.claim(3, 1000)
+    claim = store.table_trash.claim(3, 1000)
     assert claim is not None
-    store.bin.forget(claim)
+    store.table_trash.forget(claim)
     query = sa.select(FOOTPRINTS.c.number).where(FOOTPRINTS.c.catalog_name == store.catalog_name)
     with store.database.reading() as connection:
         assert connection.execute(query).all() == []

@@ -161,7 +161,7 @@ def test_views_have_events(client: AsgiClient, context: ServerContext) -> None:
     assert kinds(events(context, 1)) == [("view.create", "view/db/v"), ("view.drop", "view/db/v")]
 
 
-def test_table_that_comes_back_from_the_bin_has_an_event(tmp_path: Path) -> None:
+def test_table_that_comes_back_from_the_trash_has_an_event(tmp_path: Path) -> None:
     kept = open_server(f"sqlite:///{tmp_path}/kept/catalog.db", limits=ServerSettings(drop_retention_s=60))
     with AsgiClient(kept) as client:
         client.namespace("db")

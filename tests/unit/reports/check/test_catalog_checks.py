@@ -1,4 +1,4 @@
-"""The check of views, of the bin and of the catalog's own rows."""
+"""The check of views, of the trash and of the catalog's own rows."""
 
 import pytest
 from rows import ORDERS, order_rows
@@ -27,11 +27,13 @@ def drop(lake: Lake, table: Table, *, begun: bool = False, problem: str | None =
     store = sql_store_of(lake.catalog)
     lake.drop_table(table.name)
     with store.database.changing() as connection:
-        store.bin.add(connection, DroppedTable(table.name, table.metadata_location, 1, 2, "ann", purges_files=True))
+        store.table_trash.add(
+            connection, DroppedTable(table.name, table.metadata_location, 1, 2, "ann", purges_files=True)
+        )
     if begun or problem:
-        claim = store.bin.claim(3, 1)
+        claim = store.table_trash.claim(3, 1)
         assert claim is not None
-        store.bin.put_off(claim, 9, problem or "", begun=begun)
+        store.table_trash.put_off(claim, 9, problem or "", begun=begun)
 
 
 def test_catalog_in_order_has_no_finding(lake: Lake, orders: Table, store: SqlPointerStore) -> None:
@@ -40,7 +42,7 @@ def test_catalog_in_order_has_no_finding(lake: Lake, orders: Table, store: SqlPo
     lake.create_view("db.w", "SELECT 1 AS id", ORDERS)
     with store.database.changing() as connection:
         kept = DroppedView(TableName(("db",), "w"), lake.load_view("db.w").metadata_location, 1, 2, "ann")
-        store.view_bin.add(connection, kept)
+        store.view_trash.add(connection, kept)
     lake.drop_view("db.w")
     drop(lake, orders)
     assert found(lake) == {"view db.v": [], "dropped view db.w": [], "dropped table db.orders": [], "catalog": []}
@@ -58,7 +60,7 @@ def test_view_whose_metadata_is_gone_or_broken_is_an_error(lake: Lake) -> None:
     io.create(second, b"{")
     store = sql_store_of(lake.catalog)
     with store.database.changing() as connection:
-        store.view_bin.add(connection, DroppedView(TableName(("db",), "old"), first, 1, 2, "ann"))
+        store.view_trash.add(connection, DroppedView(TableName(("db",), "old"), first, 1, 2, "ann"))
     with Lake(type(lake.catalog)(store, io, "file:///nowhere"), "again") as again:  # without a cache
         assert found(again) == {
             "view db.v": ["error view-missing"],

@@ -50,7 +50,7 @@ def test_table_that_moved_on_is_told(lake: Lake, orders: Table) -> None:
     ]
 
 
-def test_dropped_table_that_came_back_is_told_and_stays_in_the_bin(lake: Lake, orders: Table) -> None:
+def test_dropped_table_that_came_back_is_told_and_stays_in_the_trash(lake: Lake, orders: Table) -> None:
     pointer = at(PointerOf.DROPPED_TABLE, orders.metadata_location)
     orders.append([{"id": 1}])
     (found,) = check_pointers(lake.catalog.io, [pointer], 1).moved_on

@@ -51,7 +51,7 @@ def caller_of(held: frozenset[Privilege]) -> str:
 
 
 class World(NamedTuple):
-    """A namespace below `top` with a table of two branches, one without, a view, and a table in the bin."""
+    """A namespace below `top` with a table of two branches, one without, a view, and a table in the trash."""
 
     ns: str
     metadata: str
@@ -361,7 +361,9 @@ class Server:
                 sa.insert(NAMESPACES), [made | {"namespace": n} for n in (f"top.{ns}", f"top.{ns}.empty")]
             )
             gone = TableName(("top", ns), "gone")
-            store.bin.add(connection, DroppedTable(gone, self.templates["bare"], 1, 2**60, "ann", purges_files=False))
+            store.table_trash.add(
+                connection, DroppedTable(gone, self.templates["bare"], 1, 2**60, "ann", purges_files=False)
+            )
             record = PullRequestRecord(
                 10_000 - number,
                 "more",

@@ -13,7 +13,7 @@ from granted_server import GrantedServer
 
 from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
 from bergline.errors import InvalidInputError, UnavailableError
-from bergline.governance.audit.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
+from bergline.governance.audit.store import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.server.access import request_audit
 from bergline.server.access.request_audit import OTHERS, RequestAudit, folded
 from bergline.server.credentials.vending import StaticVending

@@ -62,12 +62,12 @@ def test_action_is_in_the_audit_log_with_who_did_it(served: ServerContext) -> No
     assert entry.metadata_location == served.catalog.pointer(Lake(served.catalog, "x").load_table("db.orders").name)
 
 
-def test_what_comes_back_from_the_bin_is_in_the_audit_log(served: ServerContext) -> None:
+def test_what_comes_back_from_the_trash_is_in_the_audit_log(served: ServerContext) -> None:
     lake = Lake(served.catalog, "lake")
     name = lake.load_table("db.orders").name
     with served.store.database.changing() as connection:
         kept = DroppedTable(name, served.catalog.pointer(name), 1, 2, "ann", purges_files=False)
-        served.store.bin.add(connection, kept)
+        served.store.table_trash.add(connection, kept)
     lake.drop_table(name)
     ServedLake(served).change("bob", "undrop-table", name, lambda: lake.undrop_table(name))
     (entry,) = served.records.audit()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asgi_client import AsgiClient
 
-from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, BIN_ENDPOINTS, SIGN_REQUEST
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, SIGN_REQUEST, TRASH_ENDPOINTS
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
@@ -14,7 +14,9 @@ OWN = {"bergline.may-move": "true", "bergline.assert-ref-retention": "true"}
 
 def test_config_lists_every_endpoint(client: AsgiClient) -> None:
     config = client("GET", "/v1/config").json
-    assert config["endpoints"] == [str(e) for e in ENDPOINTS if e not in {*ALWAYS_THERE, *BIN_ENDPOINTS, SIGN_REQUEST}]
+    assert config["endpoints"] == [
+        str(e) for e in ENDPOINTS if e not in {*ALWAYS_THERE, *TRASH_ENDPOINTS, SIGN_REQUEST}
+    ]
     assert (config["defaults"], config["overrides"]) == ({}, OWN)
 
 

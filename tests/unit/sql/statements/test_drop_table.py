@@ -63,12 +63,12 @@ def test_nothing_of_a_lakes_table_is_cached(run: Session, orders: Table) -> None
 
 
 def dropped(lake: Lake, orders: Table) -> None:
-    """Drop a table into the bin, as a server does."""
+    """Drop a table into the trash, as a server does."""
     store = sql_store_of(lake.catalog)
     kept = DroppedTable(TableName(("db",), "orders"), orders.metadata_location, 1, 2, "ann", purges_files=True)
     lake.drop_table("db.orders")
     with store.database.changing() as connection:
-        store.bin.add(connection, kept)
+        store.table_trash.add(connection, kept)
 
 
 def test_undrop_brings_a_table_back(run: Session, orders: Table, lake: Lake) -> None:

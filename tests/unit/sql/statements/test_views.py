@@ -167,7 +167,7 @@ def test_undrop_brings_a_view_back(run: Session, view: View, lake: Lake) -> None
     run("DROP VIEW db.v")
     with store.database.changing() as connection:
         for number in (1, 2):
-            store.view_bin.add(connection, DroppedView(view.name, view.metadata_location, number, 9, "ann"))
+            store.view_trash.add(connection, DroppedView(view.name, view.metadata_location, number, 9, "ann"))
     run("UNDROP VIEW db.v")
     run("UNDROP VIEW db.v TO old")
     assert lake.list_views() == ["db.old", "db.v"]

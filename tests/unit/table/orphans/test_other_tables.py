@@ -51,17 +51,17 @@ def test_unreadable_table_blocks_only_where_it_may_overlap(lake: Lake, orders: T
         list(others(lake, orders).files_of(loaded))
 
 
-def test_views_in_the_bin_are_listed_while_their_metadata_is_there(lake: Lake, orders: Table) -> None:
+def test_views_in_the_trash_are_listed_while_their_metadata_is_there(lake: Lake, orders: Table) -> None:
     store = sql_store_of(lake.catalog)
     location = lake.create_view("db.v", "SELECT 1 AS id", orders.schema).metadata_location
     lake.drop_view("db.v")
     with store.database.changing() as connection:
         for place in (location, f"{location}-gone"):
-            store.view_bin.add(connection, DroppedView(TableName(("db",), "v"), place, 1, 2, "ann"))
+            store.view_trash.add(connection, DroppedView(TableName(("db",), "v"), place, 1, 2, "ann"))
     assert [view.metadata_location for view in others(lake, orders).views()] == [location]
 
 
-def test_table_that_is_dropped_after_it_was_found_near_is_looked_at_in_the_bin(lake: Lake, orders: Table) -> None:
+def test_table_that_is_dropped_after_it_was_found_near_is_looked_at_in_the_trash(lake: Lake, orders: Table) -> None:
     inside = lake.create_table("db.inside", ORDERS, location=f"{orders.location}/inside").append(order_rows(1))
     found, store = others(lake, orders), sql_store_of(lake.catalog)
     live = found.tables()
@@ -69,8 +69,8 @@ def test_table_that_is_dropped_after_it_was_found_near_is_looked_at_in_the_bin(l
     name = parse_table_name("db.inside")
     dropped = DroppedTable(name, inside.metadata_location, 1, 2**60, "ann", purges_files=True)
     with store.database.changing() as connection:
-        store.bin.add(connection, dropped)
+        store.table_trash.add(connection, dropped)
     store.drop(name)
-    (in_bin,) = live
-    assert in_bin.metadata_location == inside.metadata_location
-    assert [file for file in found.files_of(in_bin) if file.endswith(".parquet")]
+    (in_trash,) = live
+    assert in_trash.metadata_location == inside.metadata_location
+    assert [file for file in found.files_of(in_trash) if file.endswith(".parquet")]

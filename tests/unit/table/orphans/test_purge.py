@@ -330,7 +330,7 @@ def test_nothing_is_deleted_while_it_is_unknown_whether_the_table_is_gone(
     assert files(busy) == before
 
 
-@pytest.mark.parametrize("rival", ["renames", "drops into the bin"])
+@pytest.mark.parametrize("rival", ["renames", "drops into the trash"])
 def test_table_that_another_took_away_while_the_answer_was_lost_keeps_its_files(
     lake: Lake, busy: Table, monkeypatch: pytest.MonkeyPatch, rival: str
 ) -> None:

@@ -25,13 +25,11 @@ from bergline.catalog.rest.client.transport import HttpResponse
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableResponse,
     CreateTableRequest,
-    ListDroppedTablesResponse,
     ListTablesResponse,
     LoadCredentialsResponse,
     LoadTableResult,
     RegisterTableRequest,
     RenameRequest,
-    UndropTableRequest,
 )
 from bergline.catalog.rest.protocol.endpoints import (
     CREATE_TABLE,
@@ -46,6 +44,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     UNREGISTER_TABLE,
 )
 from bergline.catalog.rest.protocol.read_restrictions import read_restrictions
+from bergline.catalog.rest.protocol.trash import ListDroppedTablesResponse, UndropTableRequest
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -246,22 +245,22 @@ class RestTables(RestNamespaces):
 
     @property
     def keeps_dropped_tables(self) -> bool:
-        """Whether the server has a bin, and purges tables itself when their time is over."""
+        """Whether the server has a trash, and purges tables itself when their time is over."""
         return self._session.calls.has(UNDROP_TABLE)
 
     def purge_later(self, name: TableName) -> None:
-        """Have the server drop the table and delete its files when it has been in the bin for long enough."""
+        """Have the server drop the table and delete its files when it has been in the trash for long enough."""
         self._drop(name, None, purge=True)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         if not self.keeps_dropped_tables:
             return []
-        pages = self._session.pages(LIST_DROPPED_TABLES, ListDroppedTablesResponse, CallSubject("the bin", ""))
+        pages = self._session.pages(LIST_DROPPED_TABLES, ListDroppedTablesResponse, CallSubject("the trash", ""))
         found = (table for page in pages for table in page.tables)
         return [DroppedTable(**msgspec.structs.asdict(table)) for table in islice(found, most)]
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
-        """Take a table out of the server's bin; after a lost response, one with its metadata file is it."""
+        """Take a table out of the server's trash; after a lost response, one with its metadata file is it."""
         if not self.keeps_dropped_tables:
             raise UnsupportedError(
                 f"cannot bring `{name}` back: the server keeps no dropped tables",
@@ -286,7 +285,7 @@ class RestTables(RestNamespaces):
         except AlreadyExistsError as error:
             raise name_taken_error(self._session, new) from error
         except UnsettledError as error:
-            raise unknown(new, "taken out of the bin", error) from error
+            raise unknown(new, "taken out of the trash", error) from error
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         about = CallSubject("namespace", ".".join(namespace))

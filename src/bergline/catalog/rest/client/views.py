@@ -29,7 +29,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     RENAME_VIEW,
     UNDROP_VIEW,
 )
-from bergline.catalog.rest.protocol.governance_bin import ListDroppedViewsResponse, UndropViewRequest
+from bergline.catalog.rest.protocol.trash import ListDroppedViewsResponse, UndropViewRequest
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -143,15 +143,15 @@ class RestViews(RestNamespaces):
         )
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
-        """The views in the server's bin; none on a server that keeps none."""
+        """The views in the server's trash; none on a server that keeps none."""
         if not self._session.calls.has(LIST_DROPPED_VIEWS):
             return []
-        pages = self._session.pages(LIST_DROPPED_VIEWS, ListDroppedViewsResponse, CallSubject("the bin", ""))
+        pages = self._session.pages(LIST_DROPPED_VIEWS, ListDroppedViewsResponse, CallSubject("the trash", ""))
         found = (view for page in pages for view in page.views)
         return [DroppedView(**msgspec.structs.asdict(view)) for view in islice(found, most)]
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
-        """Take a view out of the server's bin; after a lost response, one with its metadata file is it."""
+        """Take a view out of the server's trash; after a lost response, one with its metadata file is it."""
         if not self._session.calls.has(UNDROP_VIEW):
             raise UnsupportedError(
                 f"cannot bring `{name}` back: the server keeps no dropped views",
@@ -177,7 +177,7 @@ class RestViews(RestNamespaces):
         except AlreadyExistsError as error:
             raise name_taken_error(self._session, new) from error
         except UnsettledError as error:
-            raise _unknown(new, "taken out of the bin", error) from error
+            raise _unknown(new, "taken out of the trash", error) from error
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
         """The views in a namespace; none on a server without views."""

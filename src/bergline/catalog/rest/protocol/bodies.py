@@ -100,32 +100,6 @@ class RegisterTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_def
     overwrite: bool | None = None
 
 
-class DroppedTableBody(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table in the server's bin."""
-
-    name: TableName
-    metadata_location: str
-    dropped_ms: int
-    keep_until_ms: int
-    principal: str
-    purges_files: bool
-    purge_begun: bool = False
-    problem: str | None = None
-
-
-class ListDroppedTablesResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """The tables in the server's bin, newest first, and the token of the next page, if any."""
-
-    tables: tuple[DroppedTableBody, ...] = ()
-    next_page_token: str | None = None
-
-
-class UndropTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table to take out of the bin, under its own name or another."""
-
-    destination: TableName | None = None
-
-
 class RegisterViewRequest(msgspec.Struct, frozen=True, rename="kebab"):
     """A view to register by its metadata file."""
 

@@ -17,7 +17,6 @@ from bergline.catalog.rest.protocol.bodies import (
     FetchScanTasksResult,
     FetchTasksRequest,
     GetNamespaceResponse,
-    ListDroppedTablesResponse,
     ListNamespacesResponse,
     ListTablesResponse,
     LoadCredentialsResponse,
@@ -30,11 +29,9 @@ from bergline.catalog.rest.protocol.bodies import (
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
-    UndropTableRequest,
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
-from bergline.catalog.rest.protocol.governance_bin import ListDroppedViewsResponse, UndropViewRequest
 from bergline.catalog.rest.protocol.governance_grants import (
     ChangeRoleRequest,
     CreateGrantsRequest,
@@ -54,6 +51,12 @@ from bergline.catalog.rest.protocol.governance_rules import (
 )
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
+from bergline.catalog.rest.protocol.trash import (
+    ListDroppedTablesResponse,
+    ListDroppedViewsResponse,
+    UndropTableRequest,
+    UndropViewRequest,
+)
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
 
@@ -226,7 +229,7 @@ SET_OWNER = Endpoint("set_owner", "POST", f"{OWN}/owners", OwnerBody, status=204
 CATALOG_ENDPOINTS = endpoints_in(vars())
 """The endpoints for tables, views and namespaces; `governance/endpoints.py` has those of governance too."""
 
-BIN_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE, LIST_DROPPED_VIEWS, UNDROP_VIEW)
+TRASH_ENDPOINTS = (LIST_DROPPED_TABLES, UNDROP_TABLE, LIST_DROPPED_VIEWS, UNDROP_VIEW)
 """Endpoints of bergline's own, which a server lists if it keeps dropped tables and views."""
 
 ALWAYS_THERE = (GET_CONFIG, GET_TOKEN)

@@ -9,12 +9,12 @@ import sqlalchemy as sa
 from bergline.catalog.sql.backup.backup_file import BackupReader, BackupSummary, BackupTable
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout import SHARED
-from bergline.catalog.sql.records_layout import BIN_LAYOUT, RECORDS
+from bergline.catalog.sql.records_layout import RECORDS, TRASH_LAYOUT
 from bergline.catalog.sql.security_layout import SECURITY
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 
 TABLES_OF_A_CATALOG: tuple[sa.Table, ...] = tuple(
-    table for layout in (SHARED, RECORDS, BIN_LAYOUT, GOVERNANCE, SECURITY) for table in layout.sorted_tables
+    table for layout in (SHARED, RECORDS, TRASH_LAYOUT, GOVERNANCE, SECURITY) for table in layout.sorted_tables
 )
 """Each has a column `catalog_name`; those that others refer to come first."""
 CATALOG_COLUMN = "catalog_name"

@@ -1,4 +1,4 @@
-"""The pointers in a backup: of tables and views, and of those in the bin."""
+"""The pointers in a backup: of tables and views, and of those in the trash."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -10,7 +10,7 @@ from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import read_rows
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
-from bergline.catalog.sql.records_layout import BIN
+from bergline.catalog.sql.records_layout import DROPPED_TABLES
 
 
 class PointerOf(StrEnum):
@@ -22,7 +22,7 @@ class PointerOf(StrEnum):
     DROPPED_VIEW = "dropped view"
 
 
-_BINS = {BIN: PointerOf.DROPPED_TABLE, DROPPED_VIEWS: PointerOf.DROPPED_VIEW}
+_TRASH = {DROPPED_TABLES: PointerOf.DROPPED_TABLE, DROPPED_VIEWS: PointerOf.DROPPED_VIEW}
 
 
 class StoredPointer(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class StoredPointer(msgspec.Struct, frozen=True):
 
 def count_pointers(summary: BackupSummary) -> int:
     """How many pointers a backup has."""
-    return sum(summary.rows.get(table.name, 0) for table in (TABLES, *_BINS))
+    return sum(summary.rows.get(table.name, 0) for table in (TABLES, *_TRASH))
 
 
 def stored_pointers(path: str) -> Iterator[StoredPointer]:
@@ -45,6 +45,6 @@ def stored_pointers(path: str) -> Iterator[StoredPointer]:
             is_view = row.get("iceberg_type") == RowKind.VIEW.value
             name = TableName(tuple(row["table_namespace"].split(".")), row["table_name"])
             yield StoredPointer(PointerOf.VIEW if is_view else PointerOf.TABLE, name, row["metadata_location"])
-        elif table in _BINS:
+        elif table in _TRASH:
             name = TableName(tuple(row["namespace"].split(".")), row["name"])
-            yield StoredPointer(_BINS[table], name, row["metadata_location"])
+            yield StoredPointer(_TRASH[table], name, row["metadata_location"])

@@ -15,7 +15,7 @@ from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records
-from bergline.catalog.sql.records_layout import BIN, TOKENS
+from bergline.catalog.sql.records_layout import DROPPED_TABLES, TOKENS
 from bergline.errors import FormatError, NotEmptyError, RefusedError, UnsupportedError
 
 RESTORED = "restore_catalog"
@@ -23,7 +23,7 @@ RESTORED = "restore_catalog"
 _AT_ONCE = 1000
 _LEAST_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
-_BINS = (BIN, DROPPED_VIEWS)
+_TRASH = (DROPPED_TABLES, DROPPED_VIEWS)
 PointerKey = tuple[str, str]
 """The namespace, as stored, and the name of a table or view."""
 
@@ -40,7 +40,7 @@ class CatalogRestore(msgspec.Struct, frozen=True):
     """Metadata files that take the place of those in the backup."""
 
     def keep_until_ms(self, known_ms: int, now_ms: int) -> int:
-        """Until when something stays in the bin: the time since the backup does not count.
+        """Until when something stays in the trash: the time since the backup does not count.
 
         It may have come back since, and be in use: nothing is purged before somebody could look.
         """
@@ -112,7 +112,7 @@ def _load(connection: sa.Connection, restore: CatalogRestore, now_ms: int, progr
         if given is not None and not _has_rows(connection, table):
             given = None
         changed = (_changed(restore, table, values, typed=typed, given=given) for _, values in found)
-        if table in _BINS:
+        if table in _TRASH:
             changed = (row | {"keep_until_ms": restore.keep_until_ms(row["keep_until_ms"], now_ms)} for row in changed)
         for some in _batches(changed):
             connection.execute(sa.insert(table), some)

@@ -27,7 +27,7 @@ def backup(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write tables, views, namespaces, the bin, tokens (as hashes), audit log and rules to a file; change nothing.
+    """Write tables, views, namespaces, the trash, tokens (as hashes), audit log and rules to a file; change nothing.
 
     Servers and jobs may go on: the file has the state of one moment. The files of tables are not in it.
     """

@@ -30,7 +30,7 @@ def check(
     ] = None,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also check views, what is in the bin, and what the catalog's own rows say."),
+        typer.Option("--all", help="Also check views, what is in the trash, and what the catalog's own rows say."),
     ] = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Open every data and delete file too, and compare its rows.")

@@ -71,14 +71,14 @@ def dropped(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List the tables in the bin of `bergline serve --drop-retention`, newest first."""
+    """List the tables in the trash of `bergline serve --drop-retention`, newest first."""
     with options.open() as lake:
         found = lake.dropped_tables(limit + 1)
         if len(found) > limit:
-            notice(f"there are more than {counted(limit, 'table')} in the bin: --limit shows more of them")
+            notice(f"there are more than {counted(limit, 'table')} in the trash: --limit shows more of them")
             del found[limit:]
         if not found and not lake.keeps_dropped_tables:
-            notice("no bin here: a server keeps dropped tables with `bergline serve --drop-retention 7d`")
+            notice("no trash here: a server keeps dropped tables with `bergline serve --drop-retention 7d`")
     if as_json:
         print_json([_json_dropped(table) for table in found])
         return
@@ -107,7 +107,7 @@ def _files_after(table: DroppedTable) -> str:
     if table.purge_begun:
         return "are being deleted"
     until = render_time(table.keep_until_ms)
-    return f"deleted after {until}" if table.purges_files else f"stay; it leaves the bin after {until}"
+    return f"deleted after {until}" if table.purges_files else f"stay; it leaves the trash after {until}"
 
 
 @app.command()

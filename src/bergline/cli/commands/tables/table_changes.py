@@ -139,7 +139,7 @@ def drop(
             outcome: dict[str, Any] = {"deleted_files": result.deleted_files, "failed_files": list(result.failed)}
             said = f"dropped table `{table}` and deleted {counted(result.deleted_files, 'file')}"
             if is_kept:
-                said = f"dropped table `{table}`; it is in the server's bin, and its files are deleted later"
+                said = f"dropped table `{table}`; it is in the server's trash, and its files are deleted later"
         else:
             location = lake.catalog.pointer(found.name)
             lake.drop_table(table)
@@ -168,7 +168,7 @@ def undrop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a table from the server's bin, or one that was dropped without its files, in its last state."""
+    """Bring back a table from the server's trash, or one that was dropped without its files, in its last state."""
     if location is not None and metadata is not None:
         raise InvalidInputError("expected one of --location and --metadata, found both")
     with options.open() as lake:
@@ -236,5 +236,5 @@ def _contents(table: Table | None) -> str:
 def _fate(*, purge: bool, is_kept: bool) -> str:
     if is_kept:
         fate = "then its files are deleted" if purge else "its files stay"
-        return f"the server keeps it in its bin for a time, {fate}: `bergline table undrop` brings it back until then"
+        return f"the server keeps it in its trash for a time, {fate}: `bergline table undrop` brings it back until then"
     return "delete all its files: nothing brings them back" if purge else "its files stay"

@@ -1,4 +1,4 @@
-"""`bergline view`: the views of a lake, and those in the bin."""
+"""`bergline view`: the views of a lake, and those in the trash."""
 
 import time
 from typing import Annotated, TypeAlias
@@ -56,10 +56,10 @@ def show(options: LakeOptions, view: ViewArgument, *, as_json: AsJson = False) -
 @app.command()
 @with_lake
 def drop(options: LakeOptions, view: ViewArgument, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Drop a view; a server with a bin keeps it for a time, and `undrop` brings it back."""
+    """Drop a view; a server with a trash keeps it for a time, and `undrop` brings it back."""
     with options.open() as lake:
         location = lake.load_view(view).metadata_location
-        fate = "; the server keeps it in its bin for a time" if lake.keeps_dropped_tables else ""
+        fate = "; the server keeps it in its trash for a time" if lake.keeps_dropped_tables else ""
         confirm(f"drop view `{view}`{fate}", yes)
         lake.drop_view(view)
     if as_json:
@@ -76,20 +76,20 @@ def dropped(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List the views in the bin of `bergline serve --drop-retention`, newest first."""
+    """List the views in the trash of `bergline serve --drop-retention`, newest first."""
     with options.open() as lake:
         found = lake.dropped_views(limit + 1)
         if len(found) > limit:
-            notice(f"there are more than {counted(limit, 'view')} in the bin: --limit shows more of them")
+            notice(f"there are more than {counted(limit, 'view')} in the trash: --limit shows more of them")
             del found[limit:]
         if not found and not lake.keeps_dropped_tables:
-            notice("no bin here: a server keeps dropped views with `bergline serve --drop-retention 7d`")
+            notice("no trash here: a server keeps dropped views with `bergline serve --drop-retention 7d`")
     if as_json:
         print_json([msgspec.structs.asdict(view) | {"name": str(view.name)} for view in found])
         return
     now = time.time_ns() // 1_000_000
     print_table(
-        ["view", "dropped", "by", "leaves the bin"],
+        ["view", "dropped", "by", "leaves the trash"],
         [[str(v.name), render_age(v.dropped_ms, now), v.principal, render_time(v.keep_until_ms) or ""] for v in found],
     )
 
@@ -103,7 +103,7 @@ def undrop(
     to: Annotated[str | None, typer.Option(help="Another name for it, where its own is taken.", metavar="NAME")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a view from the server's bin."""
+    """Bring back a view from the server's trash."""
     with options.open() as lake:
         back = lake.undrop_view(view, to)
     if as_json:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from bergline.catalog.access.grant import Grantee, principal
 from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.access.securable import Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.sql.database import Connection
 from bergline.errors import RefusedError
 from bergline.server.access.privileges import created_tables
 from bergline.server.handlers.context import ServerContext
@@ -24,11 +23,11 @@ _DROPPING = {endpoints.DROP_TABLE.name, endpoints.DROP_VIEW.name, endpoints.UNRE
 
 
 def follow_owners(
-    context: ServerContext, request: Request, connection: sa.Connection, changed: Sequence[tuple[TableName, str | None]]
+    context: ServerContext, request: Request, connection: Connection, changed: Sequence[tuple[TableName, str | None]]
 ) -> None:
-    """Whoever makes something owns it; owner and grants go with a new name; in the bin a table keeps its owner.
+    """Whoever makes something owns it; owner and grants go with a new name; in the trash a table keeps its owner.
 
-    RefusedError for a name under which something is in the bin that the caller may not bring back.
+    RefusedError for a name under which something is in the trash that the caller may not bring back.
     """
     store, endpoint = context.access.store, request.endpoint
     of = view_of if request.kind == "view" else table_of
@@ -36,44 +35,44 @@ def follow_owners(
     owner = _owner(request)
     if endpoint.name in _CREATING:
         for name in names:
-            _check_bin(context, request, connection, of(name))
+            _check_trash(context, request, connection, of(name))
             store.note_owner(connection, of(name), owner)
     elif endpoint.name in _RENAMING:
-        _check_bin(context, request, connection, of(names[1]))
+        _check_trash(context, request, connection, of(names[1]))
         store.note_rename(connection, of(names[0]), of(names[1]))
     elif endpoint.name in _COMMITTING:
         for name in set(created_tables(request)) & set(names):
-            _check_bin(context, request, connection, table_of(name))
+            _check_trash(context, request, connection, table_of(name))
             store.note_owner(connection, table_of(name), owner)
     elif endpoint.name in _DROPPING:
         is_kept = endpoint is not endpoints.UNREGISTER_TABLE and context.settings.drop_retention_s
         for name in names if not is_kept else ():
             store.note_owner(connection, of(name), None)
     elif endpoint.name in _UNDROPPING and names != [request.table]:
-        _check_bin(context, request, connection, of(names[0]))
+        _check_trash(context, request, connection, of(names[0]))
         store.note_owner(connection, of(names[0]), store.owner_in(connection, of(request.table)))
     elif endpoint is endpoints.CREATE_NAMESPACE:
         made = namespace_of(parse_namespace(request.read().namespace))
-        _check_bin(context, request, connection, made)
+        _check_trash(context, request, connection, made)
         store.note_owner(connection, made, owner)
     elif endpoint is endpoints.DROP_NAMESPACE:
         store.note_owner(connection, namespace_of(request.namespace), None)
 
 
-def _check_bin(context: ServerContext, request: Request, connection: sa.Connection, made: Securable) -> None:
-    """Who owns a name owns what the bin has under it: so names of what others dropped are not to be had."""
+def _check_trash(context: ServerContext, request: Request, connection: Connection, made: Securable) -> None:
+    """Who owns a name owns what the trash has under it: so names of what others dropped are not to be had."""
     access, place = context.access, (connection, made.namespace, made.name or None)
     if not access.is_active:
         return
     found: list[Securable] = []
     if made.kind is not SecurableKind.VIEW:
-        found += map(table_of, context.store.bin.names_in(*place))
+        found += map(table_of, context.store.table_trash.names_in(*place))
     if made.kind is not SecurableKind.TABLE:
-        found += map(view_of, context.store.view_bin.names_in(*place))
+        found += map(view_of, context.store.view_trash.names_in(*place))
     who = request.principal, request.groups
     if not all(access.may(*who, privilege, one) for one in found for privilege in (Privilege.DROP, Privilege.READ)):
         raise RefusedError(
-            f"cannot make {made.described}: the bin has something under that name that `{request.principal}` may not "
+            f"cannot make {made.described}: the trash has something under that name that `{request.principal}` may not "
             "bring back",
             hints=["take another name, or let an administrator of the catalog make it"],
         )

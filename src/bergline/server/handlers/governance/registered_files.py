@@ -10,7 +10,7 @@ from bergline.server.http.request import Request
 def check_registered_file(context: ServerContext, request: Request, metadata_location: str, home: str) -> None:
     """RefusedError for a metadata file in a directory of another's, or of a table whose location, `home`, is another's.
 
-    Who registers a file owns what is in it. Tables in the bin count too.
+    Who registers a file owns what is in it. Tables in the trash count too.
     """
     if not context.access.is_active:
         return
@@ -20,7 +20,7 @@ def check_registered_file(context: ServerContext, request: Request, metadata_loc
     found += [view_of(name) for name in (store.views.names_with_metadata_in(places) if store.views else ())]
     found += [
         table_of(dropped.name)
-        for dropped in store.bin.near(places)
+        for dropped in store.table_trash.near(places)
         if any(dropped.metadata_location.startswith(f"{place}/") for place in places)
     ]
     if not all(context.access.may(*who, Privilege.READ, other) for other in found):

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from bergline.catalog.access.securable import table_of, view_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, SeenChange
 from bergline.catalog.rest.protocol import endpoints
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
 from bergline.server.handlers.context import ServerContext, table_directories
 from bergline.server.http.request import Request
@@ -19,7 +18,7 @@ _UNDROPPING = {endpoints.UNDROP_TABLE.name, endpoints.UNDROP_VIEW.name}
 def follow_directories(
     context: ServerContext,
     request: Request,
-    connection: sa.Connection,
+    connection: Connection,
     changed: Sequence[tuple[TableName, str | None]],
     caller: Caller,
 ) -> None:
@@ -38,7 +37,7 @@ def follow_directories(
 
 
 def _follow_table(
-    context: ServerContext, request: Request, connection: sa.Connection, name: TableName, seen: SeenChange | None
+    context: ServerContext, request: Request, connection: Connection, name: TableName, seen: SeenChange | None
 ) -> None:
     reserved, kind = context.directories.reserved, DirectoryKind.TABLE
     if seen is None:  # dropped, and its metadata cannot be read
@@ -67,7 +66,7 @@ def _follow_table(
 
 
 def _follow_view(
-    context: ServerContext, request: Request, connection: sa.Connection, name: TableName, location: str | None
+    context: ServerContext, request: Request, connection: Connection, name: TableName, location: str | None
 ) -> None:
     reserved, claim = context.directories.reserved, context.claim(name, DirectoryKind.VIEW)
     if request.endpoint is endpoints.DROP_VIEW:
@@ -85,7 +84,7 @@ def _follow_view(
         reserved.reserve(connection, claim, [location])
 
 
-def _drop(context: ServerContext, connection: sa.Connection, claim: Claim, directories: Sequence[str]) -> None:
+def _drop(context: ServerContext, connection: Connection, claim: Claim, directories: Sequence[str]) -> None:
     """Keep the directories of what is dropped for its owner."""
     of = (table_of if claim.kind is DirectoryKind.TABLE else view_of)(claim.name)
     owner = context.access.store.owner_in(connection, of)

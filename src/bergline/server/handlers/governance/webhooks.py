@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 import msgspec
-import sqlalchemy as sa
 
 from bergline.catalog.rest.protocol.names import decode_name
+from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import encode_json
@@ -115,7 +115,7 @@ def list_deliveries(context: ServerContext, request: Request) -> Response:
     return json_response(ListDeliveriesResponse(tuple(map(_attempt, context.webhooks.deliveries(webhook.webhook_id)))))
 
 
-def _change(context: ServerContext, request: Request, webhook_id: str, act: Callable[[sa.Connection], None]) -> None:
+def _change(context: ServerContext, request: Request, webhook_id: str, act: Callable[[Connection], None]) -> None:
     """Make a change with an audit row in its transaction."""
     agent = request.headers.get("user-agent", "")[:255] or None
     entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, f"webhook/{webhook_id}", agent)

@@ -12,13 +12,13 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 A, B, C = (TableName(("db", "eu"), name) for name in "abc")
 
 
-def test_tables_views_and_the_bin_have_pointers(new_store: Callable[..., SqlPointerStore], tmp_path: Path) -> None:
+def test_tables_views_and_the_trash_have_pointers(new_store: Callable[..., SqlPointerStore], tmp_path: Path) -> None:
     store = new_store("sqlite")
     assert store.views is not None
     store.create(A, "one")
     store.views.create(B, "two")
     with store.database.changing() as connection:
-        store.bin.add(connection, DroppedTable(C, "three", 1, 2, "ann", purges_files=False))
+        store.table_trash.add(connection, DroppedTable(C, "three", 1, 2, "ann", purges_files=False))
     path = str(tmp_path / "f")
     summary = back_up_catalog(store.database, "lake", path, made_ms=7, made_by="bergline 1")
     found = list(stored_pointers(path))

@@ -15,7 +15,7 @@ from bergline.catalog.sql.backup.contents import TABLES_OF_A_CATALOG, read_summa
 from bergline.catalog.sql.backup.restore import CatalogRestore, count_rows, restore_catalog
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.records import AuditEntry, Records
-from bergline.catalog.sql.records_layout import AUDIT, BIN
+from bergline.catalog.sql.records_layout import AUDIT, DROPPED_TABLES
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import FormatError, NotEmptyError, RefusedError
@@ -44,14 +44,14 @@ def _value(column: sa.Column[Any], number: int) -> object:
 
 
 def contents(store: SqlPointerStore) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of the catalog, but those that say that it was restored, and until when things stay in the bin."""
+    """All rows of the catalog, but those that say that it was restored, and until when things stay in the trash."""
     found = {}
     with store.database.reading() as connection:
         for table in TABLES_OF_A_CATALOG:
             columns = [
                 column
                 for column in table.columns
-                if table not in (BIN, DROPPED_VIEWS) or column.name != "keep_until_ms"
+                if table not in (DROPPED_TABLES, DROPPED_VIEWS) or column.name != "keep_until_ms"
             ]
             query = sa.select(*columns).where(table.c.catalog_name == store.catalog_name).order_by(*table.primary_key)
             if table is AUDIT:
@@ -127,7 +127,7 @@ def test_damaged_file_changes_nothing(new_store: Callable[..., SqlPointerStore],
 
 
 def test_catalog_beside_others_keeps_clear_of_them(tmp_path: Path) -> None:
-    """Keys of the audit log and the bin are given anew; a token of another catalog is refused."""
+    """Keys of the audit log and the trash are given anew; a token of another catalog is refused."""
     one = SqlitePointerStore(str(tmp_path / "one.db"))
     Records(one.database, "lake").create_token("ann", "secret", 1, None)
     with one.database.changing() as connection:
@@ -152,7 +152,7 @@ def test_catalog_beside_others_keeps_clear_of_them(tmp_path: Path) -> None:
         store.close()
 
 
-def test_time_since_the_backup_does_not_count_for_the_bin(
+def test_time_since_the_backup_does_not_count_for_the_trash(
     new_store: Callable[..., SqlPointerStore], tmp_path: Path
 ) -> None:
     """What came back after the backup may be in use: it is not purged at once."""
@@ -161,7 +161,7 @@ def test_time_since_the_backup_does_not_count_for_the_bin(
     with one.database.changing() as connection:
         for keep_until in (1, 30 * day):
             one.bin.add(connection, DroppedTable(T, "p", 0, keep_until, "ann", purges_files=True))
-        one.view_bin.add(connection, DroppedView(T, "q", 0, 1, "ann"))
+        one.view_trash.add(connection, DroppedView(T, "q", 0, 1, "ann"))
     path = back_up(one, tmp_path / "f")
     entry = msgspec.structs.replace(ENTRY, at_ms=100 * day)
     restore_catalog(other.database, CatalogRestore(path, read_summary(path), "lake"), entry)

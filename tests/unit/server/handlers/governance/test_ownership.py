@@ -47,8 +47,8 @@ def test_whoever_makes_something_owns_it_and_may_do_everything_with_it(granted: 
     assert granted("ann", "DELETE", "/v1/namespaces/db/views/v").status == 204
     assert granted("ann", "DELETE", "/v1/namespaces/db%1Fown").status == 204
     assert granted("ann", "POST", f"{TABLES}/t/unregister").status == 200
-    in_bin = {"view db.v": "ann"}
-    assert owners(granted) == {"namespace db": "root", "table db.orders": "root", **in_bin}
+    in_trash = {"view db.v": "ann"}
+    assert owners(granted) == {"namespace db": "root", "table db.orders": "root", **in_trash}
 
 
 def test_table_that_was_staged_belongs_to_who_commits_it(granted: GrantedServer) -> None:
@@ -94,7 +94,7 @@ def test_owner_cannot_take_a_name_from_another(granted: GrantedServer) -> None:
 
 @pytest.fixture
 def context(context: ServerContext) -> ServerContext:
-    """With a bin."""
+    """With a trash."""
     context.settings = ServerSettings(
         name=context.settings.name, warehouse=context.settings.warehouse, drop_retention_s=3600
     )
@@ -154,7 +154,7 @@ def test_name_of_what_others_dropped_is_not_to_be_had(granted: GrantedServer) ->
     assert granted("ann", "POST", views, VIEW).status == 200
     assert granted("ann", "DELETE", f"{tables}/t").status == granted("ann", "DELETE", f"{views}/v").status == 204
     refused = granted("bob", "POST", tables, {"name": "t", "schema": SCHEMA})
-    assert (refused.status, "the bin has something under that name" in refused.message) == (403, True)
+    assert (refused.status, "the trash has something under that name" in refused.message) == (403, True)
     assert granted("bob", "POST", views, VIEW).status == 403
     assert granted("bob", "POST", tables, {"name": "u", "schema": SCHEMA}).status == 200
     to_t = {"namespace": ["a"], "name": "t"}
@@ -171,7 +171,7 @@ def test_name_of_what_others_dropped_is_not_to_be_had(granted: GrantedServer) ->
 
 @pytest.mark.parametrize("by_transaction", [False, True])
 @pytest.mark.parametrize("plain", ["assert-create", "requirements", "type"])
-def test_no_spelling_of_a_creation_takes_a_name_from_the_bin(
+def test_no_spelling_of_a_creation_takes_a_name_from_the_trash(
     granted: GrantedServer, plain: str, *, by_transaction: bool
 ) -> None:
     granted.grant("create", "namespace db", "bob")
@@ -198,5 +198,5 @@ def test_no_spelling_of_a_creation_takes_a_name_from_the_bin(
         sent = text.replace(f'"{plain}"', f'"{spelled}"').encode()
         assert json.loads(sent) == body
         refused = granted("bob", "POST", path, sent)
-        assert (refused.status, "the bin has something under that name" in refused.message) == (403, True)
+        assert (refused.status, "the trash has something under that name" in refused.message) == (403, True)
     assert owners(granted)["table db.t"] == "ann"

@@ -1,16 +1,16 @@
-"""Views in the bin: as tables are, but nothing is purged when their time is over, because their files stay anyway."""
+"""Views in the trash: as tables are, but nothing is purged when their time is over, because their files stay anyway."""
 
 import sqlalchemy as sa
 
 from bergline.catalog.catalog import DroppedView
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
-from bergline.catalog.sql.bin import BinMark, names_in_bin, newest_first
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.trash.dropped_tables import TrashMark, names_in_trash, newest_first
 from bergline.errors import ConflictError
 
 _COLUMNS = [DROPPED_VIEWS.c[name] for name in ("metadata_location", "dropped_ms", "keep_until_ms", "principal", "id")]
@@ -38,8 +38,8 @@ class SqlDroppedViews:
         }
         connection.execute(sa.insert(DROPPED_VIEWS).values(row))
 
-    def views(self, most: int | None = None, after: BinMark | None = None) -> list[DroppedView]:
-        """The dropped views, newest first, all or the next ones; none where the database has no such bin yet."""
+    def views(self, most: int | None = None, after: TrashMark | None = None) -> list[DroppedView]:
+        """The dropped views, newest first, all or the next ones; none where the database has no such trash yet."""
         query = sa.select(DROPPED_VIEWS.c.namespace, DROPPED_VIEWS.c.name, *_COLUMNS).where(self._mine)
         with self._database.reading() as connection:
             if not sa.inspect(connection).has_table(DROPPED_VIEWS.name):
@@ -49,19 +49,19 @@ class SqlDroppedViews:
 
     def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
         """The names of dropped views: that one, or all in a namespace and below it."""
-        return names_in_bin(connection, DROPPED_VIEWS, self._mine, namespace, name)
+        return names_in_trash(connection, DROPPED_VIEWS, self._mine, namespace, name)
 
     def restore(self, pointers: SqlPointers, dropped: DroppedView, name: TableName) -> bool:
         """Make the pointer again, under the same name or another; False if the name is taken.
 
-        ConflictError if the view is no longer in the bin.
+        ConflictError if the view is no longer in the trash.
         """
 
         def take(connection: sa.Connection) -> None:
             mine = sa.and_(self._mine, DROPPED_VIEWS.c.id == dropped.bin_id)
             if connection.execute(sa.delete(DROPPED_VIEWS).where(mine)).rowcount != 1:
                 raise ConflictError(
-                    f"view `{dropped.name}` is no longer in the bin", hints=["list the dropped views again"]
+                    f"view `{dropped.name}` is no longer in the trash", hints=["list the dropped views again"]
                 )
 
         return pointers.swap_all((PointerSwap(name, None, dropped.metadata_location),), take)

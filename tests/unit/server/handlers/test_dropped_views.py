@@ -1,4 +1,4 @@
-"""Views that are dropped into the bin, and come back."""
+"""Views that are dropped into the trash, and come back."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_view_that_was_never_dropped_is_404_with_those_that_were(client: AsgiCli
     assert "dropped: `db.v`" in missing.message
 
 
-def test_view_whose_time_is_over_leaves_the_bin(client: AsgiClient, context: ServerContext) -> None:
+def test_view_whose_time_is_over_leaves_the_trash(client: AsgiClient, context: ServerContext) -> None:
     client("DELETE", VIEW)
     (kept,) = context.catalog.dropped_views()
     assert not PurgeJob(context, lambda: kept.keep_until_ms - 1).run_once()

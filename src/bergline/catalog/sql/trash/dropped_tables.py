@@ -1,4 +1,4 @@
-"""The bin: tables that a server dropped, which come back with all their refs until they are purged.
+"""The trash: tables that a server dropped, which come back with all their refs until they are purged.
 
 A row is written in the transaction of the drop. Whoever restores the table removes the row in the transaction that
 makes the pointer, and whoever purges it marks the row before the first file goes: so it is one or the other.
@@ -20,7 +20,7 @@ from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.layout import index_shared_table, join_namespace, starts_with
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.catalog.sql.records_layout import BIN
+from bergline.catalog.sql.records_layout import DROPPED_TABLES
 from bergline.errors import ConflictError
 
 _FREE = 0
@@ -28,19 +28,19 @@ _DIRECTORY_INDEX = "bergline_bin_directory"
 _INDEXED_CHARACTERS = 500  # so many of any language fit into an index of PostgreSQL
 _ANYWHERE = ""
 """The path of a directory that is not spelled plainly: it may be any."""
-BinMark = tuple[int, int]
-"""The end of a page: when the last one was dropped, and its number in the bin."""
+TrashMark = tuple[int, int]
+"""The end of a page: when the last one was dropped, and its number in the trash."""
 _COLUMNS = (
-    BIN.c.namespace,
-    BIN.c.name,
-    BIN.c.metadata_location,
-    BIN.c.dropped_ms,
-    BIN.c.keep_until_ms,
-    BIN.c.principal,
-    BIN.c.purges_files,
-    BIN.c.purge_begun,
-    BIN.c.problem,
-    BIN.c.id,
+    DROPPED_TABLES.c.namespace,
+    DROPPED_TABLES.c.name,
+    DROPPED_TABLES.c.metadata_location,
+    DROPPED_TABLES.c.dropped_ms,
+    DROPPED_TABLES.c.keep_until_ms,
+    DROPPED_TABLES.c.principal,
+    DROPPED_TABLES.c.purges_files,
+    DROPPED_TABLES.c.purge_begun,
+    DROPPED_TABLES.c.problem,
+    DROPPED_TABLES.c.id,
 )
 
 
@@ -51,14 +51,14 @@ class ClaimedPurge(msgspec.Struct, frozen=True):
     until_ms: int
 
 
-class SqlBin:
+class SqlDroppedTables:
     """The dropped tables of one catalog."""
 
     def __init__(self, database: SqlDatabase, catalog_name: str, digests: SqlDigests) -> None:
         self._database = database
         self._digests = digests
         self._catalog = catalog_name
-        self._mine = BIN.c.catalog_name == catalog_name
+        self._mine = DROPPED_TABLES.c.catalog_name == catalog_name
         self._path: sa.ColumnElement[str] = sa.literal_column(_path_of_directory(database.find_function))
         self._is_indexed = False
         self._lock = threading.Lock()
@@ -77,14 +77,14 @@ class SqlBin:
             "claimed_until_ms": _FREE,
             "purge_begun": False,
         }
-        connection.execute(sa.insert(BIN).values(row))
+        connection.execute(sa.insert(DROPPED_TABLES).values(row))
 
-    def tables(self, most: int | None = None, after: BinMark | None = None) -> list[DroppedTable]:
-        """The dropped tables, newest first, all or the next ones; none where the database has no bin yet."""
+    def tables(self, most: int | None = None, after: TrashMark | None = None) -> list[DroppedTable]:
+        """The dropped tables, newest first, all or the next ones; none where the database has no trash yet."""
         with self._database.reading() as connection:
-            if not sa.inspect(connection).has_table(BIN.name):
+            if not sa.inspect(connection).has_table(DROPPED_TABLES.name):
                 return []
-            rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), BIN, most, after))
+            rows = connection.execute(newest_first(sa.select(*_COLUMNS).where(self._mine), DROPPED_TABLES, most, after))
             return [_table(tuple(row)) for row in rows]
 
     def near(self, directories: Collection[str]) -> list[DroppedTable]:
@@ -93,7 +93,7 @@ class SqlBin:
         All are among them, however their locations are spelled: the caller compares. They are found by an index.
         """
         with self._database.reading() as connection:
-            if not directories or not sa.inspect(connection).has_table(BIN.name):
+            if not directories or not sa.inspect(connection).has_table(DROPPED_TABLES.name):
                 return []
         self._index()
         paths = {path for directory in directories for path in _spelled_paths(directory)}
@@ -106,19 +106,19 @@ class SqlBin:
 
     def names_in(self, connection: sa.Connection, namespace: Namespace, name: str | None = None) -> list[TableName]:
         """The names of dropped tables: that one, or all in a namespace and below it."""
-        return names_in_bin(connection, BIN, self._mine, namespace, name)
+        return names_in_trash(connection, DROPPED_TABLES, self._mine, namespace, name)
 
     def restore(self, pointers: SqlPointers, dropped: DroppedTable, name: TableName) -> bool:
         """Make the pointer again, under the same name or another; False if the name is taken.
 
-        ConflictError if the table is no longer in the bin, or if its files are being deleted.
+        ConflictError if the table is no longer in the trash, or if its files are being deleted.
         """
 
         def take(connection: sa.Connection) -> None:
-            mine = sa.and_(self._mine, BIN.c.id == dropped.bin_id, BIN.c.purge_begun.is_(False))
-            if connection.execute(sa.delete(BIN).where(mine)).rowcount != 1:
+            mine = sa.and_(self._mine, DROPPED_TABLES.c.id == dropped.bin_id, DROPPED_TABLES.c.purge_begun.is_(False))
+            if connection.execute(sa.delete(DROPPED_TABLES).where(mine)).rowcount != 1:
                 raise ConflictError(
-                    f"table `{dropped.name}` is no longer in the bin, or its files are being deleted",
+                    f"table `{dropped.name}` is no longer in the trash, or its files are being deleted",
                     hints=["list the dropped tables again"],
                 )
 
@@ -126,14 +126,16 @@ class SqlBin:
 
     def claim(self, now_ms: int, lease_ms: int) -> ClaimedPurge | None:
         """A table whose time is over, for this caller alone until the lease ends; None if there is none."""
-        due = sa.and_(self._mine, BIN.c.keep_until_ms <= now_ms, BIN.c.claimed_until_ms <= now_ms)
-        query = sa.select(*_COLUMNS).where(due).order_by(BIN.c.keep_until_ms, BIN.c.id).limit(1)
+        due = sa.and_(self._mine, DROPPED_TABLES.c.keep_until_ms <= now_ms, DROPPED_TABLES.c.claimed_until_ms <= now_ms)
+        query = sa.select(*_COLUMNS).where(due).order_by(DROPPED_TABLES.c.keep_until_ms, DROPPED_TABLES.c.id).limit(1)
         with self._database.changing() as connection:
             row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None
             claim = ClaimedPurge(_table(tuple(row)), now_ms + lease_ms)
-            connection.execute(sa.update(BIN).where(BIN.c.id == row.id).values(claimed_until_ms=claim.until_ms))
+            connection.execute(
+                sa.update(DROPPED_TABLES).where(DROPPED_TABLES.c.id == row.id).values(claimed_until_ms=claim.until_ms)
+            )
             return claim
 
     def begin(self, claim: ClaimedPurge) -> bool:
@@ -156,7 +158,7 @@ class SqlBin:
         dropped = claim.table
         location = FOOTPRINTS.c.metadata_location == dropped.metadata_location
         with self._database.changing() as connection:
-            if connection.execute(sa.delete(BIN).where(self._claimed(claim))).rowcount == 1:
+            if connection.execute(sa.delete(DROPPED_TABLES).where(self._claimed(claim))).rowcount == 1:
                 self._digests.forget(connection, dropped.name, dropped.metadata_location)
                 connection.execute(sa.delete(FOOTPRINTS).where(FOOTPRINTS.c.catalog_name == self._catalog, location))
 
@@ -168,29 +170,33 @@ class SqlBin:
             with self._database.changing() as connection:
                 self._database.lock_layout(connection)
                 indexed = f"({self._path}){self._database.collation}"
-                index_shared_table(connection, _DIRECTORY_INDEX, f"{BIN.name} (catalog_name, ({indexed}))")
+                index_shared_table(connection, _DIRECTORY_INDEX, f"{DROPPED_TABLES.name} (catalog_name, ({indexed}))")
             self._is_indexed = True
 
     def _update(self, claim: ClaimedPurge, values: dict[str, object]) -> bool:
         with self._database.changing() as connection:
-            return bool(connection.execute(sa.update(BIN).where(self._claimed(claim)).values(values)).rowcount == 1)
+            return bool(
+                connection.execute(sa.update(DROPPED_TABLES).where(self._claimed(claim)).values(values)).rowcount == 1
+            )
 
     def _claimed(self, claim: ClaimedPurge) -> sa.ColumnElement[bool]:
-        return sa.and_(self._mine, BIN.c.id == claim.table.bin_id, BIN.c.claimed_until_ms == claim.until_ms)
+        return sa.and_(
+            self._mine, DROPPED_TABLES.c.id == claim.table.bin_id, DROPPED_TABLES.c.claimed_until_ms == claim.until_ms
+        )
 
 
-def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after: BinMark | None) -> sa.Select[Any]:
-    """The rows of a bin, newest first: so many, after those of the page before."""
+def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after: TrashMark | None) -> sa.Select[Any]:
+    """The rows of the trash, newest first: so many, after those of the page before."""
     at, number = table.c.dropped_ms, table.c.id
     if after is not None:
         query = query.where(sa.or_(at < after[0], sa.and_(at == after[0], number < after[1])))
     return query.order_by(at.desc(), number.desc()).limit(most)
 
 
-def names_in_bin(
+def names_in_trash(
     connection: sa.Connection, table: sa.Table, mine: sa.ColumnElement[bool], namespace: Namespace, name: str | None
 ) -> list[TableName]:
-    """The names in a bin: one, or all in a namespace and below it."""
+    """The names in the trash: one, or all in a namespace and below it."""
     text = join_namespace(namespace)
     within = table.c.namespace == text
     if name is None:

@@ -1,4 +1,4 @@
-"""The bin of a SQL catalog, in SQLite and PostgreSQL."""
+"""The trash of a SQL catalog, in SQLite and PostgreSQL."""
 
 import threading
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from many_tables import plans, watched
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.bin import ClaimedPurge
 from bergline.catalog.sql.directories.reserved_directories import overlap
 from bergline.catalog.sql.directories.table_directories import canonical_directory
-from bergline.catalog.sql.records_layout import BIN
+from bergline.catalog.sql.records_layout import DROPPED_TABLES
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
 
@@ -36,10 +36,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointer
 
 
 def drop(store: SqlPointerStore, number: int = 1, keep_until_ms: int = 100) -> DroppedTable:
-    """Put a table into the bin; the one that is found there."""
+    """Put a table into the trash; the one that is found there."""
     dropped = DroppedTable(T, f"file:///t/{number}.metadata.json", number, keep_until_ms, "ann", purges_files=True)
     with store.database.changing() as connection:
-        store.bin.add(connection, dropped)
+        store.table_trash.add(connection, dropped)
     return store.dropped_tables()[0]
 
 
@@ -56,12 +56,12 @@ def test_table_is_restored_once(store: SqlPointerStore) -> None:
     assert store.read(T) == dropped.metadata_location
     assert store.dropped_tables() == []
     store.drop(T)
-    with pytest.raises(ConflictError, match="no longer in the bin"):
+    with pytest.raises(ConflictError, match="no longer in the trash"):
         store.restore(dropped, T)
     assert store.read(T) is None
 
 
-def test_taken_name_leaves_the_table_in_the_bin(store: SqlPointerStore) -> None:
+def test_taken_name_leaves_the_table_in_the_trash(store: SqlPointerStore) -> None:
     dropped = drop(store)
     store.create(T, "file:///t/new.metadata.json")
     assert not store.restore(dropped, T)
@@ -70,26 +70,26 @@ def test_taken_name_leaves_the_table_in_the_bin(store: SqlPointerStore) -> None:
 
 def test_table_is_claimed_when_its_time_is_over_and_again_when_the_lease_is(store: SqlPointerStore) -> None:
     drop(store)
-    assert store.bin.claim(99, 10) is None
-    first = store.bin.claim(100, 10)
+    assert store.table_trash.claim(99, 10) is None
+    first = store.table_trash.claim(100, 10)
     assert isinstance(first, ClaimedPurge)
-    assert store.bin.claim(109, 10) is None
-    second = store.bin.claim(110, 10)
+    assert store.table_trash.claim(109, 10) is None
+    second = store.table_trash.claim(110, 10)
     assert second is not None
-    assert not store.bin.begin(first)
+    assert not store.table_trash.begin(first)
     with pytest.raises(ConflictError, match="by another server"):
-        store.bin.extend(first, 200)
-    assert store.bin.begin(second)
+        store.table_trash.extend(first, 200)
+    assert store.table_trash.begin(second)
 
 
 def test_purge_that_has_begun_keeps_the_table_from_coming_back(store: SqlPointerStore) -> None:
     dropped = drop(store)
-    claim = store.bin.claim(100, 10)
+    claim = store.table_trash.claim(100, 10)
     assert claim is not None
-    assert store.bin.begin(claim)
+    assert store.table_trash.begin(claim)
     with pytest.raises(ConflictError, match="being deleted"):
         store.restore(dropped, T)
-    store.bin.put_off(claim, 500, "disk full", begun=False)
+    store.table_trash.put_off(claim, 500, "disk full", begun=False)
     (kept,) = store.dropped_tables()
     assert (kept.problem, kept.keep_until_ms) == ("disk full", 500)
     assert store.restore(kept, T)
@@ -102,7 +102,7 @@ def test_of_many_servers_one_claims_a_table(store: SqlPointerStore) -> None:
 
     def claim() -> None:
         together.wait()
-        found = store.bin.claim(100, 1000)
+        found = store.table_trash.claim(100, 1000)
         if found is not None:
             claims.append(found)
 
@@ -116,14 +116,14 @@ def test_of_many_servers_one_claims_a_table(store: SqlPointerStore) -> None:
 
 def test_forgotten_table_is_gone(store: SqlPointerStore) -> None:
     drop(store)
-    claim = store.bin.claim(100, 10)
+    claim = store.table_trash.claim(100, 10)
     assert claim is not None
-    store.bin.forget(claim)
+    store.table_trash.forget(claim)
     assert store.dropped_tables() == []
 
 
 LONG = "x" * 600
-IN_THE_BIN = (
+IN_THE_TRASH = (
     "s3://b/w/t/metadata/1.metadata.json",
     "s3a://b/w/t2/metadata/1.metadata.json",
     "S3://b/w/u/1.metadata.json",
@@ -161,29 +161,31 @@ ASKED_ABOUT = (
 def keep(store: SqlPointerStore, *locations: str) -> None:
     with store.database.changing() as connection:
         for location in locations:
-            store.bin.add(connection, DroppedTable(T, location, 1, 1, "ann", purges_files=True))
+            store.table_trash.add(connection, DroppedTable(T, location, 1, 1, "ann", purges_files=True))
 
 
 def test_dropped_tables_near_a_directory_are_found_however_they_are_spelled(store: SqlPointerStore) -> None:
-    keep(store, *IN_THE_BIN)
-    homes = {one: canonical_directory(one.rpartition("/")[0].removesuffix("/metadata")) for one in IN_THE_BIN}
+    keep(store, *IN_THE_TRASH)
+    homes = {one: canonical_directory(one.rpartition("/")[0].removesuffix("/metadata")) for one in IN_THE_TRASH}
     for asked in ASKED_ABOUT:
         directory = canonical_directory(asked)
-        near = {dropped.metadata_location for dropped in store.bin.near([directory])}
+        near = {dropped.metadata_location for dropped in store.table_trash.near([directory])}
         assert {one for one, home in homes.items() if overlap(home, directory)} <= near, directory
-    found = {dropped.metadata_location for dropped in store.bin.near(["s3://b/w/t", "s3://c/x"])}
-    assert IN_THE_BIN[0] in found
-    assert found.isdisjoint({IN_THE_BIN[1], IN_THE_BIN[2], IN_THE_BIN[4], IN_THE_BIN[5], IN_THE_BIN[9], IN_THE_BIN[12]})
-    assert store.bin.near([]) == []
+    found = {dropped.metadata_location for dropped in store.table_trash.near(["s3://b/w/t", "s3://c/x"])}
+    assert IN_THE_TRASH[0] in found
+    assert found.isdisjoint(
+        {IN_THE_TRASH[1], IN_THE_TRASH[2], IN_THE_TRASH[4], IN_THE_TRASH[5], IN_THE_TRASH[9], IN_THE_TRASH[12]}
+    )
+    assert store.table_trash.near([]) == []
 
 
 def test_dropped_tables_near_a_directory_are_found_by_an_index(store: SqlPointerStore) -> None:
     keep(store, *(f"s3://b/w/t{number}/metadata/1.metadata.json" for number in range(2000)))
-    store.bin.near(["s3://b/new"])  # makes the index
+    store.table_trash.near(["s3://b/new"])  # makes the index
     with store.database.writing() as connection:
         connection.exec_driver_sql("ANALYZE")
     with watched(store.database) as work:
-        (found,) = store.bin.near(["s3://b/w/t77/data", "s3://elsewhere/x"])
+        (found,) = store.table_trash.near(["s3://b/w/t77/data", "s3://elsewhere/x"])
     assert found.metadata_location == "s3://b/w/t77/metadata/1.metadata.json"
     lines = plans(store.database, work)
     assert any("bergline_bin_directory" in line for line in lines), lines
@@ -194,7 +196,7 @@ def test_database_without_a_bin_has_none_near(store: SqlPointerStore) -> None:
     if store.database.engine.dialect.name != "sqlite":
         pytest.skip("the database is shared by tests")
     with store.database.writing() as connection:
-        BIN.drop(connection)
-    assert store.bin.near(["s3://b/w"]) == []
+        DROPPED_TABLES.drop(connection)
+    assert store.table_trash.near(["s3://b/w"]) == []
     with store.database.reading() as connection:
-        assert not sa.inspect(connection).has_table(BIN.name)
+        assert not sa.inspect(connection).has_table(DROPPED_TABLES.name)

@@ -1,4 +1,4 @@
-"""Tables that are dropped into the bin, and come back."""
+"""Tables that are dropped into the trash, and come back."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_purge_of_a_table_whose_files_others_share_is_refused_and_it_stays(clien
     assert client("GET", DROPPED).json["tables"] == []
 
 
-def test_tables_in_the_bin_come_in_pages(client: AsgiClient) -> None:
+def test_tables_in_the_trash_come_in_pages(client: AsgiClient) -> None:
     client("DELETE", ORDERS)
     for _ in range(2):
         client.table()

@@ -1,4 +1,4 @@
-"""The bin: tables and views that were dropped, and how to bring one back."""
+"""The trash: tables and views that were dropped, and how to bring one back."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -24,8 +24,8 @@ MakeChange = Callable[[str, TableName, Callable[[], bool]], bool]
 """Makes a change to a name, as an action of this key."""
 
 
-def bin_page(source: Source, query: PageQuery) -> Page:
-    """What is in the bin, newest first, a page at a time."""
+def trash_page(source: Source, query: PageQuery) -> Page:
+    """What is in the trash, newest first, a page at a time."""
     offset = asked_number(query, "offset", 0, _MOST)
     most = offset + _SHOWN + 1
     found: list[DroppedTable | DroppedView] = [*source.lake.dropped_tables(most), *source.lake.dropped_views(most)]
@@ -37,7 +37,7 @@ def bin_page(source: Source, query: PageQuery) -> Page:
         "previous_offset": max(0, offset - _SHOWN) if offset else None,
         "next_offset": offset + _SHOWN if len(found) > offset + _SHOWN else None,
     }
-    return Page("Bin", "bin.html", values)
+    return Page("Trash", "trash.html", values)
 
 
 def undrop_page(source: Source, given: PageQuery, change: MakeChange, *, is_read: bool) -> tuple[Page, int]:
@@ -49,7 +49,7 @@ def undrop_page(source: Source, given: PageQuery, change: MakeChange, *, is_read
     try:
         review = _review(source, kind, name, given)
         if confirmed:
-            stale = "the bin changed since you reviewed this"
+            stale = "the trash changed since you reviewed this"
 
             def act() -> bool:
                 again = _review(source, kind, name, given)

@@ -1,4 +1,4 @@
-"""Views in the bin of a SQL catalog, in SQLite and PostgreSQL."""
+"""Views in the trash of a SQL catalog, in SQLite and PostgreSQL."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +29,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointer
 
 
 def drop(store: SqlPointerStore, number: int = 1) -> DroppedView:
-    """Put a view into the bin; the newest one there."""
+    """Put a view into the trash; the newest one there."""
     with store.database.changing() as connection:
-        store.view_bin.add(connection, DroppedView(V, f"file:///{number}", number, 100 + number, "ann"))
+        store.view_trash.add(connection, DroppedView(V, f"file:///{number}", number, 100 + number, "ann"))
     return store.dropped_views()[0]
 
 
@@ -42,7 +42,7 @@ def test_dropped_views_come_in_pages_newest_first(store: SqlPointerStore) -> Non
     assert [view.dropped_ms for view in found] == [3, 2, 2, 1]
     assert store.dropped_views(2) == found[:2]
     mark = found[1].dropped_ms, found[1].bin_id
-    assert store.view_bin.views(5, mark) == found[2:]
+    assert store.view_trash.views(5, mark) == found[2:]
 
 
 def test_view_is_restored_once(store: SqlPointerStore) -> None:
@@ -52,7 +52,7 @@ def test_view_is_restored_once(store: SqlPointerStore) -> None:
     assert store.restore_view(dropped, V)
     assert store.views.read(V) == dropped.metadata_location
     assert store.read(V) is None
-    with pytest.raises(ConflictError, match="no longer in the bin"):
+    with pytest.raises(ConflictError, match="no longer in the trash"):
         store.restore_view(dropped, TableName(("db",), "w"))
     again = drop(store)
     assert not store.restore_view(again, V)
@@ -62,7 +62,7 @@ def test_view_is_restored_once(store: SqlPointerStore) -> None:
 def test_views_whose_time_is_over_are_forgotten(store: SqlPointerStore) -> None:
     drop(store, 1)
     kept = drop(store, 2)
-    assert store.view_bin.forget_due(101) == 1
+    assert store.view_trash.forget_due(101) == 1
     assert store.dropped_views() == [kept]
 
 

@@ -1,4 +1,4 @@
-"""A server's bin, through the client."""
+"""A server's trash, through the client."""
 
 from collections.abc import Iterator
 
@@ -79,7 +79,7 @@ def test_dropped_view_comes_back(lake: Lake) -> None:
     lake.drop_view("db.w")
 
 
-def test_all_pages_of_the_bin_are_read(server: BerglineServer, lake: Lake) -> None:
+def test_all_pages_of_the_trash_are_read(server: BerglineServer, lake: Lake) -> None:
     before = len(lake.dropped_tables())
     for _ in range(3):
         lake.create_table("db.paged", ORDERS)

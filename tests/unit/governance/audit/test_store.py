@@ -7,8 +7,8 @@ import pytest
 from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.records import AuditEntry, records_of
-from bergline.governance.audit import audited_requests
-from bergline.governance.audit.audited_requests import AuditedRequest, AuditKind, SqlAuditedRequests
+from bergline.governance.audit import store as audited_requests
+from bergline.governance.audit.store import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.lake.lake import connect
 
 

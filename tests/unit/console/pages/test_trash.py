@@ -1,4 +1,4 @@
-"""The bin in the console, and what comes back from it."""
+"""The trash in the console, and what comes back from it."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import sql_store_of
 from bergline.console.page import Source
-from bergline.console.pages.bin import bin_page
+from bergline.console.pages.trash import trash_page
 
 V = TableName(("db",), "v")
 
 
 def drop(lake: Lake, table: Table, dropped_ms: int = 1) -> None:
-    """Drop a table into the bin, as a server does."""
+    """Drop a table into the trash, as a server does."""
     store = sql_store_of(lake.catalog)
     if lake.table_exists(table.name):
         lake.drop_table(table.name)
     kept = DroppedTable(table.name, table.metadata_location, dropped_ms, 9, "ann", purges_files=True)
     with store.database.changing() as connection:
-        store.bin.add(connection, kept)
+        store.table_trash.add(connection, kept)
 
 
 def drop_view(lake: Lake, table: Table) -> None:
@@ -29,14 +29,14 @@ def drop_view(lake: Lake, table: Table) -> None:
     location = lake.create_view(V, "SELECT 1 AS id", table.schema).metadata_location
     lake.drop_view(V)
     with store.database.changing() as connection:
-        store.view_bin.add(connection, DroppedView(V, location, 5, 9, "bob"))
+        store.view_trash.add(connection, DroppedView(V, location, 5, 9, "bob"))
 
 
 def test_tables_and_views_are_listed_newest_first(source: Source, lake: Lake, story: Table) -> None:
-    assert bin_page(source, {}).values["entries"] == []
+    assert trash_page(source, {}).values["entries"] == []
     drop(lake, story)
     drop_view(lake, story)
-    found = bin_page(source, {}).values
+    found = trash_page(source, {}).values
     assert [(e["kind"], e["name"], e["principal"]) for e in found["entries"]] == [
         ("view", "db.v", "bob"),
         ("table", "db.orders", "ann"),
@@ -47,9 +47,9 @@ def test_tables_and_views_are_listed_newest_first(source: Source, lake: Lake, st
 def test_bin_comes_in_pages(source: Source, lake: Lake, story: Table) -> None:
     for number in range(102):
         drop(lake, story, number)
-    first = bin_page(source, {}).values
+    first = trash_page(source, {}).values
     assert (len(first["entries"]), first["next_offset"]) == (100, 100)
-    second = bin_page(source, {"offset": "100"}).values
+    second = trash_page(source, {"offset": "100"}).values
     assert [e["dropped_ms"] for e in second["entries"]] == [1, 0]
     assert (second["previous_offset"], second["next_offset"]) == (0, None)
 
@@ -81,13 +81,13 @@ def test_one_comes_back_after_a_review(browser: Any, lake: Lake, story: Table, k
     assert browser.console._host.changes == [("ann", f"undrop-{kind}", name)]
 
 
-def test_another_table_in_the_bin_is_reviewed_again(browser: Any, lake: Lake, story: Table) -> None:
+def test_another_table_in_the_trash_is_reviewed_again(browser: Any, lake: Lake, story: Table) -> None:
     drop(lake, story)
     reviewed = review(browser, kind="table", name="db.orders")
     drop(lake, story, 2)
     stale = confirm(browser, reviewed, kind="table", name="db.orders")
     assert stale.status == 409
-    assert "the bin changed since you reviewed this" in stale.text
+    assert "the trash changed since you reviewed this" in stale.text
     assert not lake.table_exists("db.orders")
 
 
@@ -105,9 +105,9 @@ def test_what_cannot_come_back_is_told_in_the_form(browser: Any, lake: Lake, sto
 def test_purge_that_has_begun_offers_nothing(browser: Any, lake: Lake, story: Table) -> None:
     drop(lake, story)
     store = sql_store_of(lake.catalog)
-    claim = store.bin.claim(10, 1)
+    claim = store.table_trash.claim(10, 1)
     assert claim is not None
-    assert store.bin.begin(claim)
+    assert store.table_trash.begin(claim)
     page = browser.get("/bin")
     assert "are being deleted" in page.text
     assert "/bin/undrop" not in page.text
