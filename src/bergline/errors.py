@@ -49,8 +49,8 @@ class BerglineError(Exception):
 
     code: ClassVar[str] = "error"
     condition: str | None = None
-    neighbour: object = None
-    """Another table or view that the message names."""
+    neighbour: tuple[str, Any] | None = None
+    """Another table or view that the message names: its kind and its name."""
     told: "BerglineError | None" = None
     """What callers of a server are told instead if they may not see the neighbour."""
 

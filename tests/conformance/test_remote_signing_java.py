@@ -12,8 +12,8 @@ from peers import OfficialError, OfficialRuntime, needs_java
 from s3_server import S3Server
 from server_on_socket import on_socket
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 

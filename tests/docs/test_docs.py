@@ -25,7 +25,6 @@ from webhook_receiver import WebhookReceiver
 
 import bergline.errors
 from bergline import Lake, Table
-from bergline.catalog.access.privilege import Privilege
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.protection.ref_rule import RefRule
@@ -33,6 +32,7 @@ from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.catalog.sql.records import records_of
 from bergline.cli.main import COMMANDS, load_command
 from bergline.cli.settings import load_settings
+from bergline.governance.grants.privilege import Privilege
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.server.opening import open_server
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS, NEEDED_FOR_PLANNING

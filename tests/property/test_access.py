@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules
-from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role
-from bergline.catalog.access.privilege import ABOUT_REFS, IMPLIED, Privilege
-from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of
+from bergline.governance.grants.access_rules import AccessDecision, AccessRules
+from bergline.governance.grants.grant import Grant, Grantee, GranteeKind, Role
+from bergline.governance.grants.privilege import ABOUT_REFS, IMPLIED, Privilege
+from bergline.governance.grants.securable import CATALOG, Securable, SecurableKind, namespace_of
 
 NAMES = st.sampled_from(["a", "b"])
 NAMESPACES = st.lists(NAMES, min_size=1, max_size=3).map(tuple)

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.errors import BerglineError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.s3_address import S3Endpoint
 from bergline.server.credentials.signable import check_signable
 

@@ -23,8 +23,8 @@ from s3_server import REGION, SECRET_KEY, S3Server
 from server_on_socket import on_socket
 from sts_server import StsServer
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.file_actions import FileActions
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings

@@ -13,7 +13,10 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.governance.events.client import RestEvents
 from bergline.governance.events.events import EventLog
 from bergline.governance.events.store import SqlEvents
+from bergline.governance.grants.client import RestAccess
 from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.grants.management import AccessManagement
+from bergline.governance.grants.store import SqlGrants
 from bergline.governance.pull_requests.client import RestPullRequests
 from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
 from bergline.governance.pull_requests.model import PullRequestCalls
@@ -21,6 +24,11 @@ from bergline.governance.pull_requests.model import PullRequestCalls
 
 class Governance:
     """Nothing at all."""
+
+    @property
+    def access(self) -> AccessManagement | None:
+        """Grants, roles and owners."""
+        return None
 
     @property
     def events(self) -> EventLog | None:
@@ -38,6 +46,11 @@ class DatabaseGovernance(Governance):
     def __init__(self, catalog: Catalog, store: SqlPointerStore) -> None:
         self._catalog = catalog
         self._store = store
+
+    @property
+    def access(self) -> AccessManagement:
+        """In the database, for everybody who has it."""
+        return SqlGrants(self._store.database, self._store.catalog_name)
 
     @property
     def events(self) -> EventLog:
@@ -58,6 +71,11 @@ class ServerGovernance(Governance):
         self._session = session
 
     @property
+    def access(self) -> AccessManagement:
+        """On the server."""
+        return RestAccess(self._session)
+
+    @property
     def events(self) -> EventLog:
         """On the server."""
         return RestEvents(self._session)
@@ -72,6 +90,11 @@ class GrantedGovernance(Governance):
 
     def __init__(self, catalog: GrantedCatalog) -> None:
         self._catalog = catalog
+
+    @property
+    def access(self) -> AccessManagement:
+        """All of it, for administrators alone."""
+        return self._catalog.management()
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """Those of the server."""

@@ -24,13 +24,14 @@ from bergline.table.delegation import delegated, later
 if TYPE_CHECKING:
     from bergline.governance import governance
     from bergline.governance.events import events
+    from bergline.governance.grants import access
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
-    from bergline.lake import access, protection, pull_requests, references, tables, views
+    from bergline.lake import protection, pull_requests, references, tables, views
 else:
     events = LazyModule("bergline.governance.events.events")
     governance = LazyModule("bergline.governance.governance")
     pull_requests = LazyModule("bergline.lake.pull_requests")
-    access = LazyModule("bergline.lake.access")
+    access = LazyModule("bergline.governance.grants.access")
     references = LazyModule("bergline.lake.references")
     protection = LazyModule("bergline.lake.protection")
     tables = LazyModule("bergline.lake.tables")
@@ -110,7 +111,7 @@ class Lake:
     @property
     def access(self) -> "access.LakeAccess":
         """Grants, roles and owners, which `bergline serve` enforces."""
-        return access.LakeAccess(self.catalog)
+        return access.LakeAccess(governance.governance_of(self.catalog).access)
 
     @property
     def is_closed(self) -> bool:

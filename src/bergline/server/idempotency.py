@@ -12,8 +12,6 @@ from typing import TypeVar
 
 import msgspec
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.protection.caller import Caller, acting_for
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
@@ -38,6 +36,8 @@ from bergline.governance.events.change_events import (
 )
 from bergline.governance.events.model import Event
 from bergline.governance.events.store import append_events
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG
 from bergline.server.cache.load_responses import entity_tag
 from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules

@@ -6,11 +6,11 @@ from typing import Any
 
 from asgi_client import MADE_UP_MS, AsgiClient, AsgiResponse, bearer
 
-from bergline.catalog.access.grant import make_grants
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError
 from bergline.format.manifest.avro import render_manifest_list
+from bergline.governance.grants.grant import make_grants
+from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 

@@ -12,11 +12,11 @@ from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.access.grant import make_grants
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError, RefusedError, StorageError
+from bergline.governance.grants.grant import make_grants
+from bergline.governance.grants.store import SqlGrants
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server

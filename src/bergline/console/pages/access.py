@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bergline.catalog.access.access_rules import AccessRules
-from bergline.catalog.access.grant import parse_grantee
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError
+from bergline.governance.grants.access_rules import AccessRules
+from bergline.governance.grants.grant import parse_grantee
 
 _MOST = 1000
 

@@ -6,10 +6,6 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from bergline.catalog.access.management import AccessManagement
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import concealed
-from bergline.catalog.access.securable import CATALOG, Securable, namespace_of, table_of, view_of
 from bergline.catalog.catalog import (
     Catalog,
     DroppedTable,
@@ -27,6 +23,10 @@ from bergline.catalog.turns import KeepsTurns, TurnKeeper
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
+from bergline.governance.grants.management import AccessManagement
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.refusals import concealed
+from bergline.governance.grants.securable import CATALOG, Securable, namespace_of, table_of, view_of
 from bergline.governance.pull_requests.model import PullRequestCalls
 
 _READ, _WRITE, _DROP, _CREATE = Privilege.READ, Privilege.WRITE, Privilege.DROP, Privilege.CREATE

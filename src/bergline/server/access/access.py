@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import concealed, forbidden, hidden
-from bergline.catalog.access.securable import CATALOG, Securable
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import BerglineError, NotFoundError, RefusedError
+from bergline.governance.grants.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.refusals import concealed, forbidden, hidden
+from bergline.governance.grants.securable import CATALOG, Securable, table_of, view_of
+from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.policy import Policy, PolicyQuestion, refused_by_policy
 
 FRESH_S: Final = 2.0
@@ -161,7 +161,10 @@ class Access:
         """An error; one that names another table or view does so only for callers who may see that."""
         if error.told is None:
             return error
-        seen = error.neighbour if isinstance(error.neighbour, Securable) else CATALOG
+        seen = CATALOG
+        if error.neighbour is not None:
+            kind, name = error.neighbour
+            seen = view_of(name) if kind == "view" else table_of(name)
         by = self.newest(principal, groups)
         is_known = by.may(Privilege.READ, CATALOG) if seen == CATALOG else by.sees(seen)
         return error if is_known else error.told

@@ -6,8 +6,6 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import ALL_REFS, Securable, table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.protection.guard import DecideAgain, RefGuard
@@ -17,6 +15,8 @@ from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata, changed, snapshots_gained
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import ALL_REFS, Securable, table_of
 from bergline.server.access.access import Access
 from bergline.table.references.published_runs import PUBLISHED_RUNS
 

@@ -1,9 +1,9 @@
 """What callers may do with the files of a table, by the grants of its catalog."""
 
-from bergline.catalog.access.file_actions import FileActions
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG, table_of
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.file_actions import FileActions
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG, table_of
 from bergline.server.access.access import Access
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import hidden
-from bergline.catalog.access.securable import CATALOG, table_of
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.refusals import hidden
+from bergline.governance.grants.securable import CATALOG, table_of
 from bergline.governance.pull_requests.model import (
     CheckOutcome,
     NewPullRequest,

@@ -7,8 +7,6 @@ maintenance. Files that are not the table's own are never deleted with it (`OwnF
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG, Securable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.table_locations import OwnFiles, directories_set
 from bergline.errors import BerglineError, FormatError, NotFoundError, RefusedError, UnsupportedError
@@ -21,6 +19,8 @@ from bergline.format.metadata.updates import (
     SetStatistics,
     Update,
 )
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG, Securable
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_lists
 from bergline.server.access.access import Access

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable
 from bergline.catalog.rest.client.transport import NotSentError, ResponseLostError, Transport
 from bergline.errors import RefusedError, UnavailableError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import Securable
 from bergline.server.access.oidc.issuer_settings import check_url
 
 _LOG = logging.getLogger("bergline.server")

@@ -9,16 +9,6 @@ from typing import Final
 import msgspec
 from starlette.datastructures import QueryParams
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import (
-    ALL_REFS,
-    CATALOG,
-    Securable,
-    SecurableKind,
-    namespace_of,
-    table_of,
-    view_of,
-)
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -39,6 +29,17 @@ from bergline.errors import RefusedError
 from bergline.format.metadata.requirements import AssertCreate
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.governance.events.protocol import LIST_EVENTS
+from bergline.governance.grants import protocol as grants_protocol
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import (
+    ALL_REFS,
+    CATALOG,
+    Securable,
+    SecurableKind,
+    namespace_of,
+    table_of,
+    view_of,
+)
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
 from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.access.access import Access
@@ -344,14 +345,14 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     pull_requests_protocol.CLOSE_PULL_REQUEST.name: OPEN,
     pull_requests_protocol.REOPEN_PULL_REQUEST.name: OPEN,
     # grants
-    endpoints.LIST_GRANTS.name: OPEN,
-    endpoints.CREATE_GRANTS.name: OPEN,
-    endpoints.REVOKE_GRANT.name: OPEN,
-    endpoints.LIST_ROLES.name: on_catalog(Privilege.ADMINISTER),
-    endpoints.CREATE_ROLE.name: on_catalog(Privilege.ADMINISTER),
-    endpoints.CHANGE_ROLE.name: on_catalog(Privilege.ADMINISTER),
-    endpoints.DROP_ROLE.name: on_catalog(Privilege.ADMINISTER),
-    endpoints.LIST_OWNERS.name: OPEN,
-    endpoints.SET_OWNER.name: OPEN,
+    grants_protocol.LIST_GRANTS.name: OPEN,
+    grants_protocol.CREATE_GRANTS.name: OPEN,
+    grants_protocol.REVOKE_GRANT.name: OPEN,
+    grants_protocol.LIST_ROLES.name: on_catalog(Privilege.ADMINISTER),
+    grants_protocol.CREATE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    grants_protocol.CHANGE_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    grants_protocol.DROP_ROLE.name: on_catalog(Privilege.ADMINISTER),
+    grants_protocol.LIST_OWNERS.name: OPEN,
+    grants_protocol.SET_OWNER.name: OPEN,
 }
 """By name of the endpoint. A new endpoint gets its row here: a test fails for one that has none."""

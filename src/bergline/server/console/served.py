@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW, Endpoint
@@ -16,6 +14,8 @@ from bergline.console.host import SignInIssuers
 from bergline.errors import AuthenticationError, UnavailableError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG
 from bergline.io.fenced import FencedFileIO
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake

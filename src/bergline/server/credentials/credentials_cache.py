@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from bergline.catalog.access.file_actions import FileActions
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.vending import VendedCredentials
 
 _MAX_TABLES = 10_000

@@ -3,8 +3,8 @@
 import re
 from typing import Final, Protocol
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.file_actions import FileActions
 
 METADATA_MARK: Final = ".metadata.json"
 """In the name of each metadata file of a table or view, also of compressed ones."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.catalog.sql.directories.table_directories import outermost
 from bergline.errors import RefusedError, UnavailableError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.io.gcs import GCS_SCHEMES
 from bergline.io.locations import directory_location, scheme_of
 from bergline.server.credentials.credentials_cache import CredentialsCache

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.io.locations import directory_location, scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.credentials.file_access import is_of_the_server

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.catalog.sql.directories.table_directories import outermost
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 from bergline.extras import install_hint
+from bergline.governance.grants.file_actions import FileActions
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.credentials.credentials_cache import CredentialsCache

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import msgspec
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.errors import InvalidInputError, RefusedError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.http.settings import public_settings

@@ -7,9 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from uuid import uuid4
 
-from bergline.catalog.access.file_actions import FileActions
-from bergline.catalog.access.grant import principal
-from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, table_of, view_of
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import requesting_caller
@@ -22,7 +19,6 @@ from bergline.catalog.sql.directories.reserved_directories import (
     reserved_spelling,
 )
 from bergline.catalog.sql.directories.table_directories import TableDirectories, canonical_directory, not_apart
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
 from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.records import records_of, sql_store_of
@@ -32,6 +28,10 @@ from bergline.errors import BerglineError, InvalidInputError, NotFoundError, Ref
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.governance.audit.store import SqlAuditedRequests
 from bergline.governance.events.store import SqlEvents
+from bergline.governance.grants.file_actions import FileActions
+from bergline.governance.grants.grant import principal
+from bergline.governance.grants.securable import CATALOG, Securable, SecurableKind, table_of, view_of
+from bergline.governance.grants.store import SqlGrants
 from bergline.governance.webhooks.addresses import WebhookAddresses
 from bergline.governance.webhooks.sender import WebhookSender
 from bergline.governance.webhooks.store import SqlWebhooks

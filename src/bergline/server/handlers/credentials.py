@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Sequence
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
 from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
@@ -13,6 +12,7 @@ from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.governance.audit.store import AuditKind
 from bergline.governance.events.model import table_subject
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.vending import (
     VendedCredentials,
     Vending,

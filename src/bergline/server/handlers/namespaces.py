@@ -1,8 +1,6 @@
 """Namespaces."""
 
 from bergline.arguments import check_texts
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import namespace_of
 from bergline.catalog.identifiers import Namespace, parse_namespace
 from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.rest.protocol.bodies import (
@@ -14,6 +12,8 @@ from bergline.catalog.rest.protocol.bodies import (
 )
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, join_levels, split_levels
 from bergline.errors import NotFoundError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import namespace_of
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.paging import RequestedPage, page_token, requested_page

@@ -2,6 +2,7 @@
 
 from bergline.catalog.rest.protocol import endpoints
 from bergline.governance.events.protocol import LIST_EVENTS
+from bergline.governance.grants import protocol as grants_protocol
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
 from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.handlers import (
@@ -97,13 +98,13 @@ HANDLERS: dict[str, Handler] = {
     pull_requests_protocol.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
     pull_requests_protocol.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
     pull_requests_protocol.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
-    endpoints.LIST_GRANTS.name: grants.list_grants,
-    endpoints.CREATE_GRANTS.name: grants.create_grants,
-    endpoints.REVOKE_GRANT.name: grants.revoke_grant,
-    endpoints.LIST_ROLES.name: grants.list_roles,
-    endpoints.CREATE_ROLE.name: grants.create_role,
-    endpoints.CHANGE_ROLE.name: grants.change_role,
-    endpoints.DROP_ROLE.name: grants.drop_role,
-    endpoints.LIST_OWNERS.name: grants.list_owners,
-    endpoints.SET_OWNER.name: grants.set_owner,
+    grants_protocol.LIST_GRANTS.name: grants.list_grants,
+    grants_protocol.CREATE_GRANTS.name: grants.create_grants,
+    grants_protocol.REVOKE_GRANT.name: grants.revoke_grant,
+    grants_protocol.LIST_ROLES.name: grants.list_roles,
+    grants_protocol.CREATE_ROLE.name: grants.create_role,
+    grants_protocol.CHANGE_ROLE.name: grants.change_role,
+    grants_protocol.DROP_ROLE.name: grants.drop_role,
+    grants_protocol.LIST_OWNERS.name: grants.list_owners,
+    grants_protocol.SET_OWNER.name: grants.set_owner,
 }

@@ -2,13 +2,13 @@
 
 import time
 
-from bergline.catalog.access.file_actions import FileActions
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.governance.audit.store import AuditKind
+from bergline.governance.grants.file_actions import FileActions
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import table_of
 from bergline.server.credentials.signable import check_signable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import directories_at

@@ -2,7 +2,6 @@
 
 import time
 
-from bergline.catalog.access.securable import SecurableKind
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
@@ -16,6 +15,7 @@ from bergline.catalog.rest.protocol.bodies import (
 from bergline.catalog.rest.protocol.messages import renamed_onto
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
+from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
 from bergline.server.cache.load_responses import check_mode, entity_tag, matches

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable, table_of, view_of
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import requesting_caller
@@ -23,6 +21,8 @@ from bergline.catalog.rest.protocol.trash import (
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.trash.dropped_tables import TrashMark
 from bergline.errors import ConflictError, InvalidInputError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import Securable, table_of, view_of
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name

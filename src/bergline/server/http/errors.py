@@ -2,11 +2,11 @@
 
 import msgspec
 
-from bergline.catalog.access.refusals import HiddenError
 from bergline.catalog.rest.protocol.bodies import ErrorModel, ErrorResponse
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.catalog.rest.protocol.messages import known_message
 from bergline.errors import BerglineError
+from bergline.governance.grants.refusals import HiddenError
 from bergline.server.http.response import Response, json_response
 
 _LONGEST = 8000

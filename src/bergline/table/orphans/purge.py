@@ -3,12 +3,10 @@
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from bergline.catalog.access.refusals import naming
-from bergline.catalog.access.securable import Securable, table_of, view_of
 from bergline.catalog.catalog import Catalog, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
@@ -32,6 +30,7 @@ from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.other_tables import OtherTables
 
 _TRIES = 100
+_Error = TypeVar("_Error", bound=BerglineError)
 _READERS = 16
 _PIECE = 2000
 _METADATA_FILE = ".metadata.json"
@@ -155,7 +154,7 @@ def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read
         _check_not_shared(catalog, table, files, read_all=read_all)
     except BerglineError as error:
         told = _gone_with_files(table, error.told or error)
-        raise naming(_gone_with_files(table, error), error.neighbour, told) from error
+        raise _naming(_gone_with_files(table, error), error.neighbour, told) from error
 
 
 def _gone_with_files(table: LoadedTable, why: BerglineError) -> RefusedError:
@@ -244,7 +243,7 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *,
         _compare_others(catalog, table, files, operation, read_all=read_all)
     except BerglineError as error:
         if error.told is None:  # whatever it says, it is about others
-            naming(error, None, _told_of_unreadable(error, operation))
+            _naming(error, None, _told_of_unreadable(error, operation))
         raise
 
 
@@ -257,18 +256,24 @@ def _compare_others(catalog: Catalog, table: LoadedTable, files: list[str], oper
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid
         if same or any(rules.exact(location) in own for location in others.files_of(other)):
-            raise _shared(table.name, table_of(other.name))
+            raise _shared(table.name, "table", other.name)
     for view in others.views():
         if rules.exact(view.metadata_location) in own:
-            raise _shared(table.name, view_of(view.name))
+            raise _shared(table.name, "view", view.name)
 
 
-def _shared(name: TableName, other: Securable) -> RefusedError:
+def _shared(name: TableName, kind: str, other: TableName) -> RefusedError:
     def refused(who: str) -> RefusedError:
         hints = ["drop it without purging, and its files stay"]
         return RefusedError(f"cannot purge table `{name}`: {who} uses the same files", hints=hints)
 
-    return naming(refused(f"`{other.path}`"), other, refused(f"another {other.kind}"))
+    return _naming(refused(f"`{other}`"), (kind, other), refused(f"another {kind}"))
+
+
+def _naming(error: _Error, neighbour: tuple[str, Any] | None, told: BerglineError) -> _Error:
+    """The error with what callers are told who may not see the neighbour; None for neighbours that are not known."""
+    error.neighbour, error.told = neighbour, told
+    return error
 
 
 def _told_of_unreadable(error: BerglineError, operation: str) -> BerglineError:

@@ -10,16 +10,16 @@ from catalog_files import new_catalog_uri
 
 import bergline
 from bergline import Lake
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
-from bergline.catalog.access.grant import make_grants
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.refusals import forbidden, hidden
-from bergline.catalog.access.securable import CATALOG, Securable
 from bergline.catalog.catalog import Catalog, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
+from bergline.governance.grants.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
+from bergline.governance.grants.grant import make_grants
 from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.refusals import forbidden, hidden
+from bergline.governance.grants.securable import CATALOG, Securable
+from bergline.governance.grants.store import SqlGrants
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests import pull_request_calls
 from bergline.table.commits.retry import Timing

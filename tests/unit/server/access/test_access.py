@@ -9,12 +9,12 @@ from asgi_client import SCHEMA
 from granted_server import GrantedServer
 from many_tables import fill, plans, watched
 
-from bergline.catalog.access.grant import Grant, make_grants, principal
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable, SecurableKind, parse_securable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.errors import NotFoundError, RefusedError
+from bergline.governance.grants.grant import Grant, make_grants, principal
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import Securable, SecurableKind, parse_securable
+from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.access import FRESH_S, Access
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext

@@ -10,12 +10,12 @@ from granted_server import GrantedServer
 from ref_histories import history, tag
 from rows import ORDERS, ids, order_rows
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import table_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import acting_as
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import table_of
 from bergline.lake.lake import Lake
 from bergline.server.access.granted_changes import needed_privileges
 from bergline.table.references.published_runs import PUBLISHED_RUNS

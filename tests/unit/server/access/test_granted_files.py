@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from granted_server import GrantedServer
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.opening import open_server
 

@@ -12,9 +12,9 @@ from catalog_files import new_catalog_uri
 from granted_server import GrantedServer
 from policy_server import PolicyServer
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import parse_securable
 from bergline.errors import InvalidInputError, UnavailableError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import parse_securable
 from bergline.server.access import policy as policy_module
 from bergline.server.access.policy import KEPT_S, Policy, PolicyQuestion
 from bergline.server.credentials.vending import StaticVending

@@ -13,16 +13,16 @@ import sqlalchemy as sa
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
 from granted_server import with_lists
 
-from bergline.catalog.access.grant import make_grants, principal
-from bergline.catalog.access.privilege import IMPLIED, Privilege
-from bergline.catalog.access.securable import namespace_of
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.endpoints import Endpoint
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance_layout import PULL_REQUESTS
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
 from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.grants.grant import make_grants, principal
+from bergline.governance.grants.privilege import IMPLIED, Privilege
+from bergline.governance.grants.securable import namespace_of
+from bergline.governance.grants.store import SqlGrants
 from bergline.governance.pull_requests.model import ProposedTable, PullRequestRecord
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.privileges import ENDPOINT_ACCESS

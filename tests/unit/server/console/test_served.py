@@ -10,12 +10,12 @@ import pytest
 from asgi_client import SCHEMA, TOKEN, AsgiClient, AsgiResponse, bearer
 from granted_server import GrantedServer
 
-from bergline.catalog.access.grant import principal
-from bergline.catalog.access.securable import parse_securable
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AuthenticationError, ConflictError, ProtectedRefError, RefusedError
 from bergline.governance.events.model import EventFilter
+from bergline.governance.grants.grant import principal
+from bergline.governance.grants.securable import parse_securable
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext

@@ -11,9 +11,9 @@ from catalog_files import new_catalog_uri
 from google_sts_server import MACHINE_TOKEN, GoogleStsServer
 from granted_server import GrantedServer
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.table_locations import FORMER_DIRECTORIES
 from bergline.errors import BerglineError, UnavailableError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.gcs_tokens import GcsVending, access_boundary
 from bergline.server.opening import open_server
 

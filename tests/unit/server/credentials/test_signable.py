@@ -5,9 +5,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest
 from bergline.errors import BerglineError, InvalidInputError, RefusedError, UnsupportedError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.s3_address import S3Endpoint
 from bergline.server.credentials.signable import SignableRequest, check_signable, deleted_keys
 

@@ -7,8 +7,8 @@ import pytest
 from iam_policy import allows
 from sts_server import StsServer
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy, session_name
 
 ROLE = "arn:aws:iam::123456789012:role/tables"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bergline.catalog.access.file_actions import FileActions
 from bergline.errors import InvalidInputError, RefusedError
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.vending import StaticVending, prefixes_of, requests_credentials, requests_signing
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from asgi_client import AsgiClient
 
-from bergline.catalog.access.file_actions import FileActions
+from bergline.governance.grants.file_actions import FileActions
 from bergline.server.opening import VendingConfig, open_server
 
 ROLE = "arn:aws:iam::123456789012:role/tables"

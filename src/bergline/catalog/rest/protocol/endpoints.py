@@ -32,15 +32,6 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
-from bergline.catalog.rest.protocol.governance_grants import (
-    ChangeRoleRequest,
-    CreateGrantsRequest,
-    CreateRoleRequest,
-    ListGrantsResponse,
-    ListOwnersResponse,
-    ListRolesResponse,
-    OwnerBody,
-)
 from bergline.catalog.rest.protocol.governance_rules import (
     ApproveSnapshotRequest,
     ListRefRulesResponse,
@@ -215,16 +206,6 @@ REPORT_SNAPSHOT_CHECK = Endpoint(
 LIST_SNAPSHOT_APPROVALS = Endpoint("list_snapshot_approvals", "GET", _APPROVALS, response=ListSnapshotApprovalsResponse)
 APPROVE_SNAPSHOT = Endpoint("approve_snapshot", "POST", _APPROVALS, ApproveSnapshotRequest, status=204, takes_key=True)
 WITHDRAW_APPROVAL = Endpoint("withdraw_approval", "DELETE", _APPROVALS, status=204, takes_key=True)
-
-LIST_GRANTS = Endpoint("list_grants", "GET", f"{OWN}/grants", response=ListGrantsResponse)
-CREATE_GRANTS = Endpoint("create_grants", "POST", f"{OWN}/grants", CreateGrantsRequest, status=204)
-REVOKE_GRANT = Endpoint("revoke_grant", "DELETE", f"{OWN}/grants/{{grant}}", status=204)
-LIST_ROLES = Endpoint("list_roles", "GET", f"{OWN}/roles", response=ListRolesResponse)
-CREATE_ROLE = Endpoint("create_role", "POST", f"{OWN}/roles", CreateRoleRequest, status=204)
-CHANGE_ROLE = Endpoint("change_role", "POST", f"{OWN}/roles/{{role}}/members", ChangeRoleRequest, status=204)
-DROP_ROLE = Endpoint("drop_role", "DELETE", f"{OWN}/roles/{{role}}", status=204)
-LIST_OWNERS = Endpoint("list_owners", "GET", f"{OWN}/owners", response=ListOwnersResponse)
-SET_OWNER = Endpoint("set_owner", "POST", f"{OWN}/owners", OwnerBody, status=204)
 
 CATALOG_ENDPOINTS = endpoints_in(vars())
 """The endpoints for tables, views and namespaces; `governance/endpoints.py` has those of governance too."""

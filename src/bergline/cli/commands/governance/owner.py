@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from bergline.catalog.access.securable import make_securable
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.governance.grants.securable import make_securable
 
 app = typer.Typer()
 

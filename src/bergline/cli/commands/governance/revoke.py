@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from bergline.catalog.access.grant import parse_grants
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_lines
+from bergline.governance.grants.grant import parse_grants
 
 app = typer.Typer()
 

@@ -2,11 +2,11 @@
 
 from starlette.datastructures import QueryParams
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG
 from bergline.errors import InvalidInputError
 from bergline.governance.events.model import CLOUD_EVENTS_BATCH, MOST_EVENTS, cloud_event, event_filter
 from bergline.governance.events.protocol import NEWEST_HEADER, POSITION_HEADER
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG
 from bergline.server.access.privileges import table_of_subject
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from bergline.catalog.access.grant import check_name, parse_member
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable
 from bergline.catalog.protection.caller import acting_as
-from bergline.catalog.rest.protocol.governance_grants import (
+from bergline.catalog.rest.protocol.names import decode_name
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.governance.grants.grant import check_name, parse_member
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.protocol import (
     ChangeRoleRequest,
     CreateGrantsRequest,
     CreateRoleRequest,
@@ -18,8 +19,7 @@ from bergline.catalog.rest.protocol.governance_grants import (
     grant_body,
     securable_body,
 )
-from bergline.catalog.rest.protocol.names import decode_name
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.governance.grants.securable import Securable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response

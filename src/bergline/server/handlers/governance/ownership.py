@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from bergline.catalog.access.grant import Grantee, principal
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.catalog.identifiers import TableName, parse_namespace
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.sql.database import Connection
 from bergline.errors import RefusedError
+from bergline.governance.grants.grant import Grantee, principal
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.server.access.privileges import created_tables
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import ANONYMOUS, Request

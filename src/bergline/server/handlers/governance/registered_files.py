@@ -1,8 +1,8 @@
 """Which metadata files a caller may register: not those of a table or view that the caller may not read."""
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import table_of, view_of
 from bergline.errors import RefusedError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import table_of, view_of
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 

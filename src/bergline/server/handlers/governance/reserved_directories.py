@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bergline.catalog.access.securable import table_of, view_of
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, SeenChange
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
+from bergline.governance.grants.securable import table_of, view_of
 from bergline.server.handlers.context import ServerContext, table_directories
 from bergline.server.http.request import Request
 

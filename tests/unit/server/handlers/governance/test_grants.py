@@ -2,8 +2,8 @@
 
 from granted_server import GrantedServer
 
-from bergline.catalog.access.grant import principal
-from bergline.catalog.access.securable import parse_securable
+from bergline.governance.grants.grant import principal
+from bergline.governance.grants.securable import parse_securable
 
 GRANTS, ROLES, OWNERS = "/bergline/v1/grants", "/bergline/v1/roles", "/bergline/v1/owners"
 ORDERS = {"kind": "table", "namespace": ["db"], "name": "orders"}

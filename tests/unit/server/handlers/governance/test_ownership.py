@@ -6,8 +6,8 @@ import pytest
 from asgi_client import SCHEMA
 from granted_server import GrantedServer
 
-from bergline.catalog.access.grant import principal
-from bergline.catalog.access.securable import parse_securable
+from bergline.governance.grants.grant import principal
+from bergline.governance.grants.securable import parse_securable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 

@@ -2,11 +2,12 @@
 
 import msgspec
 
-from bergline.catalog.access.grant import Grant, Grantee, Role, check_name, parse_grantee, parse_member
-from bergline.catalog.access.privilege import parse_privilege
-from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths, parse_namespace, parse_table_name
+from bergline.catalog.rest.protocol.endpoints import OWN, Endpoint, endpoints_in
 from bergline.errors import InvalidInputError
+from bergline.governance.grants.grant import Grant, Grantee, Role, check_name, parse_grantee, parse_member
+from bergline.governance.grants.privilege import parse_privilege
+from bergline.governance.grants.securable import CATALOG, Securable, SecurableKind, namespace_of, table_of, view_of
 
 
 class SecurableBody(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,3 +116,16 @@ def grant_body(grant: Grant, number: int | None = None) -> GrantBody:
     of = grant.securable
     sent_id = None if number is None else str(number)
     return GrantBody(grant.privilege.value, securable_body(of), str(grant.grantee), of.ref, sent_id)
+
+
+LIST_GRANTS = Endpoint("list_grants", "GET", f"{OWN}/grants", response=ListGrantsResponse)
+CREATE_GRANTS = Endpoint("create_grants", "POST", f"{OWN}/grants", CreateGrantsRequest, status=204)
+REVOKE_GRANT = Endpoint("revoke_grant", "DELETE", f"{OWN}/grants/{{grant}}", status=204)
+LIST_ROLES = Endpoint("list_roles", "GET", f"{OWN}/roles", response=ListRolesResponse)
+CREATE_ROLE = Endpoint("create_role", "POST", f"{OWN}/roles", CreateRoleRequest, status=204)
+CHANGE_ROLE = Endpoint("change_role", "POST", f"{OWN}/roles/{{role}}/members", ChangeRoleRequest, status=204)
+DROP_ROLE = Endpoint("drop_role", "DELETE", f"{OWN}/roles/{{role}}", status=204)
+LIST_OWNERS = Endpoint("list_owners", "GET", f"{OWN}/owners", response=ListOwnersResponse)
+SET_OWNER = Endpoint("set_owner", "POST", f"{OWN}/owners", OwnerBody, status=204)
+
+GRANT_ENDPOINTS = endpoints_in(vars())

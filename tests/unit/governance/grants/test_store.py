@@ -10,16 +10,16 @@ import sqlalchemy as sa
 from catalog_files import new_catalog_uri
 from many_tables import watched
 
-from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, make_grants, parse_grantee, principal
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import parse_securable
-from bergline.catalog.sql.governance.grants import SqlGrants
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
 from bergline.catalog.sql.migrations import LAYOUT
 from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.governance.grants.grant import Grant, Grantee, GranteeKind, Role, make_grants, parse_grantee, principal
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import parse_securable
+from bergline.governance.grants.store import SqlGrants
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 ADMINISTER = make_grants("administer", "catalog", "root")

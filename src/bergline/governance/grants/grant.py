@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from bergline.arguments import check_no_nul, check_text, shown
-from bergline.catalog.access.privilege import ABOUT_REFS, Privilege, parse_privilege
-from bergline.catalog.access.securable import Securable, SecurableKind, make_securable, parse_securable
 from bergline.catalog.identifiers import check_lengths
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import check_ref_name
+from bergline.governance.grants.privilege import ABOUT_REFS, Privilege, parse_privilege
+from bergline.governance.grants.securable import Securable, SecurableKind, make_securable, parse_securable
 
 _ON, _REF, _TO, _FROM = "on", "ref", "to", "from"
 _EXAMPLE: Final = "`write on table db.orders ref 'release/*' to role:etl`"

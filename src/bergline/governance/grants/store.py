@@ -12,10 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.access.access_rules import AccessRules, OwnerIndex
-from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, check_name
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import ACCESS, GRANTS, IS_NOBODYS, OWNERS, ROLE_MEMBERS, ROLES
@@ -24,6 +20,10 @@ from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.governance.grants.access_rules import AccessRules, OwnerIndex
+from bergline.governance.grants.grant import Grant, Grantee, GranteeKind, Role, check_name
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import CATALOG, Securable, SecurableKind
 
 _FIRST_VERSION = 1
 _NOBODY = ""

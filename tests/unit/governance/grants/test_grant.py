@@ -2,8 +2,8 @@
 
 import pytest
 
-from bergline.catalog.access.grant import make_grants, parse_grantee, parse_grants, parse_member, principal
 from bergline.errors import InvalidInputError
+from bergline.governance.grants.grant import make_grants, parse_grantee, parse_grants, parse_member, principal
 
 
 def test_words_of_a_command_are_grants() -> None:

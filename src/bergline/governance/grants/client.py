@@ -3,12 +3,14 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bergline.catalog.access.grant import Grant, Grantee, Role
-from bergline.catalog.access.securable import Securable
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.protocol.endpoints import (
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.catalog.rest.protocol.names import encode_name
+from bergline.errors import CommitUnknownError, NotFoundError
+from bergline.governance.grants.grant import Grant, Grantee, Role
+from bergline.governance.grants.protocol import (
     CHANGE_ROLE,
     CREATE_GRANTS,
     CREATE_ROLE,
@@ -18,9 +20,6 @@ from bergline.catalog.rest.protocol.endpoints import (
     LIST_ROLES,
     REVOKE_GRANT,
     SET_OWNER,
-    Endpoint,
-)
-from bergline.catalog.rest.protocol.governance_grants import (
     ChangeRoleRequest,
     CreateGrantsRequest,
     CreateRoleRequest,
@@ -32,8 +31,7 @@ from bergline.catalog.rest.protocol.governance_grants import (
     grant_body,
     securable_body,
 )
-from bergline.catalog.rest.protocol.names import encode_name
-from bergline.errors import CommitUnknownError, NotFoundError
+from bergline.governance.grants.securable import Securable
 
 _ABOUT = CallSubject("access", "")
 

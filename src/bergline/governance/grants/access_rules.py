@@ -6,11 +6,11 @@ from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import Final
 
-from bergline.catalog.access.grant import Grant, Grantee, GranteeKind, Role, principal
-from bergline.catalog.access.privilege import ABOUT_REFS, IMPLIED, Privilege
-from bergline.catalog.access.securable import CATALOG, Securable, SecurableKind, namespace_of
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.protection.ref_rule import matches
+from bergline.governance.grants.grant import Grant, Grantee, GranteeKind, Role, principal
+from bergline.governance.grants.privilege import ABOUT_REFS, IMPLIED, Privilege
+from bergline.governance.grants.securable import CATALOG, Securable, SecurableKind, namespace_of
 
 _MAX_CALLERS: Final = 10_000
 

@@ -2,17 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
-from bergline.catalog.access.grant import Grant, Grantee, Role, make_grants, parse_grantee, parse_member
-from bergline.catalog.access.management import AccessManagement
-from bergline.catalog.access.securable import Securable, parse_securable
-from bergline.catalog.catalog import Catalog
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.rest.client.access import RestAccess
-from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.sql.governance.grants import SqlGrants
-from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import UnsupportedError
-from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.grants.grant import Grant, Grantee, Role, make_grants, parse_grantee, parse_member
+from bergline.governance.grants.management import AccessManagement
+from bergline.governance.grants.securable import Securable, parse_securable
 
 
 class LakeAccess:
@@ -22,8 +15,13 @@ class LakeAccess:
     like `alice`, `group:analysts` and `role:etl`.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._managed = _management(catalog)
+    def __init__(self, managed: AccessManagement | None) -> None:
+        if managed is None:
+            raise UnsupportedError(
+                "expected a catalog in SQLite or PostgreSQL, or a server, to have grants, found another",
+                hints=["`bergline serve` enforces grants, on a catalog in SQLite or PostgreSQL"],
+            )
+        self._managed = managed
 
     def grant(
         self, privileges: str | Collection[str], *, on: str | Securable, to: str | Grantee, ref: str | None = None
@@ -89,16 +87,3 @@ class LakeAccess:
             self._managed.grant(grant)
         if revoke:
             self._managed.revoke(revoke)
-
-
-def _management(catalog: Catalog) -> AccessManagement:
-    if isinstance(catalog, GrantedCatalog):
-        return catalog.management()
-    if isinstance(catalog, RestCatalog):
-        return RestAccess(catalog.session)
-    if isinstance(catalog, PointerCatalog) and isinstance(catalog.store, SqlPointerStore):
-        return SqlGrants(catalog.store.database, catalog.store.catalog_name)
-    raise UnsupportedError(
-        "expected a catalog in SQLite or PostgreSQL, or a server, to have grants, found another",
-        hints=["`bergline serve` enforces grants, on a catalog in SQLite or PostgreSQL"],
-    )

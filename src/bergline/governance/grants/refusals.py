@@ -1,13 +1,11 @@
 """What callers are told who may not do something."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
-from bergline.catalog.access.privilege import Privilege
-from bergline.catalog.access.securable import Securable, SecurableKind
-from bergline.errors import BerglineError, NotFoundError, RefusedError
+from bergline.errors import NotFoundError, RefusedError
+from bergline.governance.grants.privilege import Privilege
+from bergline.governance.grants.securable import Securable, SecurableKind
 
-_Error = TypeVar("_Error", bound=BerglineError)
 CONCEALED = frozenset({"namespace", "table", "view", "dropped table", "role"})
 
 
@@ -31,12 +29,6 @@ def hidden(securable: Securable) -> HiddenError:
     """The error for what may not be seen, which is that for what does not exist."""
     kind, path = securable.kind.value, securable.path
     return HiddenError(f"no {kind} `{path}`", kind=kind, name=path)
-
-
-def naming(error: _Error, neighbour: object, told: BerglineError) -> _Error:
-    """The error with what callers are told who may not see the neighbour; None for neighbours that are not known."""
-    error.neighbour, error.told = neighbour, told
-    return error
 
 
 def concealed(error: NotFoundError, known: Callable[[], Iterable[str]] = tuple) -> NotFoundError:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from bergline.catalog.access.grant import Grant, Grantee, Role
-from bergline.catalog.access.securable import Securable
+from bergline.governance.grants.grant import Grant, Grantee, Role
+from bergline.governance.grants.securable import Securable
 
 
 class AccessManagement(Protocol):

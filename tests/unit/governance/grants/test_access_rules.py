@@ -2,11 +2,18 @@
 
 import pytest
 
-from bergline.catalog.access.access_rules import AccessDecision, AccessRules, OwnerIndex, UnlimitedAccess
-from bergline.catalog.access.grant import Grant, Grantee, Role, make_grants, parse_grantee, principal
-from bergline.catalog.access.privilege import IMPLIED, Privilege
-from bergline.catalog.access.securable import ALL_REFS, CATALOG, SecurableKind, namespace_of, parse_securable, table_of
 from bergline.catalog.identifiers import TableName
+from bergline.governance.grants.access_rules import AccessDecision, AccessRules, OwnerIndex, UnlimitedAccess
+from bergline.governance.grants.grant import Grant, Grantee, Role, make_grants, parse_grantee, principal
+from bergline.governance.grants.privilege import IMPLIED, Privilege
+from bergline.governance.grants.securable import (
+    ALL_REFS,
+    CATALOG,
+    SecurableKind,
+    namespace_of,
+    parse_securable,
+    table_of,
+)
 
 P = Privilege
 ORDERS = table_of(TableName(("db", "raw"), "orders"))

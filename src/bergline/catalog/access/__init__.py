@@ -1,1 +1,0 @@
-"""Access: privileges on catalogs, namespaces, tables and views, and who holds them."""
