@@ -6,6 +6,7 @@ Everybody asks here, so that one module knows which kinds of catalogs there are.
 from collections.abc import Callable
 
 from bergline.catalog.catalog import Catalog
+from bergline.catalog.protection.kept_rules import KeptRules
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.sql.records import find_sql_store
@@ -20,6 +21,11 @@ from bergline.governance.grants.store import SqlGrants
 from bergline.governance.pull_requests.client import RestPullRequests
 from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
 from bergline.governance.pull_requests.model import PullRequestCalls
+from bergline.governance.reviews.client import RestSnapshotReviews
+from bergline.governance.reviews.model import SnapshotReviews
+from bergline.governance.reviews.store import SqlSnapshotReviews
+from bergline.governance.rules.client import RestRefRules
+from bergline.governance.rules.store import SqlRefRules
 
 
 class Governance:
@@ -33,6 +39,16 @@ class Governance:
     @property
     def events(self) -> EventLog | None:
         """The log of what happened."""
+        return None
+
+    @property
+    def rules(self) -> KeptRules | None:
+        """Rules about refs of all tables, or of those in a namespace."""
+        return None
+
+    @property
+    def reviews(self) -> SnapshotReviews | None:
+        """Checks and approvals of snapshots."""
         return None
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls | None:
@@ -59,6 +75,16 @@ class DatabaseGovernance(Governance):
         log.check_there()
         return log
 
+    @property
+    def rules(self) -> KeptRules:
+        """In the database."""
+        return SqlRefRules(self._store)
+
+    @property
+    def reviews(self) -> SnapshotReviews:
+        """In the database."""
+        return SqlSnapshotReviews(self._catalog, self._store)
+
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """In the database."""
         return DirectPullRequests(self._catalog, self._store, publish, clock_ms)
@@ -79,6 +105,16 @@ class ServerGovernance(Governance):
     def events(self) -> EventLog:
         """On the server."""
         return RestEvents(self._session)
+
+    @property
+    def rules(self) -> KeptRules:
+        """On the server."""
+        return RestRefRules(self._session)
+
+    @property
+    def reviews(self) -> SnapshotReviews:
+        """On the server, which knows who sends them."""
+        return RestSnapshotReviews(self._session)
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """On the server, which publishes them."""

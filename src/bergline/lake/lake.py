@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from bergline.governance.events import events
     from bergline.governance.grants import access
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
-    from bergline.lake import protection, pull_requests, references, tables, views
+    from bergline.governance.reviews import reviews
+    from bergline.governance.rules import rules
+    from bergline.lake import pull_requests, references, tables, views
 else:
     events = LazyModule("bergline.governance.events.events")
     governance = LazyModule("bergline.governance.governance")
     pull_requests = LazyModule("bergline.lake.pull_requests")
     access = LazyModule("bergline.governance.grants.access")
     references = LazyModule("bergline.lake.references")
-    protection = LazyModule("bergline.lake.protection")
+    reviews = LazyModule("bergline.governance.reviews.reviews")
+    rules = LazyModule("bergline.governance.rules.rules")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
 
@@ -219,14 +222,14 @@ class Lake:
         return self.catalog.dropped_views(limit)
 
     @property
-    def rules(self) -> "protection.LakeRules":
+    def rules(self) -> "rules.LakeRules":
         """Rules about refs of all tables, or of those in a namespace; a table's own are in `table.refs`."""
-        return protection.LakeRules(self._handle)
+        return rules.LakeRules(governance.governance_of(self.catalog).rules)
 
     @property
-    def reviews(self) -> "protection.LakeReviews":
+    def reviews(self) -> "reviews.LakeReviews":
         """Checks and approvals of snapshots, which rules can demand."""
-        return protection.LakeReviews(self._handle)
+        return reviews.LakeReviews(governance.governance_of(self.catalog).reviews)
 
     create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
     stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))

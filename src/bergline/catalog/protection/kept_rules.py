@@ -1,13 +1,12 @@
-"""Rules and reviews that a catalog keeps beside its tables, whether in its own database or behind a server."""
+"""Rules that a catalog keeps beside its tables, whether in its own database or behind a server."""
 
 from collections.abc import Iterable
-from enum import StrEnum
 from itertools import groupby
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import msgspec
 
-from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.identifiers import Namespace
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_scope import RuleLevel, scope_of
 from bergline.catalog.protection.table_rules import UnreadableRule
@@ -45,70 +44,4 @@ class KeptRules(Protocol):
 
     def remove_rule(self, namespace: Namespace, pattern: str) -> None:
         """Remove the rule of a pattern; NotFoundError if there is none."""
-        ...
-
-
-class CheckState(StrEnum):
-    """What a check says about a snapshot."""
-
-    PENDING = "pending"
-    PASSED = "passed"
-    FAILED = "failed"
-
-
-class SnapshotCheck(msgspec.Struct, frozen=True):
-    """A check of a snapshot, and who reported it when."""
-
-    name: str
-    state: CheckState
-    principal: str
-    at_ms: int
-    detail: str | None = None
-
-
-class SnapshotApproval(msgspec.Struct, frozen=True):
-    """Who approves a snapshot, or did until it was withdrawn."""
-
-    principal: str
-    withdrawn: bool
-    at_ms: int
-    detail: str | None = None
-
-
-class SnapshotReviews(Protocol):
-    """Checks and approvals of snapshots; those of the caller are made under its name."""
-
-    def checks(self, table: TableName, snapshot_id: int) -> tuple[SnapshotCheck, ...]:
-        """The checks of a snapshot, by name."""
-        ...
-
-    def report_check(
-        self, table: TableName, snapshot_id: int, name: str, state: CheckState, detail: str | None = None
-    ) -> None:
-        """Record what a check says now; NotFoundError if the table has no such snapshot."""
-        ...
-
-    def approvals(self, table: TableName, snapshot_id: int) -> tuple[SnapshotApproval, ...]:
-        """Who approves a snapshot, by name."""
-        ...
-
-    def approve(self, table: TableName, snapshot_id: int, detail: str | None = None) -> None:
-        """Approve a snapshot."""
-        ...
-
-    def withdraw(self, table: TableName, snapshot_id: int) -> None:
-        """Withdraw the caller's own approval; NotFoundError if there is none."""
-        ...
-
-
-@runtime_checkable
-class RuleKeepingCatalog(Protocol):
-    """For catalogs whose server keeps rules and reviews."""
-
-    def ref_rules(self) -> KeptRules:
-        """The rules; UnsupportedError if the server keeps none."""
-        ...
-
-    def snapshot_reviews(self) -> SnapshotReviews:
-        """The reviews; UnsupportedError if the server keeps none."""
         ...

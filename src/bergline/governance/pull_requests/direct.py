@@ -38,7 +38,6 @@ from bergline.format.metadata.refs import check_ref_name
 from bergline.governance.pull_requests.model import (
     PULL_REQUEST,
     CheckOutcome,
-    CheckVerdict,
     EntryKind,
     NewPullRequest,
     ProposedChange,
@@ -64,6 +63,7 @@ from bergline.governance.pull_requests.publishing import (
     check_passed,
 )
 from bergline.governance.pull_requests.store import Act, SqlPullRequests
+from bergline.governance.reviews.model import CheckState
 from bergline.table.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
@@ -329,7 +329,7 @@ class DirectPullRequests:
             return change
         found = self._reviews.of(ReviewedTable(table.name, table.uuid), change.head, record.target)
         checks = tuple(
-            ReportedCheck(r.name, CheckVerdict(r.state.value), r.principal, r.at_ms, r.detail)
+            ReportedCheck(r.name, CheckState(r.state.value), r.principal, r.at_ms, r.detail)
             for r in found
             if r.kind is ReviewKind.CHECK
         )

@@ -11,6 +11,7 @@ import msgspec
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
+from bergline.governance.reviews.model import CheckState
 
 PULL_REQUEST = "pull request"
 """The kind of errors about one that is missing or that exists already."""
@@ -44,14 +45,6 @@ class EntryKind(StrEnum):
     CLOSED = "closed"
     REOPENED = "reopened"
     PUBLISHED = "published"
-
-
-class CheckVerdict(StrEnum):
-    """What a check says about the heads."""
-
-    PENDING = "pending"
-    PASSED = "passed"
-    FAILED = "failed"
 
 
 class Standing(StrEnum):
@@ -113,7 +106,7 @@ class ReportedCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=T
     """What a check says about the head of one table."""
 
     name: str
-    state: CheckVerdict
+    state: CheckState
     principal: str
     at_ms: int
     detail: str | None = None
@@ -190,7 +183,7 @@ class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defa
 
 
 def _objection(check: ReportedCheck) -> str | None:
-    return None if check.state is CheckVerdict.PASSED else f"check `{check.name}` is {check.state}"
+    return None if check.state is CheckState.PASSED else f"check `{check.name}` is {check.state}"
 
 
 class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -207,7 +200,7 @@ class CheckOutcome(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
     """What a check found out about heads of a pull request's tables; without any, about those there are now."""
 
     name: str
-    state: CheckVerdict
+    state: CheckState
     detail: str | None = None
     heads: tuple[TableHead, ...] | None = None
 

@@ -10,7 +10,6 @@ from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
 from bergline.governance.pull_requests.model import (
     CheckOutcome,
-    CheckVerdict,
     NewPullRequest,
     Publication,
     PublishMethod,
@@ -20,12 +19,13 @@ from bergline.governance.pull_requests.model import (
     PullRequestState,
     TableHead,
 )
+from bergline.governance.reviews.model import CheckState
 from bergline.table.table_selection import TableNames, named_tables
 
 _PAGE = 100
 Heads = Mapping[str, int] | Mapping[TableName, int]
 """The snapshot at the head of each table's branch."""
-_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckVerdict)
+_Choice = TypeVar("_Choice", PullRequestState, PublishMethod, CheckState)
 
 
 class LakePullRequests:
@@ -137,14 +137,14 @@ class PullRequest:
     def report_check(
         self,
         name: str,
-        state: str | CheckVerdict,
+        state: str | CheckState,
         *,
         detail: str | None = None,
         heads: Heads | None = None,
     ) -> Self:
         """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
         on = None if heads is None else _heads(heads)
-        report = CheckOutcome(name, _choice(CheckVerdict, state, "state of a check"), detail, on)
+        report = CheckOutcome(name, _choice(CheckState, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
 
     def publish(

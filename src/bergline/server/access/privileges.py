@@ -41,6 +41,8 @@ from bergline.governance.grants.securable import (
     view_of,
 )
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
+from bergline.governance.reviews import protocol as reviews_protocol
+from bergline.governance.rules import protocol as rules_protocol
 from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.access.access import Access
 from bergline.server.http.request import Request
@@ -322,16 +324,16 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     webhooks_protocol.LIST_DELIVERIES.name: _ADMINISTER,
     # rules and reviews
     endpoints.LIST_REF_RULES.name: OPEN,
-    endpoints.SET_REF_RULE.name: _ADMINISTER,
-    endpoints.REMOVE_REF_RULE.name: _ADMINISTER,
+    rules_protocol.SET_REF_RULE.name: _ADMINISTER,
+    rules_protocol.REMOVE_REF_RULE.name: _ADMINISTER,
     endpoints.LIST_NAMESPACE_REF_RULES.name: SEE_NAMESPACE,
-    endpoints.SET_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
-    endpoints.REMOVE_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
-    endpoints.LIST_SNAPSHOT_CHECKS.name: on_table(_READ),
-    endpoints.REPORT_SNAPSHOT_CHECK.name: _REVIEW,
-    endpoints.LIST_SNAPSHOT_APPROVALS.name: on_table(_READ),
-    endpoints.APPROVE_SNAPSHOT.name: _REVIEW,
-    endpoints.WITHDRAW_APPROVAL.name: on_table(_READ),
+    rules_protocol.SET_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
+    rules_protocol.REMOVE_NAMESPACE_REF_RULE.name: on_namespace(Privilege.ADMINISTER),
+    reviews_protocol.LIST_SNAPSHOT_CHECKS.name: on_table(_READ),
+    reviews_protocol.REPORT_SNAPSHOT_CHECK.name: _REVIEW,
+    reviews_protocol.LIST_SNAPSHOT_APPROVALS.name: on_table(_READ),
+    reviews_protocol.APPROVE_SNAPSHOT.name: _REVIEW,
+    reviews_protocol.WITHDRAW_APPROVAL.name: on_table(_READ),
     # pull requests: by their tables, in `granted_pull_requests`
     pull_requests_protocol.LIST_PULL_REQUESTS.name: OPEN,
     pull_requests_protocol.OPEN_PULL_REQUEST.name: OPEN,

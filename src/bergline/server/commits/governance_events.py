@@ -4,24 +4,25 @@ from typing import Any, Final
 
 import msgspec
 
-from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.governance.events.change_events import ChangeMade
 from bergline.governance.events.model import Event, namespace_subject, table_subject
 from bergline.governance.pull_requests.model import PullRequestRecord
+from bergline.governance.reviews import protocol as reviews
+from bergline.governance.rules import protocol as rules
 from bergline.server.http.request import Request
 
 _PULL_REQUEST: Final = "_pull_request"
 _OF_SNAPSHOTS: Final = {
-    endpoints.REPORT_SNAPSHOT_CHECK.name: "check.report",
-    endpoints.APPROVE_SNAPSHOT.name: "approval.give",
-    endpoints.WITHDRAW_APPROVAL.name: "approval.withdraw",
+    reviews.REPORT_SNAPSHOT_CHECK.name: "check.report",
+    reviews.APPROVE_SNAPSHOT.name: "approval.give",
+    reviews.WITHDRAW_APPROVAL.name: "approval.withdraw",
 }
 _OF_RULES: Final = {
-    endpoints.SET_REF_RULE.name: "rule.set",
-    endpoints.REMOVE_REF_RULE.name: "rule.remove",
-    endpoints.SET_NAMESPACE_REF_RULE.name: "rule.set",
-    endpoints.REMOVE_NAMESPACE_REF_RULE.name: "rule.remove",
+    rules.SET_REF_RULE.name: "rule.set",
+    rules.REMOVE_REF_RULE.name: "rule.remove",
+    rules.SET_NAMESPACE_REF_RULE.name: "rule.set",
+    rules.REMOVE_NAMESPACE_REF_RULE.name: "rule.remove",
 }
 
 

@@ -4,6 +4,8 @@ from bergline.catalog.rest.protocol import endpoints
 from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.governance.grants import protocol as grants_protocol
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
+from bergline.governance.reviews import protocol as reviews_protocol
+from bergline.governance.rules import protocol as rules_protocol
 from bergline.governance.webhooks import protocol as webhooks_protocol
 from bergline.server.handlers import (
     commits,
@@ -77,16 +79,16 @@ HANDLERS: dict[str, Handler] = {
     endpoints.LIST_DROPPED_VIEWS.name: trash.list_dropped_views,
     endpoints.UNDROP_VIEW.name: trash.undrop_view,
     endpoints.LIST_REF_RULES.name: ref_rules.list_ref_rules,
-    endpoints.SET_REF_RULE.name: ref_rules.set_ref_rule,
-    endpoints.REMOVE_REF_RULE.name: ref_rules.remove_ref_rule,
+    rules_protocol.SET_REF_RULE.name: ref_rules.set_ref_rule,
+    rules_protocol.REMOVE_REF_RULE.name: ref_rules.remove_ref_rule,
     endpoints.LIST_NAMESPACE_REF_RULES.name: ref_rules.list_namespace_ref_rules,
-    endpoints.SET_NAMESPACE_REF_RULE.name: ref_rules.set_namespace_ref_rule,
-    endpoints.REMOVE_NAMESPACE_REF_RULE.name: ref_rules.remove_namespace_ref_rule,
-    endpoints.LIST_SNAPSHOT_CHECKS.name: snapshot_reviews.list_snapshot_checks,
-    endpoints.REPORT_SNAPSHOT_CHECK.name: snapshot_reviews.report_snapshot_check,
-    endpoints.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
-    endpoints.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
-    endpoints.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
+    rules_protocol.SET_NAMESPACE_REF_RULE.name: ref_rules.set_namespace_ref_rule,
+    rules_protocol.REMOVE_NAMESPACE_REF_RULE.name: ref_rules.remove_namespace_ref_rule,
+    reviews_protocol.LIST_SNAPSHOT_CHECKS.name: snapshot_reviews.list_snapshot_checks,
+    reviews_protocol.REPORT_SNAPSHOT_CHECK.name: snapshot_reviews.report_snapshot_check,
+    reviews_protocol.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
+    reviews_protocol.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
+    reviews_protocol.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
     pull_requests_protocol.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
     pull_requests_protocol.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
     pull_requests_protocol.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,

@@ -5,8 +5,9 @@ from typing import Final
 
 from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN
-from bergline.governance.pull_requests.model import CheckVerdict, PullRequestState
+from bergline.governance.pull_requests.model import PullRequestState
 from bergline.governance.pull_requests.pull_requests import PullRequest
+from bergline.governance.reviews.model import CheckState
 from bergline.spark.pipeline.audits_run import AuditResult
 from bergline.spark.pipeline.run import Run
 
@@ -31,7 +32,7 @@ def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditRes
             hints=["reopen it, or give the run another id"],
         )
     for result in results:
-        state = CheckVerdict.PASSED if result.passed else CheckVerdict.FAILED
+        state = CheckState.PASSED if result.passed else CheckState.FAILED
         request.report_check(result.audit, state, detail=result.found, heads=audited)
     return request.number
 

@@ -16,8 +16,9 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
-from bergline.governance.pull_requests.model import CheckVerdict, EntryKind, PullRequestState, Standing
+from bergline.governance.pull_requests.model import EntryKind, PullRequestState, Standing
 from bergline.governance.pull_requests.pull_requests import PullRequest
+from bergline.governance.reviews.model import CheckState
 from bergline.lake.lake import Lake
 
 pytestmark = pytest.mark.long
@@ -115,7 +116,7 @@ def test_author_cannot_approve(lake: Lake) -> None:
 @pytest.mark.parametrize("state", ["failed", "pending"])
 def test_check_that_has_not_passed_stops_a_publish_until_a_head_without_it(lake: Lake, state: str) -> None:
     request = opened(lake).report_check("nulls", state, detail="3 rows")
-    assert [check.state for check in request.overview.tables[0].checks] == [CheckVerdict(state)]
+    assert [check.state for check in request.overview.tables[0].checks] == [CheckState(state)]
     assert f"check `nulls` is {state}" in request.overview.obstacles[0]
     with pytest.raises(RefusedError, match=f"check `nulls` is {state}"):
         request.publish()

@@ -7,7 +7,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.kept_rules import levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.rest.client.commits import RestCommit, RestTurns
-from bergline.catalog.rest.client.rules import RestRefRules, RestSnapshotReviews
+from bergline.catalog.rest.client.rules import listed_rules
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.catalog.rest.client.views import RestViews
@@ -54,17 +54,9 @@ class RestCatalog(RestCommit, RestViews):
         if not self._session.calls.has(LIST_NAMESPACE_REF_RULES):
             return ()
         try:
-            return levels_of(self.ref_rules().rules(table.namespace))
+            return levels_of(listed_rules(self._session, table.namespace))
         except (RefusedError, NotFoundError):
             return ()
-
-    def ref_rules(self) -> RestRefRules:
-        """The rules of the catalog and its namespaces; UnsupportedError if the server keeps none."""
-        return RestRefRules(self._session)
-
-    def snapshot_reviews(self) -> RestSnapshotReviews:
-        """Checks and approvals of snapshots; UnsupportedError if the server keeps none."""
-        return RestSnapshotReviews(self._session)
 
     @property
     def turns(self) -> RestTurns | None:

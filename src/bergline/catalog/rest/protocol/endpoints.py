@@ -32,14 +32,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
-from bergline.catalog.rest.protocol.governance_rules import (
-    ApproveSnapshotRequest,
-    ListRefRulesResponse,
-    ListSnapshotApprovalsResponse,
-    ListSnapshotChecksResponse,
-    ReportSnapshotCheckRequest,
-    SetRefRuleRequest,
-)
+from bergline.catalog.rest.protocol.ref_rules import ListRefRulesResponse
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
 from bergline.catalog.rest.protocol.trash import (
@@ -185,27 +178,10 @@ SIGN_REQUEST = Endpoint(
 _TURN = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/turn"
 TAKE_TURN = Endpoint("take_turn", "POST", _TURN, TakeTurnRequest, TakeTurnResponse)
 GIVE_BACK_TURN = Endpoint("give_back_turn", "DELETE", _TURN, status=204, queries=("holder",))
-_RULES, _NAMESPACE_RULES = f"{OWN}/rules", f"{OWN}/namespaces/{{namespace}}/rules"
-_SNAPSHOT = f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/snapshots/{{snapshot}}"
-_CHECKS, _APPROVALS = f"{_SNAPSHOT}/checks", f"{_SNAPSHOT}/approvals"
-
-LIST_REF_RULES = Endpoint("list_ref_rules", "GET", _RULES, response=ListRefRulesResponse)
-SET_REF_RULE = Endpoint("set_ref_rule", "POST", _RULES, SetRefRuleRequest, status=204, takes_key=True)
-REMOVE_REF_RULE = Endpoint("remove_ref_rule", "DELETE", _RULES, status=204, takes_key=True, queries=("pattern",))
-LIST_NAMESPACE_REF_RULES = Endpoint("list_namespace_ref_rules", "GET", _NAMESPACE_RULES, response=ListRefRulesResponse)
-SET_NAMESPACE_REF_RULE = Endpoint(
-    "set_namespace_ref_rule", "POST", _NAMESPACE_RULES, SetRefRuleRequest, status=204, takes_key=True
-)
-REMOVE_NAMESPACE_REF_RULE = Endpoint(
-    "remove_namespace_ref_rule", "DELETE", _NAMESPACE_RULES, status=204, takes_key=True, queries=("pattern",)
-)
-LIST_SNAPSHOT_CHECKS = Endpoint("list_snapshot_checks", "GET", _CHECKS, response=ListSnapshotChecksResponse)
-REPORT_SNAPSHOT_CHECK = Endpoint(
-    "report_snapshot_check", "POST", _CHECKS, ReportSnapshotCheckRequest, status=204, takes_key=True
-)
-LIST_SNAPSHOT_APPROVALS = Endpoint("list_snapshot_approvals", "GET", _APPROVALS, response=ListSnapshotApprovalsResponse)
-APPROVE_SNAPSHOT = Endpoint("approve_snapshot", "POST", _APPROVALS, ApproveSnapshotRequest, status=204, takes_key=True)
-WITHDRAW_APPROVAL = Endpoint("withdraw_approval", "DELETE", _APPROVALS, status=204, takes_key=True)
+RULES, NAMESPACE_RULES = f"{OWN}/rules", f"{OWN}/namespaces/{{namespace}}/rules"
+"""The paths of rules about refs."""
+LIST_REF_RULES = Endpoint("list_ref_rules", "GET", RULES, response=ListRefRulesResponse)
+LIST_NAMESPACE_REF_RULES = Endpoint("list_namespace_ref_rules", "GET", NAMESPACE_RULES, response=ListRefRulesResponse)
 
 CATALOG_ENDPOINTS = endpoints_in(vars())
 """The endpoints for tables, views and namespaces; `governance/endpoints.py` has those of governance too."""

@@ -12,7 +12,7 @@ from bergline.cli.output.problems import end_with_problems
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
-from bergline.governance.pull_requests.model import CheckVerdict, PublishMethod, PullRequestOverview, PullRequestState
+from bergline.governance.pull_requests.model import PublishMethod, PullRequestOverview, PullRequestState
 from bergline.governance.pull_requests.pull_requests import PullRequest
 from bergline.governance.pull_requests.report import (
     describe_approvals,
@@ -23,6 +23,7 @@ from bergline.governance.pull_requests.report import (
     overview_values,
     record_values,
 )
+from bergline.governance.reviews.model import CheckState
 from bergline.reports.difference import ref_difference
 from bergline.reports.units import render_age
 
@@ -156,7 +157,7 @@ def check(
     options: LakeOptions,
     number: NumberArgument,
     name: Annotated[str, typer.Argument(help="Name of the check", metavar="NAME")],
-    state: Annotated[CheckVerdict, typer.Argument(help="What it found")],
+    state: Annotated[CheckState, typer.Argument(help="What it found")],
     *,
     detail: Annotated[str | None, typer.Option(help="More about it.")] = None,
     head: HeadOption = None,

@@ -3,10 +3,11 @@
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.protection.kept_rules import KeptRule
 from bergline.catalog.protection.ref_rule import RefRule, parse_rule, render_rule
-from bergline.catalog.rest.protocol.governance_rules import ListRefRulesResponse, RefRuleBody, SetRefRuleRequest
-from bergline.catalog.sql.governance.ref_rules import SqlRefRules
+from bergline.catalog.rest.protocol.ref_rules import ListRefRulesResponse, RefRuleBody
 from bergline.errors import InvalidInputError
 from bergline.governance.grants.securable import CATALOG, Securable, namespace_of
+from bergline.governance.rules.protocol import SetRefRuleRequest
+from bergline.governance.rules.store import SqlRefRules
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response

@@ -1,17 +1,13 @@
 """Checks and approvals of snapshots, as their reporters and approvers send them."""
 
-import msgspec
-
-from bergline.catalog.rest.protocol.governance_rules import (
+from bergline.errors import InvalidInputError
+from bergline.governance.reviews.protocol import (
     ApproveSnapshotRequest,
     ListSnapshotApprovalsResponse,
     ListSnapshotChecksResponse,
     ReportSnapshotCheckRequest,
-    SnapshotApprovalBody,
-    SnapshotCheckBody,
 )
-from bergline.catalog.sql.governance.snapshot_reviews import SqlSnapshotReviews
-from bergline.errors import InvalidInputError
+from bergline.governance.reviews.store import SqlSnapshotReviews
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
@@ -21,36 +17,34 @@ _LONGEST_ID = 19
 
 def list_snapshot_checks(context: ServerContext, request: Request) -> Response:
     """The checks of a snapshot."""
-    found = SqlSnapshotReviews(context.catalog).checks(request.table, _snapshot_id(request))
-    bodies = tuple(SnapshotCheckBody(**msgspec.structs.asdict(check)) for check in found)
-    return json_response(ListSnapshotChecksResponse(bodies))
+    found = SqlSnapshotReviews(context.catalog, context.store).checks(request.table, _snapshot_id(request))
+    return json_response(ListSnapshotChecksResponse(found))
 
 
 def report_snapshot_check(context: ServerContext, request: Request) -> Response:
     """Record what a check says about a snapshot."""
     body: ReportSnapshotCheckRequest = request.read()
-    reviews = SqlSnapshotReviews(context.catalog)
+    reviews = SqlSnapshotReviews(context.catalog, context.store)
     reviews.report_check(request.table, _snapshot_id(request), body.name, body.state, body.detail)
     return NO_CONTENT
 
 
 def list_snapshot_approvals(context: ServerContext, request: Request) -> Response:
     """Who approves a snapshot."""
-    found = SqlSnapshotReviews(context.catalog).approvals(request.table, _snapshot_id(request))
-    bodies = tuple(SnapshotApprovalBody(**msgspec.structs.asdict(approval)) for approval in found)
-    return json_response(ListSnapshotApprovalsResponse(bodies))
+    found = SqlSnapshotReviews(context.catalog, context.store).approvals(request.table, _snapshot_id(request))
+    return json_response(ListSnapshotApprovalsResponse(found))
 
 
 def approve_snapshot(context: ServerContext, request: Request) -> Response:
     """Approve a snapshot in the name of who asks."""
     body: ApproveSnapshotRequest = request.read()
-    SqlSnapshotReviews(context.catalog).approve(request.table, _snapshot_id(request), body.detail)
+    SqlSnapshotReviews(context.catalog, context.store).approve(request.table, _snapshot_id(request), body.detail)
     return NO_CONTENT
 
 
 def withdraw_approval(context: ServerContext, request: Request) -> Response:
     """Withdraw the approval of who asks."""
-    SqlSnapshotReviews(context.catalog).withdraw(request.table, _snapshot_id(request))
+    SqlSnapshotReviews(context.catalog, context.store).withdraw(request.table, _snapshot_id(request))
     return NO_CONTENT
 
 

@@ -160,14 +160,14 @@ def test_time_since_the_backup_does_not_count_for_the_trash(
     one, other = new_store("sqlite"), new_store("sqlite")
     with one.database.changing() as connection:
         for keep_until in (1, 30 * day):
-            one.bin.add(connection, DroppedTable(T, "p", 0, keep_until, "ann", purges_files=True))
+            one.table_trash.add(connection, DroppedTable(T, "p", 0, keep_until, "ann", purges_files=True))
         one.view_trash.add(connection, DroppedView(T, "q", 0, 1, "ann"))
     path = back_up(one, tmp_path / "f")
     entry = msgspec.structs.replace(ENTRY, at_ms=100 * day)
     restore_catalog(other.database, CatalogRestore(path, read_summary(path), "lake"), entry)
     assert [kept.keep_until_ms for kept in other.dropped_tables()] == [130 * day - 7, 107 * day]
     assert [kept.keep_until_ms for kept in other.dropped_views()] == [107 * day]
-    assert other.bin.claim(101 * day, 1) is None
+    assert other.table_trash.claim(101 * day, 1) is None
 
 
 def test_newer_pointers_take_the_place_of_those_in_the_backup(

@@ -3,10 +3,9 @@
 import time
 
 from bergline.arguments import check_no_nul, check_text
+from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, check_lengths
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import current_caller
-from bergline.catalog.protection.kept_rules import CheckState, SnapshotApproval, SnapshotCheck
 from bergline.catalog.protection.ref_rule import check_names
 from bergline.catalog.sql.governance.reviews import (
     EVERY_REF,
@@ -16,8 +15,9 @@ from bergline.catalog.sql.governance.reviews import (
     ReviewState,
     SqlReviews,
 )
-from bergline.catalog.sql.records import sql_store_of
+from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
+from bergline.governance.reviews.model import CheckState, SnapshotApproval, SnapshotCheck
 
 _MAX_DETAIL_CHARACTERS = 4000
 _TRIES = 100
@@ -26,9 +26,9 @@ _TRIES = 100
 class SqlSnapshotReviews:
     """The reviews of a catalog's tables that count for all refs; a change is made under the caller's name."""
 
-    def __init__(self, catalog: PointerCatalog) -> None:
+    def __init__(self, catalog: Catalog, store: SqlPointerStore) -> None:
         self._catalog = catalog
-        self._store = store = sql_store_of(catalog)
+        self._store = store
         self._database = store.database
         self._reviews = SqlReviews(store.database, store.catalog_name)
 

@@ -1,0 +1,1 @@
+"""Checks and approvals, each of one snapshot of a table."""

@@ -1,0 +1,1 @@
+"""Rules about refs that a catalog keeps beside its tables; what they decide is in `catalog/protection/`."""
