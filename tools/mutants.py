@@ -32,7 +32,7 @@ MODULES: dict[str, list[str]] = {
     "bergline.catalog.protection.ref_change": [
         "tests/unit/catalog/protection/test_ref_change.py",
         "tests/unit/catalog/protection/test_table_rules_guard.py",
-        "tests/unit/catalog/sql/governance/test_ref_guard.py",
+        "tests/unit/catalog/sql/rules/test_ref_guard.py",
     ],
     "bergline.server.access.granted_changes": ["tests/unit/server/access/test_granted_changes.py"],
     "bergline.server.access.granted_files": ["tests/unit/server/access/test_granted_files.py"],

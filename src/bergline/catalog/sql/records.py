@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.tokens import SqlTokens, StoredToken
 from bergline.catalog.sql.records_layout import AUDIT, REQUESTS
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.tokens.tokens import SqlTokens, StoredToken
 from bergline.errors import AlreadyExistsError, UnsupportedError
 
 REQUEST = "request"

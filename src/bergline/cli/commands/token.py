@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 
 from bergline.catalog.pointer.pointer_store import CATALOG
-from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
+from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.cli.durations import parse_duration, parse_milliseconds, parse_time_ms, render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_rows

@@ -15,14 +15,14 @@ from bergline.catalog.protection.caller import current_caller, standing_for
 from bergline.catalog.protection.ref_protection import all_rules, protecting_rules, rule_levels
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.sql.database import Connection
-from bergline.catalog.sql.governance.reviews import (
+from bergline.catalog.sql.rules.reviews import (
     RecordedReview,
     ReviewedTable,
     ReviewKind,
     ReviewState,
     SqlReviews,
 )
-from bergline.catalog.sql.governance.rule_records import SqlRuleRecords
+from bergline.catalog.sql.rules.rule_records import SqlRuleRecords
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import (
     BerglineError,

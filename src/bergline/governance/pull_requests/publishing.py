@@ -5,7 +5,7 @@ import msgspec
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.sql.database import Connection
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.rules.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.errors import ConflictError, RefusedError
 from bergline.governance.pull_requests.model import (
     EntryKind,

@@ -7,7 +7,7 @@ from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, check_lengths
 from bergline.catalog.protection.caller import current_caller
 from bergline.catalog.protection.ref_rule import check_names
-from bergline.catalog.sql.governance.reviews import (
+from bergline.catalog.sql.rules.reviews import (
     EVERY_REF,
     RecordedReview,
     ReviewedTable,

@@ -12,10 +12,10 @@ from bergline.catalog.protection.ref_change import CHANGED, may_change, named_ru
 from bergline.catalog.protection.ref_rule import RefRule, render_rule
 from bergline.catalog.protection.rule_agreement import check_agreement
 from bergline.catalog.protection.rule_scope import RuleLevel, scope_of
-from bergline.catalog.sql.governance.rule_records import SqlRuleRecords
 from bergline.catalog.sql.governance_layout import REF_RULES
 from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.records import AuditEntry, Records
+from bergline.catalog.sql.rules.rule_records import SqlRuleRecords
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import NotFoundError, ProtectedRefError
 

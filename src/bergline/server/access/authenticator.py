@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergline.catalog.sql.governance.console_sessions import SqlConsoleSessions
-from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
 from bergline.catalog.sql.records import Records
+from bergline.catalog.sql.tokens.console_sessions import SqlConsoleSessions
+from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.errors import AuthenticationError
 from bergline.lazy_module import LazyModule
 from bergline.server.access.failed_logins import TOO_MANY, FailedLogins

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bergline.catalog.sql.governance.revoked_tokens import RevokedKind, SqlRevokedTokens
+from bergline.catalog.sql.tokens.revoked_tokens import RevokedKind, SqlRevokedTokens
 
 FRESH_S: Final = 1.0
 

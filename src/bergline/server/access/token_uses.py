@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from bergline.catalog.sql.governance.tokens import SqlTokens
+from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.errors import BerglineError
 
 _LOG = logging.getLogger("bergline.server")

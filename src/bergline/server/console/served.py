@@ -8,7 +8,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW, Endpoint
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, encode_name, encode_namespace
-from bergline.catalog.sql.governance.console_sessions import is_session_secret
+from bergline.catalog.sql.tokens.console_sessions import is_session_secret
 from bergline.catalog.table_locations import table_directories
 from bergline.console.host import SignInIssuers
 from bergline.errors import AuthenticationError, UnavailableError

@@ -18,10 +18,10 @@ from bergline.catalog.sql.directories.reserved_directories import (
     overlap,
     reserved_spelling,
 )
+from bergline.catalog.sql.directories.staged_tables import SqlStagedTables
 from bergline.catalog.sql.directories.table_directories import TableDirectories, canonical_directory, not_apart
-from bergline.catalog.sql.governance.ref_guard import SqlRefGuard
-from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
 from bergline.catalog.sql.records import records_of, sql_store_of
+from bergline.catalog.sql.rules.ref_guard import SqlRefGuard
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError

@@ -14,7 +14,7 @@ from bergline.catalog.sql.consistency import (
     reviewed_tables,
     shared_pointers,
 )
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.rules.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.lake.opening import CatalogConfig, open_catalog
 

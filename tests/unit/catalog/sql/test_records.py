@@ -7,9 +7,9 @@ import pytest
 from catalog_files import new_catalog_file
 
 from bergline.catalog.sql import records as sql_records
-from bergline.catalog.sql.governance.tokens import hash_token
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.catalog.sql.sqlite import SqlitePointerStore
+from bergline.catalog.sql.tokens.tokens import hash_token
 from bergline.errors import AlreadyExistsError, NotFoundError
 
 ENTRIES = [

@@ -6,8 +6,8 @@ from rows import ORDERS, order_rows
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.records import sql_store_of
+from bergline.catalog.sql.rules.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.reports.check.catalog_checks import check_others
 

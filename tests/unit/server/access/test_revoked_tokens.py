@@ -7,7 +7,7 @@ import pytest
 from asgi_client import AsgiClient, bearer
 from oidc_issuer import OidcIssuerServer
 
-from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
+from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.errors import UnavailableError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.revoked_tokens import RevokedTokens

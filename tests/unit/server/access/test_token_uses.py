@@ -3,7 +3,7 @@
 import pytest
 from asgi_client import TOKEN, AsgiClient, bearer
 
-from bergline.catalog.sql.governance.tokens import SqlTokens
+from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.errors import UnavailableError
 from bergline.server.access import token_uses
 from bergline.server.handlers.context import ServerContext

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from bergline.catalog.sql.backup.backup_file import BackupSummary
 from bergline.catalog.sql.backup.contents import CATALOG_COLUMN, TABLES_OF_A_CATALOG, BackupProgress, read_rows
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.tokens import closing_token
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.layout import TABLES, RowKind
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.records import AuditEntry, Records
 from bergline.catalog.sql.records_layout import DROPPED_TABLES, TOKENS
+from bergline.catalog.sql.tokens.tokens import closing_token
 from bergline.errors import FormatError, NotEmptyError, RefusedError, UnsupportedError
 
 RESTORED = "restore_catalog"

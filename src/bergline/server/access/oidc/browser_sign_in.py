@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from bergline.catalog.sql.governance.console_sessions import ConsoleSession, SqlConsoleSessions
+from bergline.catalog.sql.tokens.console_sessions import ConsoleSession, SqlConsoleSessions
 from bergline.errors import AuthenticationError, InvalidInputError, UnavailableError
 from bergline.server.access.oidc.discovery import IssuerDocuments, decoded
 from bergline.server.access.oidc.trusted_issuers import IdToken, TrustedIssuers

@@ -13,9 +13,9 @@ import urllib3
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 from oidc_issuer import CONSOLE, CONSOLE_SECRET, OidcIssuerServer
 
-from bergline.catalog.sql.governance.console_sessions import ConsoleSession, SqlConsoleSessions
-from bergline.catalog.sql.governance.revoked_tokens import SqlRevokedTokens
 from bergline.catalog.sql.records import Records
+from bergline.catalog.sql.tokens.console_sessions import ConsoleSession, SqlConsoleSessions
+from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.oidc.browser_sign_in import BrowserSignIn
 from bergline.server.access.oidc.trusted_issuers import TrustedIssuers

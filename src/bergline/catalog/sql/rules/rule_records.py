@@ -16,9 +16,9 @@ from bergline.catalog.protection.kept_rules import KeptRule, levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel, scopes_above
 from bergline.catalog.protection.table_rules import read_rule
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.reviews import ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.governance_layout import REF_RULES, SNAPSHOT_AUTHORS
 from bergline.catalog.sql.layout import join_namespace
+from bergline.catalog.sql.rules.reviews import ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.security_layout import REVIEWS
 
 _AT_ONCE = 500

@@ -7,10 +7,10 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.tokens import hash_token
 from bergline.catalog.sql.layout_version import SECURITY_VERSION
 from bergline.catalog.sql.migrations import find_layout
 from bergline.catalog.sql.security_layout import CONSOLE_SESSIONS
+from bergline.catalog.sql.tokens.tokens import hash_token
 
 _PREFIX = "bs_"
 _BYTES = 32

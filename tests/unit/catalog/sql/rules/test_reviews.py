@@ -9,7 +9,7 @@ import pytest
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.decision import HeadReview
-from bergline.catalog.sql.governance.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
+from bergline.catalog.sql.rules.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.security_layout import REVIEWS
 from bergline.lake.opening import CatalogConfig, open_catalog
 

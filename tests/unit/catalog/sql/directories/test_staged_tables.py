@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.governance.staged_tables import SqlStagedTables
+from bergline.catalog.sql.directories.staged_tables import SqlStagedTables
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 ORDERS = TableName(("db",), "orders")

@@ -17,7 +17,7 @@ from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.rule_records import SqlRuleRecords
+from bergline.catalog.sql.rules.rule_records import SqlRuleRecords
 from bergline.format.metadata.table_metadata import TableMetadata
 
 

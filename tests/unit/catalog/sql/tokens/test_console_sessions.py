@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.governance.console_sessions import ConsoleSession, SqlConsoleSessions, is_session_secret
 from bergline.catalog.sql.layout_version import SECURITY_VERSION
 from bergline.catalog.sql.migrations import LAYOUT
 from bergline.catalog.sql.security_layout import CONSOLE_SESSIONS
+from bergline.catalog.sql.tokens.console_sessions import ConsoleSession, SqlConsoleSessions, is_session_secret
 from bergline.lake.opening import CatalogConfig, open_catalog
 
 ANN = ConsoleSession("corp:ann", frozenset({"corp:a", "corp:b"}), "id", 5)

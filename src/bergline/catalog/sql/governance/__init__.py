@@ -1,1 +1,0 @@
-"""Governance in a catalog's database: grants, rules, reviews, pull requests and events."""

@@ -1,0 +1,1 @@
+"""Tokens, those that were revoked, and sessions of browsers."""
