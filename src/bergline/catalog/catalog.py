@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.turns import TurnKeeper
 from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.format.metadata.requirements import Requirement
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -137,6 +138,16 @@ class Catalog(Protocol):
     metadata_files_stay: bool
     """Whether metadata files must stay after their table is dropped, because their names order the commits."""
 
+    @property
+    def keeps_dropped_tables(self) -> bool:
+        """Whether a server puts what is dropped into its trash, and purges tables itself when their time is over."""
+        ...
+
+    @property
+    def turns(self) -> TurnKeeper | None:
+        """Where writers of the same tables take turns; None where they cannot."""
+        ...
+
     def load_table(self, name: TableName) -> LoadedTable:
         """Load the current state of a table."""
         ...
@@ -177,6 +188,10 @@ class Catalog(Protocol):
         CommitUnknownError, the table is unchanged. With an expected pointer, a response that is lost is an
         UnprovenDropError if the table is gone.
         """
+        ...
+
+    def purge_later(self, name: TableName) -> bool:
+        """Have a server drop the table, and delete its files in time; False, and nothing happens, where none would."""
         ...
 
     def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from enum import Enum
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import msgspec
 
@@ -38,16 +38,6 @@ class TurnKeeper(Protocol):
 
     def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
         """End the holder's turn on these tables; nothing where it has none."""
-        ...
-
-
-@runtime_checkable
-class KeepsTurns(Protocol):
-    """For catalogs whose writers may take turns."""
-
-    @property
-    def turns(self) -> TurnKeeper | None:
-        """Where they take them; None where this one's cannot."""
         ...
 
 

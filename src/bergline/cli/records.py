@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.protection.caller import current_caller
-from bergline.catalog.sql.records import AuditEntry, Records, records_of
+from bergline.catalog.sql.records import AuditEntry, Records, find_sql_store, records_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.cli.opening import LakeOptions, open_lake
 from bergline.errors import UnsupportedError
@@ -55,9 +54,10 @@ def open_store(options: LakeOptions, *, create: Collection[str] = ()) -> Iterato
             hints=["give --catalog as `bergline serve` has it: sqlite:///path/catalog.db or postgresql://…"],
         )
     with open_lake(settings, create=create) as lake:
-        if not isinstance(lake.catalog, PointerCatalog) or not isinstance(lake.catalog.store, SqlPointerStore):
+        store = find_sql_store(lake.catalog)
+        if store is None:
             raise UnsupportedError(
                 "expected a catalog in SQLite or PostgreSQL, found another",
                 hints=["a catalog in files is copied with them"],
             )
-        yield lake.catalog.store
+        yield store

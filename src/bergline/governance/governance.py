@@ -14,8 +14,8 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.governance.events.client import RestEvents
 from bergline.governance.events.events import EventLog
 from bergline.governance.events.store import SqlEvents
+from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.client import RestAccess
-from bergline.governance.grants.granted_catalog import GrantedCatalog
 from bergline.governance.grants.management import AccessManagement
 from bergline.governance.grants.store import SqlGrants
 from bergline.governance.pull_requests.client import RestPullRequests
@@ -26,6 +26,7 @@ from bergline.governance.reviews.model import SnapshotReviews
 from bergline.governance.reviews.store import SqlSnapshotReviews
 from bergline.governance.rules.client import RestRefRules
 from bergline.governance.rules.store import SqlRefRules
+from bergline.governance.webhooks.client import RestWebhooks
 
 
 class Governance:
@@ -39,6 +40,11 @@ class Governance:
     @property
     def events(self) -> EventLog | None:
         """The log of what happened."""
+        return None
+
+    @property
+    def webhooks(self) -> RestWebhooks | None:
+        """Where a server sends events."""
         return None
 
     @property
@@ -105,6 +111,11 @@ class ServerGovernance(Governance):
     def events(self) -> EventLog:
         """On the server."""
         return RestEvents(self._session)
+
+    @property
+    def webhooks(self) -> RestWebhooks:
+        """Where it sends events."""
+        return RestWebhooks(self._session)
 
     @property
     def rules(self) -> KeptRules:

@@ -211,7 +211,7 @@ class Lake:
     @property
     def keeps_dropped_tables(self) -> bool:
         """Whether tables that are dropped here go to the trash of a server."""
-        return bool(getattr(self.catalog, "keeps_dropped_tables", False))
+        return self.catalog.keeps_dropped_tables
 
     def dropped_tables(self, limit: int | None = None) -> list[DroppedTable]:
         """The tables in the trash of `bergline serve --drop-retention`, all or the newest ones, newest first."""

@@ -7,8 +7,8 @@ from functools import partial
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.pointer.pointer_store import FoundNames, Pointers, SearchedNames
+from bergline.catalog.pointer.pointer_store import FoundNames
+from bergline.catalog.sql.records import find_sql_store
 from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
 from bergline.reports.found_table import find_table
@@ -87,16 +87,14 @@ def _searched(
 ) -> tuple[FoundNames, FoundNames] | None:
     """The tables to show, and the views, found by the catalog's database; None if it has none, or not the namespace."""
     catalog = lake.catalog
-    if not isinstance(catalog, PointerCatalog) or (namespace is not None and not catalog.namespace_exists(namespace)):
+    tables = find_sql_store(catalog)
+    if tables is None or (namespace is not None and not catalog.namespace_exists(namespace)):
         return None
-    tables: Pointers | SearchedNames = catalog.store
-    views: Pointers | SearchedNames | None = catalog.store.views
-    if not isinstance(tables, SearchedNames):
-        return None
+    views = tables.views
     where = "" if namespace is None else f" of `{'.'.join(namespace)}`"
     found = attempt(problems, f"the tables{where}", partial(tables.search_names, words, namespace, *page))
     found_views: FoundNames | None = None
-    if isinstance(views, SearchedNames):
+    if views is not None:
         search = partial(views.search_names, words, namespace, 0, _MOST_VIEWS)
         found_views = attempt(problems, f"the views{where}", search)
     return found or FoundNames([], 0), found_views or FoundNames([], 0)

@@ -190,15 +190,6 @@ class FoundNames(NamedTuple):
 
 
 @runtime_checkable
-class SearchedNames(Protocol):
-    """For stores that can search all names, and show some of them, without holding all."""
-
-    def search_names(self, words: Sequence[str], namespace: Namespace | None, offset: int, limit: int) -> FoundNames:
-        """Names of this kind that contain all words, which are casefolded, in a namespace or in all."""
-        ...
-
-
-@runtime_checkable
 class PointersWithTurns(TurnKeeper, Protocol):
     """For stores in which writers take turns; a turn is found with the pointer, at no cost of its own."""
 

@@ -106,6 +106,14 @@ class PointerTables(PointerNamespaces):
         """Where the files of tables and views are, as far as the store keeps it; None if it does not."""
         return self.store.footprints() if isinstance(self.store, KeptFootprints) else None
 
+    @property
+    def keeps_dropped_tables(self) -> bool:
+        """Never: what is dropped here without a server is gone."""
+        return False
+
+    def purge_later(self, name: TableName) -> bool:
+        return False
+
     def rule_levels(self, table: TableName) -> "tuple[rule_scope.RuleLevel, ...]":
         """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
         return self.guard.levels(table)

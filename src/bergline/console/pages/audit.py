@@ -5,12 +5,12 @@ from typing import Any
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.records import AuditEntry, Records, sql_store_of
+from bergline.catalog.sql.records import AuditEntry, Records, find_sql_store
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.governance.events.store import SqlEvents
-from bergline.governance.grants.granted_catalog import administered, administers
+from bergline.governance.granted_catalog import administered, administers
 from bergline.lake.lake import Lake
 
 _ACCESS = "access"
@@ -46,14 +46,12 @@ def audit_page(source: Source, query: PageQuery) -> Page:
 
 def _records(lake: Lake, name: TableName | None) -> Records:
     """The records of the lake's database, which is left as it is; where there are grants, for administrators."""
-    catalog = administered(lake.catalog, name)
-    try:
-        store = sql_store_of(catalog)
-    except UnsupportedError as error:
+    store = find_sql_store(administered(lake.catalog, name))
+    if store is None:
         raise UnsupportedError(
             "this catalog has no audit log: `bergline serve` keeps one in SQLite or PostgreSQL",
             hints=["every snapshot says which program made it: look at the table's graph"],
-        ) from error
+        )
     if not store.database.has_audit_log():
         raise UnsupportedError("there is no audit log yet: `bergline serve` keeps one from its first start on")
     return Records(store.database, store.catalog_name)

@@ -5,13 +5,13 @@ from typing import Any
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.records import sql_store_of
+from bergline.catalog.sql.records import find_sql_store
 from bergline.console.links import name_text, parse_name
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.governance.events.model import EventFilter, LoggedEvent, event_filter, table_subject, view_subject
 from bergline.governance.events.store import SqlEvents
-from bergline.governance.grants.granted_catalog import administered, administers
+from bergline.governance.granted_catalog import administered, administers
 from bergline.lake.lake import Lake
 
 DEFAULT_EVENTS, MOST_EVENTS = 100, 1000
@@ -42,12 +42,9 @@ def events_page(source: Source, query: PageQuery) -> Page:
 
 
 def _newest(lake: Lake, name: TableName | None, limit: int, wanted: EventFilter) -> list[LoggedEvent]:
-    try:
-        store = sql_store_of(administered(lake.catalog, name))
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            "this catalog has no event log: `bergline serve` keeps one in SQLite or PostgreSQL"
-        ) from error
+    store = find_sql_store(administered(lake.catalog, name))
+    if store is None:
+        raise UnsupportedError("this catalog has no event log: `bergline serve` keeps one in SQLite or PostgreSQL")
     log = SqlEvents(store.database, store.catalog_name)
     log.check_there()
     page = log.latest(limit, wanted)

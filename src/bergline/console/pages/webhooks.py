@@ -3,11 +3,11 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from bergline.catalog.sql.records import sql_store_of
+from bergline.catalog.sql.records import find_sql_store
 from bergline.console.page import Page, PageQuery, Source
 from bergline.errors import BerglineError, UnsupportedError
 from bergline.governance.events.store import SqlEvents
-from bergline.governance.grants.granted_catalog import administered
+from bergline.governance.granted_catalog import administered
 from bergline.governance.webhooks.store import SqlWebhooks, Webhook
 from bergline.lake.lake import Lake
 
@@ -26,10 +26,9 @@ def webhooks_page(source: Source, query: PageQuery) -> Page:
 
 
 def _webhooks(lake: Lake) -> tuple[list[Webhook], int]:
-    try:
-        store = sql_store_of(administered(lake.catalog))
-    except UnsupportedError as error:
-        raise UnsupportedError("this catalog has no webhooks: `bergline serve` sends events to them") from error
+    store = find_sql_store(administered(lake.catalog))
+    if store is None:
+        raise UnsupportedError("this catalog has no webhooks: `bergline serve` sends events to them")
     log = SqlEvents(store.database, store.catalog_name)
     log.check_there()
     return SqlWebhooks(store.database, store.catalog_name).all(), log.newest_position()

@@ -7,6 +7,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import view_files
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.consistency import implicit_namespaces, reviewed_tables, shared_pointers
+from bergline.catalog.sql.records import find_sql_store
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, FormatError, MetadataChangedError, NotFoundError, UnsupportedError
 from bergline.reports.check.check import CheckProgress, check_state
@@ -23,8 +24,9 @@ def check_others(catalog: Catalog, *, deep: bool, progress: CheckProgress | None
     found = [*_views(catalog)]
     if isinstance(catalog, PointerCatalog):
         found += _trash(catalog, deep, progress)
-        if isinstance(catalog.store, SqlPointerStore):
-            found.append(_check_rows(catalog, catalog.store))
+        store = find_sql_store(catalog)
+        if store is not None:
+            found.append(_check_rows(catalog, store))
     elif catalog.dropped_tables(1) or catalog.dropped_views(1):
         found.append(_unchecked_trash())
     return tuple(found)

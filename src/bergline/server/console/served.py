@@ -13,7 +13,7 @@ from bergline.catalog.table_locations import table_directories
 from bergline.console.host import SignInIssuers
 from bergline.errors import AuthenticationError, UnavailableError
 from bergline.governance.endpoints import ENDPOINTS
-from bergline.governance.grants.granted_catalog import GrantedCatalog
+from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
 from bergline.io.fenced import FencedFileIO

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.turns import LONGEST_TURN_MS, KeepsTurns, TurnKeeper, holding_turn, turn_holder
+from bergline.catalog.turns import LONGEST_TURN_MS, holding_turn, turn_holder
 from bergline.errors import BerglineError
 
 LOSSES_BEFORE_A_TURN: Final = 2
@@ -52,7 +52,7 @@ class CommitTurn:
 
     def end(self) -> None:
         """Give the turn back; if that fails it ends by itself."""
-        if not self._may_hold or (keeper := self._keeper()) is None:
+        if not self._may_hold or (keeper := self._catalog.turns) is None:
             return
         try:
             keeper.give_back_turn(self._tables, self._holder)
@@ -61,7 +61,7 @@ class CommitTurn:
 
     def _taken(self) -> bool:
         lease_ms = min(2 * self._took_ms + _SENDING_MS, LONGEST_TURN_MS)
-        keeper = self._keeper()
+        keeper = self._catalog.turns
         if keeper is None or self._took_ms + _SENDING_MS > LONGEST_TURN_MS:  # it would hold up the others in vain
             return False
         try:
@@ -71,6 +71,3 @@ class CommitTurn:
             _LOG.info("could not take a turn on %s: %s", ", ".join(map(str, self._tables)), error)
             return False
         return self._may_hold
-
-    def _keeper(self) -> TurnKeeper | None:
-        return self._catalog.turns if isinstance(self._catalog, KeepsTurns) else None

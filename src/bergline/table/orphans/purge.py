@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -51,8 +51,7 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
     know, else of those that may have files in the same directories. A server with a trash deletes the files itself,
     when the table has been there for long enough.
     """
-    if isinstance(catalog, _PurgesLater) and catalog.keeps_dropped_tables:
-        catalog.purge_later(name)
+    if catalog.purge_later(name):
         return PurgeResult(0)
     refused: tuple[str, ConflictError] | None = None
     for _ in range(_TRIES):
@@ -78,17 +77,6 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
         failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
-
-
-@runtime_checkable
-class _PurgesLater(Protocol):
-    """A catalog whose server may keep dropped tables, and delete their files later."""
-
-    keeps_dropped_tables: bool
-
-    def purge_later(self, name: TableName) -> None:
-        """Drop the table; its files are deleted in time."""
-        ...
 
 
 def purge_dropped(

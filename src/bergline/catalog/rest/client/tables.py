@@ -248,9 +248,11 @@ class RestTables(RestNamespaces):
         """Whether the server has a trash, and purges tables itself when their time is over."""
         return self._session.calls.has(UNDROP_TABLE)
 
-    def purge_later(self, name: TableName) -> None:
+    def purge_later(self, name: TableName) -> bool:
         """Have the server drop the table and delete its files when it has been in the trash for long enough."""
-        self._drop(name, None, purge=True)
+        if self.keeps_dropped_tables:
+            self._drop(name, None, purge=True)
+        return self.keeps_dropped_tables
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         if not self.keeps_dropped_tables:

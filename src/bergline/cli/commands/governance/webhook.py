@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from bergline.catalog.identifiers import parse_table_name
-from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.cli.durations import render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
@@ -18,6 +17,7 @@ from bergline.cli.output.rows import AsJson, print_json, print_table
 from bergline.cli.records import KeyFileOption, note_change, open_records
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 from bergline.governance.events.model import table_subject
+from bergline.governance.governance import governance_of
 from bergline.governance.webhooks.client import RestWebhooks
 from bergline.governance.webhooks.protocol import CreateWebhookRequest, DeliveryBody, WebhookBody
 from bergline.governance.webhooks.secret_keys import KEY_VARIABLE, load_keys
@@ -161,12 +161,13 @@ def deliveries(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = F
 @contextmanager
 def _webhooks(options: LakeOptions) -> Iterator[RestWebhooks]:
     with options.open() as lake:
-        if not isinstance(lake.catalog, RestCatalog):
+        webhooks = governance_of(lake.catalog).webhooks
+        if webhooks is None:
             raise UnsupportedError(
                 "expected the address of a server, which sends events to webhooks, found another catalog",
                 hints=["give --catalog http://host:8181, where `bergline serve` listens"],
             )
-        yield RestWebhooks(lake.catalog.session)
+        yield webhooks
 
 
 def _json(webhook: WebhookBody) -> dict[str, Any]:

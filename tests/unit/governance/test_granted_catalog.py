@@ -13,9 +13,9 @@ from bergline import Lake
 from bergline.catalog.catalog import Catalog, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError, RefusedError
+from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.access_rules import AccessDecision, AccessRules, CallerAccess, UnlimitedAccess
 from bergline.governance.grants.grant import make_grants
-from bergline.governance.grants.granted_catalog import GrantedCatalog
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.refusals import forbidden, hidden
 from bergline.governance.grants.securable import CATALOG, Securable

@@ -19,7 +19,7 @@ from bergline.catalog.catalog import (
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
-from bergline.catalog.turns import KeepsTurns, TurnKeeper
+from bergline.catalog.turns import TurnKeeper
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
@@ -71,6 +71,7 @@ class GrantedCatalog:
         self.io = inner.io
         self.atomic_tables = inner.atomic_tables
         self.metadata_files_stay = inner.metadata_files_stay
+        self.keeps_dropped_tables = inner.keeps_dropped_tables
 
     def management(self) -> AccessManagement:
         """Grants, roles and owners, for administrators."""
@@ -111,7 +112,7 @@ class GrantedCatalog:
     @property
     def turns(self) -> TurnKeeper | None:
         """Where commits take turns, which need no privilege beyond that of the commit."""
-        return self._inner.turns if isinstance(self._inner, KeepsTurns) else None
+        return self._inner.turns
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         with self._creating(table_of(name)):
@@ -130,6 +131,9 @@ class GrantedCatalog:
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         with self._on(_DROP, table_of(name), lambda: self._inner.pointer(name)):
             self._inner.drop_table(name, expected)
+
+    def purge_later(self, name: TableName) -> bool:
+        return False
 
     def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
         return self._inner.refusals(table, after)
