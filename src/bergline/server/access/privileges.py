@@ -24,7 +24,7 @@ from bergline.catalog.rest.protocol.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.protocol.names import split_levels
-from bergline.catalog.rest.protocol.trash import UndropTableRequest, UndropViewRequest
+from bergline.catalog.rest.protocol.trash import UndropRequest
 from bergline.errors import RefusedError
 from bergline.format.metadata.requirements import AssertCreate
 from bergline.format.metadata.updates_json import WireUpdate
@@ -181,7 +181,7 @@ def _renamed(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterat
 
 def _undropped(of: Callable[[TableName], Securable]) -> Callable[[Request], Iterator[NeededPrivilege]]:
     def find(request: Request) -> Iterator[NeededPrivilege]:
-        body: UndropTableRequest | UndropViewRequest = request.read()
+        body: UndropRequest = request.read()
         dropped = of(request.table)
         yield NeededPrivilege(Privilege.DROP, dropped, dropped.parent)
         yield NeededPrivilege(Privilege.READ, dropped, dropped.parent)

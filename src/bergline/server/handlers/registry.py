@@ -1,12 +1,6 @@
-"""The handler of each endpoint."""
+"""The handler of each endpoint: the function of its name in one of these modules."""
 
-from bergline.catalog.rest.protocol import endpoints
-from bergline.governance.events.protocol import LIST_EVENTS
-from bergline.governance.grants import protocol as grants_protocol
-from bergline.governance.pull_requests import protocol as pull_requests_protocol
-from bergline.governance.reviews import protocol as reviews_protocol
-from bergline.governance.rules import protocol as rules_protocol
-from bergline.governance.webhooks import protocol as webhooks_protocol
+from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.handlers import (
     commits,
     config,
@@ -29,84 +23,13 @@ from bergline.server.handlers.governance import (
     webhooks,
 )
 
+_TABLES = (commits, config, credentials, namespaces, planning, remote_signing, tables, trash, turns, views)
+_GOVERNANCE = (events, grants, pull_requests, ref_rules, snapshot_reviews, webhooks)
+_NAMES = {endpoint.name for endpoint in ENDPOINTS}
+
 HANDLERS: dict[str, Handler] = {
-    endpoints.GET_CONFIG.name: config.get_config,
-    endpoints.GET_TOKEN.name: config.get_token,
-    endpoints.LIST_NAMESPACES.name: namespaces.list_namespaces,
-    endpoints.CREATE_NAMESPACE.name: namespaces.create_namespace,
-    endpoints.LOAD_NAMESPACE.name: namespaces.load_namespace,
-    endpoints.NAMESPACE_EXISTS.name: namespaces.namespace_exists,
-    endpoints.DROP_NAMESPACE.name: namespaces.drop_namespace,
-    endpoints.UPDATE_NAMESPACE.name: namespaces.update_namespace,
-    endpoints.LIST_TABLES.name: tables.list_tables,
-    endpoints.CREATE_TABLE.name: tables.create_table,
-    endpoints.LOAD_TABLE.name: tables.load_table,
-    endpoints.TABLE_EXISTS.name: tables.table_exists,
-    endpoints.COMMIT_TABLE.name: commits.commit_table,
-    endpoints.DROP_TABLE.name: trash.drop_table,
-    endpoints.REGISTER_TABLE.name: tables.register_table,
-    endpoints.UNREGISTER_TABLE.name: tables.unregister_table,
-    endpoints.RENAME_TABLE.name: tables.rename_table,
-    endpoints.LOAD_CREDENTIALS.name: credentials.load_credentials,
-    endpoints.REPORT_METRICS.name: tables.report_metrics,
-    endpoints.PLAN_TABLE_SCAN.name: planning.plan_table_scan,
-    endpoints.FETCH_PLANNING_RESULT.name: planning.fetch_planning_result,
-    endpoints.CANCEL_PLANNING.name: planning.cancel_planning,
-    endpoints.FETCH_SCAN_TASKS.name: planning.fetch_scan_tasks,
-    endpoints.COMMIT_TRANSACTION.name: commits.commit_transaction,
-    endpoints.LIST_VIEWS.name: views.list_views,
-    endpoints.CREATE_VIEW.name: views.create_view,
-    endpoints.LOAD_VIEW.name: views.load_view,
-    endpoints.VIEW_EXISTS.name: views.view_exists,
-    endpoints.COMMIT_VIEW.name: views.commit_view,
-    endpoints.DROP_VIEW.name: views.drop_view,
-    endpoints.REGISTER_VIEW.name: views.register_view,
-    endpoints.RENAME_VIEW.name: views.rename_view,
-    endpoints.LIST_DROPPED_TABLES.name: trash.list_dropped_tables,
-    endpoints.UNDROP_TABLE.name: trash.undrop_table,
-    endpoints.SIGN_REQUEST.name: remote_signing.sign_request,
-    endpoints.TAKE_TURN.name: turns.take_turn,
-    endpoints.GIVE_BACK_TURN.name: turns.give_back_turn,
-    LIST_EVENTS.name: events.list_events,
-    webhooks_protocol.LIST_WEBHOOKS.name: webhooks.list_webhooks,
-    webhooks_protocol.CREATE_WEBHOOK.name: webhooks.create_webhook,
-    webhooks_protocol.DELETE_WEBHOOK.name: webhooks.delete_webhook,
-    webhooks_protocol.PAUSE_WEBHOOK.name: webhooks.pause_webhook,
-    webhooks_protocol.RESUME_WEBHOOK.name: webhooks.resume_webhook,
-    webhooks_protocol.REPLAY_WEBHOOK.name: webhooks.replay_webhook,
-    webhooks_protocol.TEST_WEBHOOK.name: webhooks.test_webhook,
-    webhooks_protocol.LIST_DELIVERIES.name: webhooks.list_deliveries,
-    endpoints.LIST_DROPPED_VIEWS.name: trash.list_dropped_views,
-    endpoints.UNDROP_VIEW.name: trash.undrop_view,
-    endpoints.LIST_REF_RULES.name: ref_rules.list_ref_rules,
-    rules_protocol.SET_REF_RULE.name: ref_rules.set_ref_rule,
-    rules_protocol.REMOVE_REF_RULE.name: ref_rules.remove_ref_rule,
-    endpoints.LIST_NAMESPACE_REF_RULES.name: ref_rules.list_namespace_ref_rules,
-    rules_protocol.SET_NAMESPACE_REF_RULE.name: ref_rules.set_namespace_ref_rule,
-    rules_protocol.REMOVE_NAMESPACE_REF_RULE.name: ref_rules.remove_namespace_ref_rule,
-    reviews_protocol.LIST_SNAPSHOT_CHECKS.name: snapshot_reviews.list_snapshot_checks,
-    reviews_protocol.REPORT_SNAPSHOT_CHECK.name: snapshot_reviews.report_snapshot_check,
-    reviews_protocol.LIST_SNAPSHOT_APPROVALS.name: snapshot_reviews.list_snapshot_approvals,
-    reviews_protocol.APPROVE_SNAPSHOT.name: snapshot_reviews.approve_snapshot,
-    reviews_protocol.WITHDRAW_APPROVAL.name: snapshot_reviews.withdraw_approval,
-    pull_requests_protocol.LIST_PULL_REQUESTS.name: pull_requests.list_pull_requests,
-    pull_requests_protocol.OPEN_PULL_REQUEST.name: pull_requests.open_pull_request,
-    pull_requests_protocol.LOAD_PULL_REQUEST.name: pull_requests.load_pull_request,
-    pull_requests_protocol.EDIT_PULL_REQUEST.name: pull_requests.edit_pull_request,
-    pull_requests_protocol.COMMENT_PULL_REQUEST.name: pull_requests.comment_pull_request,
-    pull_requests_protocol.APPROVE_PULL_REQUEST.name: pull_requests.approve_pull_request,
-    pull_requests_protocol.WITHDRAW_PULL_REQUEST.name: pull_requests.withdraw_pull_request,
-    pull_requests_protocol.CHECK_PULL_REQUEST.name: pull_requests.check_pull_request,
-    pull_requests_protocol.PUBLISH_PULL_REQUEST.name: pull_requests.publish_pull_request,
-    pull_requests_protocol.CLOSE_PULL_REQUEST.name: pull_requests.close_pull_request,
-    pull_requests_protocol.REOPEN_PULL_REQUEST.name: pull_requests.reopen_pull_request,
-    grants_protocol.LIST_GRANTS.name: grants.list_grants,
-    grants_protocol.CREATE_GRANTS.name: grants.create_grants,
-    grants_protocol.REVOKE_GRANT.name: grants.revoke_grant,
-    grants_protocol.LIST_ROLES.name: grants.list_roles,
-    grants_protocol.CREATE_ROLE.name: grants.create_role,
-    grants_protocol.CHANGE_ROLE.name: grants.change_role,
-    grants_protocol.DROP_ROLE.name: grants.drop_role,
-    grants_protocol.LIST_OWNERS.name: grants.list_owners,
-    grants_protocol.SET_OWNER.name: grants.set_owner,
+    name: function
+    for module in (*_TABLES, *_GOVERNANCE)
+    for name, function in vars(module).items()
+    if name in _NAMES and function.__module__ == module.__name__  # not what a module imports under such a name
 }

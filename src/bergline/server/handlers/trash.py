@@ -15,8 +15,7 @@ from bergline.catalog.rest.protocol.trash import (
     DroppedViewBody,
     ListDroppedTablesResponse,
     ListDroppedViewsResponse,
-    UndropTableRequest,
-    UndropViewRequest,
+    UndropRequest,
 )
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.trash.dropped_tables import TrashMark
@@ -117,7 +116,7 @@ def _drop_into_trash(context: ServerContext, request: Request) -> None:
 
 def _new_name(request: Request) -> TableName | None:
     """The other name under which something is to come back."""
-    body: UndropTableRequest | UndropViewRequest = request.read()
+    body: UndropRequest = request.read()
     return None if body.destination is None else new_name(body.destination.namespace, body.destination.name)
 
 

@@ -44,7 +44,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     UNREGISTER_TABLE,
 )
 from bergline.catalog.rest.protocol.read_restrictions import read_restrictions
-from bergline.catalog.rest.protocol.trash import ListDroppedTablesResponse, UndropTableRequest
+from bergline.catalog.rest.protocol.trash import ListDroppedTablesResponse, UndropRequest
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -268,7 +268,7 @@ class RestTables(RestNamespaces):
                 f"cannot bring `{name}` back: the server keeps no dropped tables",
                 hints=["`bergline serve --drop-retention 7d` does"],
             )
-        new, request = to or name, UndropTableRequest(to)
+        new, request = to or name, UndropRequest(to)
         locations = {dropped.metadata_location for dropped in self.dropped_tables() if dropped.name == name}
 
         def send() -> LoadedTable:

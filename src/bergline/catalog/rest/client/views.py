@@ -29,7 +29,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     RENAME_VIEW,
     UNDROP_VIEW,
 )
-from bergline.catalog.rest.protocol.trash import ListDroppedViewsResponse, UndropViewRequest
+from bergline.catalog.rest.protocol.trash import ListDroppedViewsResponse, UndropRequest
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -157,7 +157,7 @@ class RestViews(RestNamespaces):
                 f"cannot bring `{name}` back: the server keeps no dropped views",
                 hints=["`bergline serve --drop-retention 7d` does"],
             )
-        new, request = to or name, UndropViewRequest(to)
+        new, request = to or name, UndropRequest(to)
         locations = {dropped.metadata_location for dropped in self.dropped_views() if dropped.name == name}
 
         def send() -> LoadedView:

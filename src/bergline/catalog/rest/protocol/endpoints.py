@@ -38,8 +38,7 @@ from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurn
 from bergline.catalog.rest.protocol.trash import (
     ListDroppedTablesResponse,
     ListDroppedViewsResponse,
-    UndropTableRequest,
-    UndropViewRequest,
+    UndropRequest,
 )
 from bergline.format.metadata.updates_json import WireUpdate
 from bergline.format.view.updates import WireViewUpdate
@@ -156,7 +155,7 @@ UNDROP_TABLE = Endpoint(
     "undrop_table",
     "POST",
     f"{OWN}/namespaces/{{namespace}}/tables/{{table}}/undrop",
-    UndropTableRequest,
+    UndropRequest,
     LoadTableResult,
     takes_key=True,
 )
@@ -167,7 +166,7 @@ UNDROP_VIEW = Endpoint(
     "undrop_view",
     "POST",
     f"{OWN}/namespaces/{{namespace}}/views/{{view}}/undrop",
-    UndropViewRequest,
+    UndropRequest,
     LoadViewResult,
     takes_key=True,
 )

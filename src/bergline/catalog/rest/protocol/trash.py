@@ -25,8 +25,8 @@ class ListDroppedTablesResponse(msgspec.Struct, frozen=True, rename="kebab"):
     next_page_token: str | None = None
 
 
-class UndropTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table to take out of the trash, under its own name or another."""
+class UndropRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A table or view to take out of the trash, under its own name or another."""
 
     destination: TableName | None = None
 
@@ -46,9 +46,3 @@ class ListDroppedViewsResponse(msgspec.Struct, frozen=True, rename="kebab"):
 
     views: tuple[DroppedViewBody, ...] = ()
     next_page_token: str | None = None
-
-
-class UndropViewRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A view to take out of the trash, under its own name or another."""
-
-    destination: TableName | None = None
