@@ -99,7 +99,7 @@ def guarded_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         lake = Lake(context.catalog, "lake")
         lake.create_namespace("db")
         tell_story(lake, "db.orders")
-        context.records.create_token("ann", TOKEN, 1, None)
+        context.records.tokens.create("ann", TOKEN, 1, None)
         context.authenticator = Authenticator(context.records)
         with on_socket(context) as port:
             yield f"http://127.0.0.1:{port}"

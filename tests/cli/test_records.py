@@ -12,11 +12,11 @@ from bergline.errors import NotFoundError, UnsupportedError
 def test_records_are_those_of_the_named_catalog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
     with open_records(LakeOptions(catalog, catalog_name="sales"), create=ANY_CATALOG) as records:
-        records.create_token("ann", "secret", 0, None)
+        records.tokens.create("ann", "secret", 0, None)
         assert records.catalog_name == "sales"
     assert "creating it" in capsys.readouterr().err
     with open_records(LakeOptions(catalog, catalog_name="sales")) as records:
-        assert [token.name for token in records.tokens()] == ["ann"]
+        assert [token.name for token in records.tokens.all()] == ["ann"]
     with pytest.raises(NotFoundError, match="no catalog `lake`"), open_records(LakeOptions(catalog)):
         pass
 

@@ -230,7 +230,7 @@ def test_guide_to_pull_requests_runs(tmp_path: Path) -> None:
     example, _ = re.findall(r"```python\n(.*?)```", page("guides/pull-requests.md"), re.DOTALL)
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         for name in ("ann", "bob"):
-            records_of(lake.catalog).create_token(name, f"bl_{name}", 1, None)
+            records_of(lake.catalog).tokens.create(name, f"bl_{name}", 1, None)
     with BerglineServer(tmp_path) as server:
         here = example.replace("http://127.0.0.1:8181", server.uri)
         assert output_of(here, tmp_path).splitlines() == [
@@ -247,9 +247,9 @@ def test_guide_to_grants_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/grants.md"), re.DOTALL))
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         records = records_of(lake.catalog)
-        records.create_token("ann", "bl_of_ann", 0, None)
+        records.tokens.create("ann", "bl_of_ann", 0, None)
         for name, groups in ("etl", ()), ("ci", ()), ("ada", ("analysts",)), ("bob", ("analysts",)):
-            records.access.create(name, f"bl_{name}", 0, None, groups=groups)
+            records.tokens.create(name, f"bl_{name}", 0, None, groups=groups)
     with BerglineServer(tmp_path) as server:
         here = example.replace("http://127.0.0.1:8181", server.uri).replace("bl_…", "bl_of_ann")
         here = here.replace("sqlite:///lake/catalog.db", f"sqlite:///{tmp_path}/catalog.db")

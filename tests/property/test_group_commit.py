@@ -94,7 +94,7 @@ def servers() -> Iterator[tuple[AsgiClient, AsgiClient]]:
 def served(directory: Path) -> ServerContext:
     context = open_server(f"sqlite:///{directory}/catalog.db")
     for name in CALLERS:
-        context.records.create_token(name, f"bl_{name}", 1, None)
+        context.records.tokens.create(name, f"bl_{name}", 1, None)
     context.authenticator = Authenticator(context.records)
     return context
 

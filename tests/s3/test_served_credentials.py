@@ -141,7 +141,7 @@ def create(client: AsgiClient, name: str, location: str | None = None, **propert
 
 def test_each_caller_gets_keys_of_their_own(lending: ServerContext, sts: StsServer) -> None:
     for name in ("ann", "bob"):
-        lending.records.create_token(name, f"bl_{name}", 1, None)
+        lending.records.tokens.create(name, f"bl_{name}", 1, None)
     lending.authenticator = Authenticator(lending.records)
     url, keys = "/v1/namespaces/db/tables/orders", []
     with AsgiClient(lending) as client:

@@ -76,7 +76,7 @@ def serve(
         say(f"not accepted, for their principals have names of an issuer's: the tokens {names}\n")
     if context.authenticator.has_issuers:
         threading.Thread(target=fetch_keys, args=(context, say), daemon=True).start()
-    if context.authenticator.has_tokens and not context.authenticator.has_issuers and not context.records.tokens():
+    if context.authenticator.has_tokens and not context.authenticator.has_issuers and not context.records.tokens.all():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"

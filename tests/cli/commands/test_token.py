@@ -126,7 +126,7 @@ def test_secret_is_rotated_while_the_old_one_goes_on_working(tmp_path: Path) -> 
     assert "older secrets of `ci-1` work until " in rotated.stderr
     assert len({old, new}) == 2
     with connect(catalog) as lake:
-        found = [records_of(lake.catalog).find_token(token) for token in (old, new)]
+        found = [records_of(lake.catalog).tokens.find(token) for token in (old, new)]
     assert [token and token.principal for token in found] == ["ci", "ci"]
     last = json.loads(run("rotate", "ci-1", "--overlap", "0m", "--expires-in", "90d", "--json").stdout)
     assert last["expires"] is not None

@@ -23,7 +23,7 @@ class GrantedServer:
         self.context = context
         self._tokens = tokens
         for name in ("root", *names):
-            context.records.create_token(name, f"{tokens}{name}", 1, None)
+            context.records.tokens.create(name, f"{tokens}{name}", 1, None)
         context.authenticator = Authenticator(context.records)
         self.direct = SqlGrants(context.records.database, context.records.catalog_name)
         self.grant("administer", "catalog", "root")

@@ -34,8 +34,8 @@ def client(context: ServerContext) -> Iterator[AsgiClient]:
 def guarded(context: ServerContext) -> ServerContext:
     """A server that needs a token; `old` has expired."""
     now = time.time_ns() // 1_000_000
-    context.records.create_token("ann", TOKEN, now, None)
-    context.records.create_token("old", "bl_old", now - 2, now - 1)
+    context.records.tokens.create("ann", TOKEN, now, None)
+    context.records.tokens.create("old", "bl_old", now - 2, now - 1)
     context.authenticator = Authenticator(context.records)
     return context
 

@@ -27,7 +27,7 @@ def test_every_engine_has_its_lines(context: ServerContext) -> None:
 
 
 def test_token_is_named_where_one_is_needed(context: ServerContext) -> None:
-    context.records.create_token("ann", TOKEN, time.time_ns() // 1_000_000, None)
+    context.records.tokens.create("ann", TOKEN, time.time_ns() // 1_000_000, None)
     context.authenticator = Authenticator(context.records)
     text = connection_examples(context, "http://h:1")
     assert text.count("TOKEN") >= len(ENGINES)

@@ -45,14 +45,14 @@ def test_key_is_known_to_every_server(replicas: tuple[ServerContext, ServerConte
 
 
 def test_token_made_by_one_opens_the_other(replicas: tuple[ServerContext, ServerContext]) -> None:
-    replicas[0].records.create_token("ann", "bl_x", 0, None)
+    replicas[0].records.tokens.create("ann", "bl_x", 0, None)
     assert Authenticator(replicas[1].records).check("Bearer bl_x").name == "ann"
 
 
 def test_catalog_that_had_a_token_stays_closed_for_all(replicas: tuple[ServerContext, ServerContext]) -> None:
-    replicas[0].records.create_token("ann", "bl_y", 0, None)
-    replicas[1].records.revoke_token("ann")
-    assert replicas[0].records.tokens() == []
+    replicas[0].records.tokens.create("ann", "bl_y", 0, None)
+    replicas[1].records.tokens.revoke("ann")
+    assert replicas[0].records.tokens.all() == []
     for context in replicas:
         assert Authenticator(context.records).has_tokens
 

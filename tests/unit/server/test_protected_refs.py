@@ -194,7 +194,7 @@ def tokens(context: ServerContext, client: AsgiClient) -> dict[str, dict[str, st
     client.table()
     client.commit(set_property(RULE, "writers=etl; bypass=ann"))
     for name in ("etl", "ann", "zoe"):
-        context.records.create_token(name, f"bl_{name}", 0, None)
+        context.records.tokens.create(name, f"bl_{name}", 0, None)
     context.authenticator = Authenticator(context.records)
     return {name: bearer(f"bl_{name}") for name in ("etl", "ann", "zoe")}
 

@@ -51,7 +51,7 @@ def test_anonymous_is_said_and_on_other_addresses_louder(context: ServerContext)
     (everywhere,) = warnings(context, "0.0.0.0", anonymous=True)  # noqa: S104
     assert "EVERY MACHINE that reaches http://0.0.0.0:8181 (listening on 0.0.0.0)" in everywhere
     assert "without a token" in everywhere
-    context.records.create_token("ann", "bl_ann", 1, None)
+    context.records.tokens.create("ann", "bl_ann", 1, None)
     context.authenticator = Authenticator(context.records)
     assert warnings(context, "0.0.0.0", anonymous=True) == []  # noqa: S104
 

@@ -11,7 +11,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.records_layout import AUDIT, REQUESTS
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.tokens.tokens import SqlTokens, StoredToken
+from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.errors import AlreadyExistsError, UnsupportedError
 
 REQUEST = "request"
@@ -56,7 +56,7 @@ class Records:
     def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
         self.database = database
         self._catalog = catalog_name
-        self.access = SqlTokens(database, catalog_name)
+        self.tokens = SqlTokens(database, catalog_name)
 
     @property
     def catalog_name(self) -> str:
@@ -162,27 +162,6 @@ class Records:
             with self.database.changing() as connection:
                 connection.execute(sa.delete(key.table).where(mine, key.in_(keys)))
         return len(keys)
-
-    def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
-        """Create a token of a principal of the same name."""
-        self.access.create(name, text, created_ms, expires_ms)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the catalog requires tokens: it has or had one."""
-        return self.access.is_closed
-
-    def find_token(self, text: str) -> StoredToken | None:
-        """Look up a token by its text."""
-        return self.access.find(text)
-
-    def tokens(self) -> list[StoredToken]:
-        """All tokens by name."""
-        return self.access.all()
-
-    def revoke_token(self, name: str) -> None:
-        """Revoke a token; without any, the catalog still requires one."""
-        self.access.revoke(name)
 
 
 def records_of(catalog: Catalog) -> Records:

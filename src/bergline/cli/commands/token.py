@@ -47,7 +47,7 @@ def create(
     text = _new_secret()
     may_create = {CATALOG} if options.settings().name is None else ANY_CATALOG
     with open_records(options, create=may_create) as records:
-        records.access.create(name, text, now_ms, expires_ms, principal=principal, groups=group or ())
+        records.tokens.create(name, text, now_ms, expires_ms, principal=principal, groups=group or ())
         note_change(records, "token-create", f"token/{name}")
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
@@ -70,7 +70,7 @@ def rotate(
     now_ms, text = time.time_ns() // 1_000_000, _new_secret()
     overlap_ms = 1000 * parse_duration(overlap)
     with open_records(options) as records:
-        expires_ms = records.access.rotate(name, text, now_ms, overlap_ms, parse_milliseconds(expires_in))
+        expires_ms = records.tokens.rotate(name, text, now_ms, overlap_ms, parse_milliseconds(expires_in))
         note_change(records, "token-rotate", f"token/{name}")
     sys.stderr.write(f"older secrets of `{name}` work until {render_time(now_ms + overlap_ms)} at the latest\n")
     _print_secret(name, text, expires_ms, as_json=as_json)
@@ -84,7 +84,7 @@ def list_tokens(
 ) -> None:
     """List tokens by name: whose they are, their groups, when they were created and last used, and expire."""
     with open_records(options) as records:
-        tokens = records.tokens()
+        tokens = records.tokens.all()
     rows = [
         {
             "name": token.name,
@@ -129,7 +129,7 @@ def revoke(
     with open_records(options) as records:
         revoked = SqlRevokedTokens(records.database, records.catalog_name)
         if name is not None:
-            records.revoke_token(name)
+            records.tokens.revoke(name)
             note_change(records, "token-revoke", f"token/{name}")
         elif jti is not None:
             revoked.revoke_token(jti, now_ms)
@@ -137,7 +137,7 @@ def revoke(
         elif principal is not None:
             before_ms = now_ms if issued_before is None else parse_time_ms(issued_before, now_ms)
             revoked.revoke_principal(principal, before_ms, now_ms)
-            records.access.revoke_of(principal, before_ms)
+            records.tokens.revoke_of(principal, before_ms)
             note_change(records, "token-revoke", f"principal/{principal}")
     if as_json:
         print_json({"revoked": given[0]})

@@ -68,7 +68,7 @@ class Authenticator:
         self._is_anonymous = False
         self._needs_token = self._token_needed()
         self._checked_at = clock()
-        self.uses = TokenUses(records.access)
+        self.uses = TokenUses(records.tokens)
         self.failures = FailedLogins(max_failed_logins)
 
     @property
@@ -94,7 +94,7 @@ class Authenticator:
         """Tokens that are not accepted because their principals have names that an issuer's would have."""
         if self._issuers is None:
             return []
-        return [token.name for token in self._records.tokens() if self._issuers.owns(token.principal)]
+        return [token.name for token in self._records.tokens.all() if self._issuers.owns(token.principal)]
 
     def may_wait_for_keys(self, header: str | None) -> bool:
         """Whether checking a header may take as long as an issuer's server takes."""
@@ -189,10 +189,10 @@ class Authenticator:
     def _token_needed(self) -> bool:
         if self._issuers is not None:
             return True
-        return bool(self._records.tokens()) if self._is_anonymous else self._records.is_closed
+        return bool(self._records.tokens.all()) if self._is_anonymous else self._records.tokens.is_closed
 
     def _find(self, text: str, now: float) -> tuple[Principal, float]:
-        token = self._records.find_token(text)
+        token = self._records.tokens.find(text)
         if token is None:
             raise AuthenticationError("the token is not accepted")
         if self._issuers is not None and self._issuers.owns(token.principal):

@@ -92,23 +92,23 @@ def test_audit_is_read_newest_first_by_resource_principal_and_time(records: Reco
 
 
 def test_catalog_requires_tokens_once_it_had_one(records: Records) -> None:
-    assert not records.is_closed
-    records.create_token("ann", "secret-text", 1, None)
-    found = records.find_token("secret-text")
+    assert not records.tokens.is_closed
+    records.tokens.create("ann", "secret-text", 1, None)
+    found = records.tokens.find("secret-text")
     assert found is not None
     assert (found.name, found.expires_ms) == ("ann", None)
-    assert records.find_token("other") is None
+    assert records.tokens.find("other") is None
     with pytest.raises(AlreadyExistsError):
-        records.create_token("ann", "another", 1, None)
-    records.revoke_token("ann")
-    assert records.tokens() == []
-    assert records.is_closed
+        records.tokens.create("ann", "another", 1, None)
+    records.tokens.revoke("ann")
+    assert records.tokens.all() == []
+    assert records.tokens.is_closed
     with pytest.raises(NotFoundError):
-        records.revoke_token("ann")
+        records.tokens.revoke("ann")
 
 
 def test_only_the_hash_of_a_token_is_stored(records: Records, tmp_path: Path) -> None:
-    records.create_token("ann", "secret-text", 1, None)
+    records.tokens.create("ann", "secret-text", 1, None)
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert hash_token("secret-text").encode() in stored
     assert b"secret-text" not in stored

@@ -40,8 +40,8 @@ def test_revoked_token_is_forgotten_after_a_moment(guarded: ServerContext) -> No
     authenticator = Authenticator(guarded.records, lambda: clock[0])
     header = f"Bearer {TOKEN}"
     assert authenticator.check(header).name == "ann"
-    guarded.records.revoke_token("ann")
-    guarded.records.revoke_token("old")
+    guarded.records.tokens.revoke("ann")
+    guarded.records.tokens.revoke("old")
     assert authenticator.cached(header) == Principal("ann")
     clock[0] += 6
     assert authenticator.cached(header) is None
@@ -52,7 +52,7 @@ def test_server_without_tokens_notices_the_first(context: ServerContext) -> None
     clock = [1_000.0]
     authenticator = Authenticator(context.records, lambda: clock[0])
     assert authenticator.cached(None) == ANYBODY
-    context.records.create_token("ann", TOKEN, 0, None)
+    context.records.tokens.create("ann", TOKEN, 0, None)
     clock[0] += 6
     assert authenticator.cached(None) is None
     assert authenticator.check(f"Bearer {TOKEN}").name == "ann"
@@ -61,38 +61,38 @@ def test_server_without_tokens_notices_the_first(context: ServerContext) -> None
 
 def test_catalog_that_had_a_token_stays_closed(context: ServerContext) -> None:
     records = context.records
-    assert not records.is_closed
+    assert not records.tokens.is_closed
     with pytest.raises(NotFoundError):
-        records.revoke_token("nobody")
-    assert not records.is_closed
-    records.create_token("ann", TOKEN, 0, None)
-    records.revoke_token("ann")
-    assert records.tokens() == []
+        records.tokens.revoke("nobody")
+    assert not records.tokens.is_closed
+    records.tokens.create("ann", TOKEN, 0, None)
+    records.tokens.revoke("ann")
+    assert records.tokens.all() == []
     for authenticator in (context.authenticator, Authenticator(records)):
         with pytest.raises(AuthenticationError):
             authenticator.check(None)
         with pytest.raises(AuthenticationError):
             authenticator.check(f"Bearer {TOKEN}")
         assert authenticator.has_tokens
-    records.create_token("ann", "bl_again", 0, None)
+    records.tokens.create("ann", "bl_again", 0, None)
     assert Authenticator(records).check("Bearer bl_again").name == "ann"
     with pytest.raises(NotFoundError):
-        records.revoke_token("")
+        records.tokens.revoke("")
 
 
 def test_closed_catalog_is_opened_by_whoever_says_so(context: ServerContext) -> None:
-    context.records.create_token("ann", TOKEN, 0, None)
+    context.records.tokens.create("ann", TOKEN, 0, None)
     authenticator = Authenticator(context.records)
     authenticator.allow_anonymous()
     assert authenticator.has_tokens  # there is one
-    context.records.revoke_token("ann")
+    context.records.tokens.revoke("ann")
     clock = [1_000.0]
     authenticator = Authenticator(context.records, lambda: clock[0])
     assert authenticator.has_tokens
     authenticator.allow_anonymous()
     assert not authenticator.has_tokens
     assert authenticator.check(None).name == "anonymous"
-    context.records.create_token("bob", TOKEN, 0, None)
+    context.records.tokens.create("bob", TOKEN, 0, None)
     clock[0] += 6
     with pytest.raises(AuthenticationError):
         authenticator.check(None)
@@ -101,10 +101,10 @@ def test_closed_catalog_is_opened_by_whoever_says_so(context: ServerContext) -> 
 def test_other_catalogs_of_the_database_stay_as_they_are(context: ServerContext) -> None:
     other = Records(context.records.database, "other")
     for records in (context.records, other):
-        assert not records.is_closed
-        records.create_token("ann", f"{TOKEN} {records.catalog_name}", 0, None)
-        records.revoke_token("ann")
-        assert records.is_closed
+        assert not records.tokens.is_closed
+        records.tokens.create("ann", f"{TOKEN} {records.catalog_name}", 0, None)
+        records.tokens.revoke("ann")
+        assert records.tokens.is_closed
 
 
 def test_tokens_are_hashed_at_rest(guarded: ServerContext) -> None:
@@ -114,14 +114,14 @@ def test_tokens_are_hashed_at_rest(guarded: ServerContext) -> None:
 
 
 def test_principal_and_groups_of_a_token_are_those_of_the_request(context: ServerContext) -> None:
-    context.records.access.create("ci-1", TOKEN, 0, None, principal="ci", groups=["etl"])
+    context.records.tokens.create("ci-1", TOKEN, 0, None, principal="ci", groups=["etl"])
     assert Authenticator(context.records).check(f"Bearer {TOKEN}") == Principal("ci", frozenset({"etl"}))
 
 
 def test_both_secrets_work_while_they_overlap(context: ServerContext) -> None:
     clock = [1_000.0]
-    context.records.access.create("ci", "bl_one", 0, None)
-    context.records.access.rotate("ci", "bl_two", 1_000_000, 60_000)
+    context.records.tokens.create("ci", "bl_one", 0, None)
+    context.records.tokens.rotate("ci", "bl_two", 1_000_000, 60_000)
     authenticator = Authenticator(context.records, lambda: clock[0])
     assert authenticator.check("Bearer bl_one").name == authenticator.check("Bearer bl_two").name == "ci"
     clock[0] += 60
@@ -156,7 +156,7 @@ def test_server_that_trusts_an_issuer_lets_nobody_in_without_a_token(context: Se
 
 
 def test_token_cannot_have_the_name_of_an_issuers_principal(context: ServerContext) -> None:
-    context.records.access.create("x", "bl_x", 0, None, principal="corp:alice")
+    context.records.tokens.create("x", "bl_x", 0, None, principal="corp:alice")
     with OidcIssuerServer() as issuer:
         authenticator = Authenticator(context.records, issuers=[issuer.settings()])
         with pytest.raises(AuthenticationError, match="not accepted"):

@@ -40,7 +40,7 @@ def test_every_name_is_right_where_everybody_may_come_in(context: ServerContext)
 
 
 def test_tokens_are_enough(context: ServerContext) -> None:
-    context.records.create_token("ann", "bl_x", 0, None)
+    context.records.tokens.create("ann", "bl_x", 0, None)
     context.authenticator = Authenticator(context.records)
     with AsgiClient(context) as client:
         headers = {"Host": "catalog.example", "Origin": "https://notebook.example", "Authorization": "Bearer bl_x"}

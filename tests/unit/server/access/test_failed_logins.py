@@ -148,7 +148,7 @@ def test_address_that_guesses_is_told_to_wait_and_known_tokens_are_not(callers: 
     for _ in range(3):  # also after it has to be looked at again
         assert callers.get(TOKEN).status == 200
         clock.now += 6
-    callers.application.context.records.create_token("new", "bl_new", 1, None)
+    callers.application.context.records.tokens.create("new", "bl_new", 1, None)
     for _ in range(3):
         callers.get("bl_wrong")
     assert callers.get("bl_new").status == 429
@@ -160,7 +160,7 @@ def test_address_that_guesses_is_told_to_wait_and_known_tokens_are_not(callers: 
 
 def test_token_that_was_known_counts_once_it_is_revoked(callers: Callers, clock: Clock) -> None:
     assert callers.get(TOKEN).status == 200
-    callers.application.context.records.revoke_token("ann")
+    callers.application.context.records.tokens.revoke("ann")
     clock.now += 6
     assert [callers.get(TOKEN).status for _ in range(4)] == [401, 401, 401, 429]
 

@@ -300,7 +300,7 @@ class Server:
         self.context = context
         self.callers = ["root", "owner", *OUTSIDE, *map(caller_of, COMBINATIONS)]
         for name in self.callers:
-            context.records.create_token(name, f"bl_{name}", 1, None)
+            context.records.tokens.create(name, f"bl_{name}", 1, None)
         context.authenticator = Authenticator(context.records)
         self.direct = SqlGrants(context.records.database, context.records.catalog_name)
         spare = [make_grants("list", "namespace top", f"group:{number}")[0] for number in range(10)]

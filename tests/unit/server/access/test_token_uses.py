@@ -14,9 +14,9 @@ def test_requests_only_note_the_use(guarded: ServerContext) -> None:
         for _ in range(3):
             assert client("GET", "/v1/config", headers=bearer(TOKEN)).status == 200
         assert client("GET", "/v1/config", headers=bearer("bl_old")).status == 419
-    assert [token.last_used_ms for token in guarded.records.tokens()] == [None, None]
+    assert [token.last_used_ms for token in guarded.records.tokens.all()] == [None, None]
     guarded.authenticator.uses.write()
-    ann, old = guarded.records.tokens()
+    ann, old = guarded.records.tokens.all()
     assert (ann.last_used_ms or 0) >= ann.created_ms
     assert old.last_used_ms is None
 
@@ -43,4 +43,4 @@ def test_thread_writes_now_and_then_and_at_the_end(guarded: ServerContext, monke
     uses.start()
     uses.note("ann", 1.0)
     uses.stop()
-    assert guarded.records.tokens()[0].last_used_ms == 1000
+    assert guarded.records.tokens.all()[0].last_used_ms == 1000

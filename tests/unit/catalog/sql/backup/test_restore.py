@@ -129,7 +129,7 @@ def test_damaged_file_changes_nothing(new_store: Callable[..., SqlPointerStore],
 def test_catalog_beside_others_keeps_clear_of_them(tmp_path: Path) -> None:
     """Keys of the audit log and the trash are given anew; a token of another catalog is refused."""
     one = SqlitePointerStore(str(tmp_path / "one.db"))
-    Records(one.database, "lake").create_token("ann", "secret", 1, None)
+    Records(one.database, "lake").tokens.create("ann", "secret", 1, None)
     with one.database.changing() as connection:
         Records(one.database, "lake").add_audit(connection, ENTRY)
     one.create(T, "p")
@@ -140,14 +140,18 @@ def test_catalog_beside_others_keeps_clear_of_them(tmp_path: Path) -> None:
     restore(two, path)
     records = Records(two.database, "copy")
     assert two.read(T) == "p"
-    assert (len(records.audit()), records.is_closed, [token.name for token in records.tokens()]) == (2, True, ["ann"])
+    assert (len(records.audit()), records.tokens.is_closed, [token.name for token in records.tokens.all()]) == (
+        2,
+        True,
+        ["ann"],
+    )
     third = SqlitePointerStore(str(tmp_path / "two.db"), catalog_name="third")
     with pytest.raises(RefusedError, match="another catalog in it has a row of the same key"):
         restore(third, path)
     assert count_rows(third.database, "third") == {}
-    Records(two.database, "lake").create_token("bob", "other", 1, None)
-    Records(two.database, "lake").revoke_token("bob")
-    assert Records(two.database, "lake").is_closed
+    Records(two.database, "lake").tokens.create("bob", "other", 1, None)
+    Records(two.database, "lake").tokens.revoke("bob")
+    assert Records(two.database, "lake").tokens.is_closed
     for store in (one, two, third):
         store.close()
 

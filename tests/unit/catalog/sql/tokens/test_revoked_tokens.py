@@ -57,7 +57,7 @@ def test_names_that_nothing_can_have_are_refused(revoked: SqlRevokedTokens, name
 
 
 def test_tokens_of_the_catalog_are_revoked_by_principal_too(records: Records) -> None:
-    tokens = records.access
+    tokens = records.tokens
     tokens.create("old", "bl_old", 10, None, principal="ann")
     tokens.create("ann", "bl_rotated", 20, None)
     tokens.create("new", "bl_new", 90, None, principal="ann")

@@ -25,7 +25,7 @@ TABLES = ("db.orders", "db.items")
 def served(context: ServerContext) -> Lake:
     """Two tables with a branch `work`, and tokens for ann and bob."""
     for name in ("ann", "bob"):
-        context.records.create_token(name, f"bl_{name}", 1, None)
+        context.records.tokens.create(name, f"bl_{name}", 1, None)
     context.authenticator = Authenticator(context.records)
     lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
@@ -229,7 +229,7 @@ def test_obstacles_are_all_that_publishing_would_be_refused_for(port: int, serve
 
 def test_approval_that_does_not_count_is_told_with_why(port: int, served: Lake, context: ServerContext) -> None:
     served.rules.protect("main", approvals=2)
-    context.records.create_token("cam", "bl_cam", 1, None)
+    context.records.tokens.create("cam", "bl_cam", 1, None)
     with connected(port, "ann") as ann, connected(port, "bob") as bob, connected(port, "cam") as cam:
         cam.load_table("db.orders").append(pa.table({"id": [3]}), branch="work")
         ann.pull_requests.open("work", tables=["db.orders"])
@@ -246,7 +246,7 @@ def test_approval_that_does_not_count_is_told_with_why(port: int, served: Lake, 
 
 def test_reviews_for_another_target_do_not_count_for_main(port: int, served: Lake, context: ServerContext) -> None:
     """Bob may publish into `load/b`, and has no right on `main`: what he says there is nothing about `main`."""
-    context.records.create_token("cam", "bl_cam", 1, None)
+    context.records.tokens.create("cam", "bl_cam", 1, None)
     served.rules.protect("main", approvals=1, checks=["nulls"])
     served.branch("load/b", ["db.orders"])
     served.access.grant("administer", on="catalog", to="root")

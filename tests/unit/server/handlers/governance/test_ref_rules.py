@@ -85,7 +85,7 @@ def test_repeated_request_changes_a_rule_once(client: AsgiClient, context: Serve
 
 def test_rule_of_others_is_changed_by_those_whom_it_names(client: AsgiClient, context: ServerContext) -> None:
     for name in ("ann", "zoe"):
-        context.records.create_token(name, f"bl_{name}", 0, None)
+        context.records.tokens.create(name, f"bl_{name}", 0, None)
     context.authenticator = Authenticator(context.records)
     ann, zoe = bearer("bl_ann"), bearer("bl_zoe")
     body = {"pattern": "main", "rule": "no-drop; bypass=ann"}

@@ -24,7 +24,7 @@ def tokens(context: ServerContext, client: AsgiClient) -> Headers:
     assert client("POST", "/bergline/v1/rules", {"pattern": "main", "rule": "checks=nulls; approvals=1"}).status == 204
     names = ("ann", "etl", "ci")
     for name in names:
-        context.records.create_token(name, f"bl_{name}", 0, None)
+        context.records.tokens.create(name, f"bl_{name}", 0, None)
     context.authenticator = Authenticator(context.records)
     headers = {name: bearer(f"bl_{name}") for name in names}
     assert client.commit(snapshot(2, 2, 1), set_branch("dev", 2), headers=headers["etl"]).status == 200
