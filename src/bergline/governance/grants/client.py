@@ -9,28 +9,8 @@ from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.catalog.rest.protocol.names import encode_name
 from bergline.errors import CommitUnknownError, NotFoundError
+from bergline.governance.grants import protocol
 from bergline.governance.grants.grant import Grant, Grantee, Role
-from bergline.governance.grants.protocol import (
-    CHANGE_ROLE,
-    CREATE_GRANTS,
-    CREATE_ROLE,
-    DROP_ROLE,
-    LIST_GRANTS,
-    LIST_OWNERS,
-    LIST_ROLES,
-    REVOKE_GRANT,
-    SET_OWNER,
-    ChangeRoleRequest,
-    CreateGrantsRequest,
-    CreateRoleRequest,
-    GrantBody,
-    ListGrantsResponse,
-    ListOwnersResponse,
-    ListRolesResponse,
-    OwnerBody,
-    grant_body,
-    securable_body,
-)
 from bergline.governance.grants.securable import Securable
 
 _ABOUT = CallSubject("access", "")
@@ -46,7 +26,9 @@ class RestAccess:
         return sorted((body.value() for body in self._listed()), key=str)
 
     def grant(self, grants: Collection[Grant]) -> None:
-        self._change(CREATE_GRANTS, _ABOUT, body=CreateGrantsRequest(tuple(map(grant_body, grants))))
+        self._change(
+            protocol.CREATE_GRANTS, _ABOUT, body=protocol.CreateGrantsRequest(tuple(map(protocol.grant_body, grants)))
+        )
 
     def revoke(self, grants: Collection[Grant]) -> None:
         """Remove grants one by one, after all of them were found."""
@@ -55,33 +37,37 @@ class RestAccess:
             if grant not in numbers:
                 raise NotFoundError(f"no grant `{grant}`", kind="grant", name=str(grant), known=map(str, numbers))
         for grant in grants:
-            self._change(REVOKE_GRANT, CallSubject("grant", str(grant)), names={"grant": encode_name(numbers[grant])})
+            self._change(
+                protocol.REVOKE_GRANT, CallSubject("grant", str(grant)), names={"grant": encode_name(numbers[grant])}
+            )
 
     def roles(self) -> list[Role]:
-        response = self._session.calls.call(LIST_ROLES, _ABOUT)
-        return [body.value() for body in self._session.calls.parsed(response, ListRolesResponse, _ABOUT).roles]
+        response = self._session.calls.call(protocol.LIST_ROLES, _ABOUT)
+        return [body.value() for body in self._session.calls.parsed(response, protocol.ListRolesResponse, _ABOUT).roles]
 
     def create_role(self, name: str) -> None:
-        self._change(CREATE_ROLE, CallSubject("role", name), body=CreateRoleRequest(name))
+        self._change(protocol.CREATE_ROLE, CallSubject("role", name), body=protocol.CreateRoleRequest(name))
 
     def drop_role(self, name: str) -> None:
-        self._change(DROP_ROLE, CallSubject("role", name), names={"role": encode_name(name)})
+        self._change(protocol.DROP_ROLE, CallSubject("role", name), names={"role": encode_name(name)})
 
     def change_members(self, role: str, add: Collection[Grantee], remove: Collection[Grantee]) -> None:
-        body = ChangeRoleRequest(tuple(map(str, add)), tuple(map(str, remove)))
-        self._change(CHANGE_ROLE, CallSubject("role", role), names={"role": encode_name(role)}, body=body)
+        body = protocol.ChangeRoleRequest(tuple(map(str, add)), tuple(map(str, remove)))
+        self._change(protocol.CHANGE_ROLE, CallSubject("role", role), names={"role": encode_name(role)}, body=body)
 
     def owners(self) -> Mapping[Securable, Grantee]:
-        response = self._session.calls.call(LIST_OWNERS, _ABOUT)
-        return dict(body.value() for body in self._session.calls.parsed(response, ListOwnersResponse, _ABOUT).owners)
+        response = self._session.calls.call(protocol.LIST_OWNERS, _ABOUT)
+        return dict(
+            body.value() for body in self._session.calls.parsed(response, protocol.ListOwnersResponse, _ABOUT).owners
+        )
 
     def set_owner(self, securable: Securable, owner: Grantee) -> None:
         about = CallSubject(securable.kind.value, securable.path)
-        self._change(SET_OWNER, about, body=OwnerBody(securable_body(securable), str(owner)))
+        self._change(protocol.SET_OWNER, about, body=protocol.OwnerBody(protocol.securable_body(securable), str(owner)))
 
-    def _listed(self) -> tuple[GrantBody, ...]:
-        response = self._session.calls.call(LIST_GRANTS, _ABOUT)
-        return self._session.calls.parsed(response, ListGrantsResponse, _ABOUT).grants
+    def _listed(self) -> tuple[protocol.GrantBody, ...]:
+        response = self._session.calls.call(protocol.LIST_GRANTS, _ABOUT)
+        return self._session.calls.parsed(response, protocol.ListGrantsResponse, _ABOUT).grants
 
     def _change(
         self, endpoint: Endpoint, about: CallSubject, *, names: Mapping[str, str] | None = None, body: Any = None

@@ -8,6 +8,7 @@ from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.errors import CommitUnknownError, UnsupportedError
+from bergline.governance.pull_requests import protocol
 from bergline.governance.pull_requests.model import (
     PULL_REQUEST,
     CheckOutcome,
@@ -18,23 +19,6 @@ from bergline.governance.pull_requests.model import (
     PullRequestState,
     TableHead,
 )
-from bergline.governance.pull_requests.protocol import (
-    APPROVE_PULL_REQUEST,
-    CHECK_PULL_REQUEST,
-    CLOSE_PULL_REQUEST,
-    COMMENT_PULL_REQUEST,
-    EDIT_PULL_REQUEST,
-    LIST_PULL_REQUESTS,
-    LOAD_PULL_REQUEST,
-    OPEN_PULL_REQUEST,
-    PUBLISH_PULL_REQUEST,
-    REOPEN_PULL_REQUEST,
-    WITHDRAW_PULL_REQUEST,
-    ApprovePullRequest,
-    CommentOnPullRequest,
-    EditPullRequest,
-    ListPullRequestsResponse,
-)
 
 _PAGE = 1000
 
@@ -44,7 +28,7 @@ class RestPullRequests:
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
-        if not session.calls.has(OPEN_PULL_REQUEST):
+        if not session.calls.has(protocol.OPEN_PULL_REQUEST):
             raise UnsupportedError(
                 "cannot work with pull requests: the server has none", hints=["`bergline serve` has them"]
             )
@@ -52,7 +36,7 @@ class RestPullRequests:
     def open(self, new: NewPullRequest) -> PullRequestRecord:
         """Open one; after a lost response, one that is open for the same branch and target is it."""
         try:
-            return self._change(OPEN_PULL_REQUEST, None, new)
+            return self._change(protocol.OPEN_PULL_REQUEST, None, new)
         except CommitUnknownError:
             for record in self.page(PullRequestState.OPEN, None, _PAGE):
                 if (record.branch, record.target, record.title) == (new.branch, new.target, new.title):
@@ -67,8 +51,8 @@ class RestPullRequests:
         if before is not None:
             query["before"] = str(before)
         about = CallSubject("pull requests", "")
-        response = self._session.calls.call(LIST_PULL_REQUESTS, about, query=query)
-        return self._session.calls.parsed(response, ListPullRequestsResponse, about).pull_requests
+        response = self._session.calls.call(protocol.LIST_PULL_REQUESTS, about, query=query)
+        return self._session.calls.parsed(response, protocol.ListPullRequestsResponse, about).pull_requests
 
     def find(self, number: int) -> PullRequestRecord:
         """One as it is on record."""
@@ -77,33 +61,33 @@ class RestPullRequests:
     def overview(self, number: int) -> PullRequestOverview:
         """One with what it would do now."""
         about = CallSubject(PULL_REQUEST, str(number))
-        response = self._session.calls.call(LOAD_PULL_REQUEST, about, names={"number": str(number)})
+        response = self._session.calls.call(protocol.LOAD_PULL_REQUEST, about, names={"number": str(number)})
         return self._session.calls.parsed(response, PullRequestOverview, about)
 
     def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
         """Change its title or description."""
-        return self._change(EDIT_PULL_REQUEST, number, EditPullRequest(title, description))
+        return self._change(protocol.EDIT_PULL_REQUEST, number, protocol.EditPullRequest(title, description))
 
     def comment(self, number: int, text: str) -> PullRequestRecord:
         """Say something about it."""
-        return self._change(COMMENT_PULL_REQUEST, number, CommentOnPullRequest(text))
+        return self._change(protocol.COMMENT_PULL_REQUEST, number, protocol.CommentOnPullRequest(text))
 
     def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
         """Approve heads."""
-        return self._change(APPROVE_PULL_REQUEST, number, ApprovePullRequest(heads))
+        return self._change(protocol.APPROVE_PULL_REQUEST, number, protocol.ApprovePullRequest(heads))
 
     def withdraw(self, number: int) -> PullRequestRecord:
         """Take back what the caller approved."""
-        return self._change(WITHDRAW_PULL_REQUEST, number)
+        return self._change(protocol.WITHDRAW_PULL_REQUEST, number)
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
         """Record what a check says."""
-        return self._change(CHECK_PULL_REQUEST, number, report)
+        return self._change(protocol.CHECK_PULL_REQUEST, number, report)
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
         """Publish in one commit; after a lost response the pull request says whether it was."""
         try:
-            return self._change(PUBLISH_PULL_REQUEST, number, publication)
+            return self._change(protocol.PUBLISH_PULL_REQUEST, number, publication)
         except CommitUnknownError:
             now = self.find(number)
             if now.state is PullRequestState.PUBLISHED and now.published == publication.heads:
@@ -112,11 +96,11 @@ class RestPullRequests:
 
     def close(self, number: int) -> PullRequestRecord:
         """Give it up."""
-        return self._change(CLOSE_PULL_REQUEST, number)
+        return self._change(protocol.CLOSE_PULL_REQUEST, number)
 
     def reopen(self, number: int) -> PullRequestRecord:
         """Take it up again."""
-        return self._change(REOPEN_PULL_REQUEST, number)
+        return self._change(protocol.REOPEN_PULL_REQUEST, number)
 
     def _change(self, endpoint: Endpoint, number: int | None, body: Any = None) -> PullRequestRecord:
         about = CallSubject(PULL_REQUEST, "" if number is None else str(number))

@@ -4,18 +4,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.governance.reviews import protocol
 from bergline.governance.reviews.model import CheckState, SnapshotApproval, SnapshotCheck
-from bergline.governance.reviews.protocol import (
-    APPROVE_SNAPSHOT,
-    LIST_SNAPSHOT_APPROVALS,
-    LIST_SNAPSHOT_CHECKS,
-    REPORT_SNAPSHOT_CHECK,
-    WITHDRAW_APPROVAL,
-    ApproveSnapshotRequest,
-    ListSnapshotApprovalsResponse,
-    ListSnapshotChecksResponse,
-    ReportSnapshotCheckRequest,
-)
 from bergline.governance.rules.client import check_keeps_rules, send_once
 
 
@@ -28,25 +18,25 @@ class RestSnapshotReviews:
 
     def checks(self, table: TableName, snapshot_id: int) -> tuple[SnapshotCheck, ...]:
         about, names = _about_snapshot(table, snapshot_id), self._names(table, snapshot_id)
-        response = self._session.calls.call(LIST_SNAPSHOT_CHECKS, about, names=names)
-        return self._session.calls.parsed(response, ListSnapshotChecksResponse, about).checks
+        response = self._session.calls.call(protocol.LIST_SNAPSHOT_CHECKS, about, names=names)
+        return self._session.calls.parsed(response, protocol.ListSnapshotChecksResponse, about).checks
 
     def report_check(
         self, table: TableName, snapshot_id: int, name: str, state: CheckState, detail: str | None = None
     ) -> None:
-        body = ReportSnapshotCheckRequest(name, state, detail)
-        self._change(REPORT_SNAPSHOT_CHECK, table, snapshot_id, body)
+        body = protocol.ReportSnapshotCheckRequest(name, state, detail)
+        self._change(protocol.REPORT_SNAPSHOT_CHECK, table, snapshot_id, body)
 
     def approvals(self, table: TableName, snapshot_id: int) -> tuple[SnapshotApproval, ...]:
         about, names = _about_snapshot(table, snapshot_id), self._names(table, snapshot_id)
-        response = self._session.calls.call(LIST_SNAPSHOT_APPROVALS, about, names=names)
-        return self._session.calls.parsed(response, ListSnapshotApprovalsResponse, about).approvals
+        response = self._session.calls.call(protocol.LIST_SNAPSHOT_APPROVALS, about, names=names)
+        return self._session.calls.parsed(response, protocol.ListSnapshotApprovalsResponse, about).approvals
 
     def approve(self, table: TableName, snapshot_id: int, detail: str | None = None) -> None:
-        self._change(APPROVE_SNAPSHOT, table, snapshot_id, ApproveSnapshotRequest(detail))
+        self._change(protocol.APPROVE_SNAPSHOT, table, snapshot_id, protocol.ApproveSnapshotRequest(detail))
 
     def withdraw(self, table: TableName, snapshot_id: int) -> None:
-        self._change(WITHDRAW_APPROVAL, table, snapshot_id, None)
+        self._change(protocol.WITHDRAW_APPROVAL, table, snapshot_id, None)
 
     def _change(self, endpoint: Endpoint, table: TableName, snapshot_id: int, body: object) -> None:
         about, names = _about_snapshot(table, snapshot_id), self._names(table, snapshot_id)

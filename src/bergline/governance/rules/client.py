@@ -12,13 +12,7 @@ from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import happened
 from bergline.catalog.rest.protocol.endpoints import LIST_REF_RULES, Endpoint
 from bergline.errors import UnsupportedError
-from bergline.governance.rules.protocol import (
-    REMOVE_NAMESPACE_REF_RULE,
-    REMOVE_REF_RULE,
-    SET_NAMESPACE_REF_RULE,
-    SET_REF_RULE,
-    SetRefRuleRequest,
-)
+from bergline.governance.rules import protocol
 
 
 class RestRefRules:
@@ -32,12 +26,12 @@ class RestRefRules:
         return listed_rules(self._session, namespace)
 
     def set_rule(self, namespace: Namespace, rule: RefRule) -> None:
-        endpoint = SET_NAMESPACE_REF_RULE if namespace else SET_REF_RULE
-        body = SetRefRuleRequest(rule.pattern, render_rule(rule))
+        endpoint = protocol.SET_NAMESPACE_REF_RULE if namespace else protocol.SET_REF_RULE
+        body = protocol.SetRefRuleRequest(rule.pattern, render_rule(rule))
         self._change(endpoint, namespace, "set", body=body)
 
     def remove_rule(self, namespace: Namespace, pattern: str) -> None:
-        endpoint = REMOVE_NAMESPACE_REF_RULE if namespace else REMOVE_REF_RULE
+        endpoint = protocol.REMOVE_NAMESPACE_REF_RULE if namespace else protocol.REMOVE_REF_RULE
         self._change(endpoint, namespace, "removed", query={"pattern": pattern})
 
     def _change(self, endpoint: Endpoint, namespace: Namespace, what: str, **sent: Any) -> None:

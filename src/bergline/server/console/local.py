@@ -1,7 +1,6 @@
 """The console of `bergline ui`: over any lake, for whoever sits at this machine."""
 
 import contextlib
-import getpass
 import hmac
 import secrets
 import socket
@@ -12,7 +11,7 @@ from typing import TypeVar
 import uvicorn
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import Caller
+from bergline.catalog.protection.caller import Caller, current_caller
 from bergline.console.web.app import Console
 from bergline.errors import RefusedError, UnavailableError
 from bergline.lake.lake import Lake
@@ -37,7 +36,7 @@ class LocalLake:
 
     def __init__(self, lake: Lake, secret: str) -> None:
         self._lake = lake
-        self._user = _user()
+        self._user = current_caller().name or "anonymous"
         self._row_reading = RowReading(lake.catalog.io)
         self._secret = secret
         self._lock = threading.Lock()
@@ -144,10 +143,3 @@ def show_lake(lake: Lake, port: int, *, say: Callable[[str], None], started: Cal
     started(f"{url}?token={host.new_ticket()}")
     with listening, contextlib.closing(host), contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "anonymous"

@@ -5,20 +5,9 @@ from collections.abc import Iterable
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.governance.grants import protocol
 from bergline.governance.grants.grant import check_name, parse_member
 from bergline.governance.grants.privilege import Privilege
-from bergline.governance.grants.protocol import (
-    ChangeRoleRequest,
-    CreateGrantsRequest,
-    CreateRoleRequest,
-    ListGrantsResponse,
-    ListOwnersResponse,
-    ListRolesResponse,
-    OwnerBody,
-    RoleBody,
-    grant_body,
-    securable_body,
-)
 from bergline.governance.grants.securable import Securable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
@@ -34,16 +23,16 @@ def list_grants(context: ServerContext, request: Request) -> Response:
     by = context.access.newest(request.principal, request.groups)
     found = context.access.store.numbered_grants()
     shown = [
-        grant_body(grant, number)
+        protocol.grant_body(grant, number)
         for number, grant in found.items()
         if grant.grantee in own or by.may(Privilege.ADMINISTER, grant.securable)
     ]
-    return json_response(ListGrantsResponse(tuple(shown)))
+    return json_response(protocol.ListGrantsResponse(tuple(shown)))
 
 
 def create_grants(context: ServerContext, request: Request) -> Response:
     """Add grants."""
-    body: CreateGrantsRequest = request.read()
+    body: protocol.CreateGrantsRequest = request.read()
     _check_number(len(body.grants), "grants")
     grants = [grant.value() for grant in body.grants]
     _check_administers(context, request, [grant.securable for grant in grants])
@@ -71,13 +60,13 @@ def revoke_grant(context: ServerContext, request: Request) -> Response:
 def list_roles(context: ServerContext, request: Request) -> Response:
     """All roles with their members."""
     del request
-    roles = (RoleBody(role.name, tuple(map(str, role.members))) for role in context.access.store.roles())
-    return json_response(ListRolesResponse(tuple(roles)))
+    roles = (protocol.RoleBody(role.name, tuple(map(str, role.members))) for role in context.access.store.roles())
+    return json_response(protocol.ListRolesResponse(tuple(roles)))
 
 
 def create_role(context: ServerContext, request: Request) -> Response:
     """Create a role."""
-    body: CreateRoleRequest = request.read()
+    body: protocol.CreateRoleRequest = request.read()
     with acting_as(request.principal, request.groups):
         context.access.store.create_role(body.name)
     context.access.refresh()
@@ -86,7 +75,7 @@ def create_role(context: ServerContext, request: Request) -> Response:
 
 def change_role(context: ServerContext, request: Request) -> Response:
     """Add and remove members of a role."""
-    body: ChangeRoleRequest = request.read()
+    body: protocol.ChangeRoleRequest = request.read()
     _check_number(len(body.add) + len(body.remove), "members")
     add, remove = list(map(parse_member, body.add)), list(map(parse_member, body.remove))
     with acting_as(request.principal, request.groups):
@@ -107,13 +96,13 @@ def list_owners(context: ServerContext, request: Request) -> Response:
     """Who owns what the caller may see."""
     found = context.access.store.owners().items()
     seen = context.access.seen(request.principal, request.groups, found, lambda item: item[0])
-    owners = (OwnerBody(securable_body(securable), str(owner)) for securable, owner in sorted(seen))
-    return json_response(ListOwnersResponse(tuple(owners)))
+    owners = (protocol.OwnerBody(protocol.securable_body(securable), str(owner)) for securable, owner in sorted(seen))
+    return json_response(protocol.ListOwnersResponse(tuple(owners)))
 
 
 def set_owner(context: ServerContext, request: Request) -> Response:
     """Give something to another owner."""
-    body: OwnerBody = request.read()
+    body: protocol.OwnerBody = request.read()
     securable, owner = body.value()
     _check_administers(context, request, [securable])
     with acting_as(request.principal, request.groups):
