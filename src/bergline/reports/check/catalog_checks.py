@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from bergline.catalog.catalog import Catalog, DroppedTable, DroppedView
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.metadata_files import view_files
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.metadata_files import table_files, view_files
 from bergline.catalog.sql.consistency import implicit_namespaces, reviewed_tables, shared_pointers
 from bergline.catalog.sql.records import find_sql_store
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -22,17 +21,17 @@ _PURGED = "nothing to do: a server deletes its files"
 def check_others(catalog: Catalog, *, deep: bool, progress: CheckProgress | None = None) -> tuple[OtherCheck, ...]:
     """Check views, the trash, and in SQLite and PostgreSQL what the rows of the catalog say about each other."""
     found = [*_views(catalog)]
-    if isinstance(catalog, PointerCatalog):
+    if not catalog.keeps_dropped_tables:
         found += _trash(catalog, deep, progress)
-        store = find_sql_store(catalog)
-        if store is not None:
-            found.append(_check_rows(catalog, store))
     elif catalog.dropped_tables(1) or catalog.dropped_views(1):
         found.append(_unchecked_trash())
+    store = find_sql_store(catalog)
+    if store is not None:
+        found.append(_check_rows(catalog, store))
     return tuple(found)
 
 
-def _trash(catalog: PointerCatalog, deep: bool, progress: CheckProgress | None) -> Iterator[OtherCheck]:
+def _trash(catalog: Catalog, deep: bool, progress: CheckProgress | None) -> Iterator[OtherCheck]:
     for view in catalog.dropped_views():
         yield _check_dropped_view(catalog, view)
     for table in catalog.dropped_tables():
@@ -101,7 +100,7 @@ def _check_dropped_table(
     return OtherCheck(what, place, *findings.finish(metadata))
 
 
-def _check_rows(catalog: PointerCatalog, store: SqlPointerStore) -> OtherCheck:
+def _check_rows(catalog: Catalog, store: SqlPointerStore) -> OtherCheck:
     database, findings = store.database, Findings()
     for namespace in implicit_namespaces(database, store.catalog_name):
         findings.note(
@@ -118,7 +117,7 @@ def _check_rows(catalog: PointerCatalog, store: SqlPointerStore) -> OtherCheck:
     return OtherCheck("catalog", None, *findings.finish(None))
 
 
-def _check_reviews(catalog: PointerCatalog, store: SqlPointerStore, findings: Findings) -> None:
+def _check_reviews(catalog: Catalog, store: SqlPointerStore, findings: Findings) -> None:
     """Rows about snapshots of tables that are neither in the catalog nor in the trash."""
     reviewed = reviewed_tables(store.database, store.catalog_name)
     if not reviewed:
@@ -130,8 +129,8 @@ def _check_reviews(catalog: PointerCatalog, store: SqlPointerStore, findings: Fi
             findings.note("review-of-nothing", f"`{table.kept_in}`, table {uuid}", message, "nothing to do")
 
 
-def _uuids(catalog: PointerCatalog) -> Iterator[str | None]:
-    places = [dropped.metadata_location for dropped in catalog.dropped_tables()]
+def _uuids(catalog: Catalog) -> Iterator[str | None]:
+    files, places = table_files(catalog.io), [dropped.metadata_location for dropped in catalog.dropped_tables()]
     for name in every_table(catalog):
         try:
             places.append(catalog.pointer(name))
@@ -139,7 +138,7 @@ def _uuids(catalog: PointerCatalog) -> Iterator[str | None]:
             continue
     for place in places:
         try:
-            yield catalog.metadata_at(place).table_uuid
+            yield files.load(place).table_uuid
         except BerglineError:
             continue
 

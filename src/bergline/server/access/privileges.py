@@ -334,7 +334,7 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     reviews_protocol.LIST_SNAPSHOT_APPROVALS.name: on_table(_READ),
     reviews_protocol.APPROVE_SNAPSHOT.name: _REVIEW,
     reviews_protocol.WITHDRAW_APPROVAL.name: on_table(_READ),
-    # pull requests: by their tables, in `granted_pull_requests`
+    # pull requests: by their tables, in `governance/pull_requests/granted.py`
     pull_requests_protocol.LIST_PULL_REQUESTS.name: OPEN,
     pull_requests_protocol.OPEN_PULL_REQUEST.name: OPEN,
     pull_requests_protocol.LOAD_PULL_REQUEST.name: OPEN,

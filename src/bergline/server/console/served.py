@@ -16,6 +16,7 @@ from bergline.governance.endpoints import ENDPOINTS
 from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
+from bergline.governance.pull_requests.granted import GrantedPullRequests
 from bergline.io.fenced import FencedFileIO
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
@@ -24,7 +25,6 @@ from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.failed_logins import TOO_MANY
-from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.commits.locks import Release
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused

@@ -3,6 +3,7 @@
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.errors import InvalidInputError
+from bergline.governance.pull_requests.granted import GrantedPullRequests
 from bergline.governance.pull_requests.model import (
     CheckOutcome,
     NewPullRequest,
@@ -17,7 +18,6 @@ from bergline.governance.pull_requests.protocol import (
 )
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests import pull_request_calls
-from bergline.server.access.granted_pull_requests import GrantedPullRequests
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request

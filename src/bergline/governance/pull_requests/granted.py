@@ -1,6 +1,7 @@
 """Pull requests as one caller may see and use them; what publishing does to tables is left to the catalog's guard."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -8,7 +9,7 @@ from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.refusals import hidden
-from bergline.governance.grants.securable import CATALOG, table_of
+from bergline.governance.grants.securable import CATALOG, Securable, table_of
 from bergline.governance.pull_requests.model import (
     CheckOutcome,
     NewPullRequest,
@@ -21,17 +22,28 @@ from bergline.governance.pull_requests.model import (
     missing_branch,
     missing_pull_request,
 )
-from bergline.server.access.access import Access
 from bergline.table.table_selection import find_tables
 
 _MOST_PAGES = 100
+
+
+class AsksAccess(Protocol):
+    """Who may do what at this moment, as a server has it."""
+
+    def may(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> bool:
+        """Whether a caller has a privilege."""
+        ...
+
+    def check(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> None:
+        """RefusedError without the privilege, NotFoundError for what may not be seen."""
+        ...
 
 
 class GrantedPullRequests:
     """Who may read all its tables sees a pull request and speaks about it; approvals and checks need `publish`."""
 
     def __init__(
-        self, calls: PullRequestCalls, catalog: Catalog, access: Access, principal: str, groups: frozenset[str]
+        self, calls: PullRequestCalls, catalog: Catalog, access: AsksAccess, principal: str, groups: frozenset[str]
     ) -> None:
         self._calls = calls
         self._catalog = catalog
