@@ -60,6 +60,7 @@ def relation_key(scan: TableScan, backend: SparkBackend) -> Hashable | None:
         backend.session_id,
         id(scan.io),
         scan.table_identity,
+        scan.followed,
         version.snapshot_id,
         version.branch,
         version.schema.schema_id,

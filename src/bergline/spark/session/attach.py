@@ -28,6 +28,7 @@ from bergline.spark.pushdown.provenance import with_unmarked_plans
 from bergline.spark.reads.errors import forget_scans, with_missing_files
 from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
+from bergline.spark.runtime.callbacks import with_callback_errors
 from bergline.spark.runtime.errors import near_names_noted, spark_errors, with_busy_machines
 from bergline.spark.session.configured_lakes import (
     PREFIX,
@@ -236,7 +237,9 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        convert = with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
+        convert = with_callback_errors(
+            with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
+        )
         captured.convert_exception = convert  # type: ignore[assignment]
         _ORIGINALS[PySparkException, "_log_exception"] = log = PySparkException._log_exception  # noqa: SLF001
         PySparkException._log_exception = with_unmarked_plans(log)  # type: ignore[assignment, method-assign]  # noqa: SLF001

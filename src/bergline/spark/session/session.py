@@ -88,7 +88,7 @@ class LakeSession(QuerySession):
         statement = self.analyze(sql)
         match statement:
             case Query():
-                return self.run_query(statement, args)
+                return self.following().run_query(statement, args)
             case QueryWrapper():
                 return self._run_wrapper(statement, args)
             case Insert():
@@ -170,14 +170,14 @@ class LakeSession(QuerySession):
         return None if rows is None else result_frame(self._spark, rows)
 
     def _run_wrapper(self, statement: QueryWrapper, args: Any) -> DataFrame:
-        query = statement.query
+        query, keeping = statement.query, self.following(keeps=True)
         if statement.target is not None and self.lakes.place(statement.target):
             query = statement.source or query
         match statement.kind:
             case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
-                cache_rows(self.run_query(query, args), statement.head, self.run_sql)
+                cache_rows(keeping.run_query(query, args), statement.head, self.run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                create_view(self.run_query(query, args), statement.head, self.run_sql)
+                create_view(keeping.run_query(query, args), statement.head, self.run_sql)
                 return no_result(self._spark)
-        return self.run_query(query, args, statement.head.text)
+        return self.following().run_query(query, args, statement.head.text)

@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -27,7 +27,6 @@ from bergline.table.scans.version import BranchRead, ReadVersion, table_identity
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-
 from bergline.format.schema.reserved import METADATA_COLUMNS, PARTITION, partition_column
 from bergline.format.types.types import NestedField
 from bergline.table.scans.partition_union import partition_union
@@ -45,6 +44,8 @@ class TableScan:
         columns: Sequence[str] | None,
     ) -> None:
         self.io = io
+        self.followed: Hashable = None
+        """The name by which the table is looked up again whenever this is read; None if the read stays what it is."""
         self._metadata = metadata
         self.version = version
         self._filter = to_predicate(row_filter)
@@ -114,6 +115,12 @@ class TableScan:
         stand_in = copy.copy(self)
         stand_in.version = msgspec.structs.replace(self.version, branch=branch)
         return stand_in
+
+    def following(self, name: Hashable) -> Self:
+        """The same read for who looks a name up again, and reads what it means then."""
+        by_name = copy.copy(self)
+        by_name.followed = name
+        return by_name
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""

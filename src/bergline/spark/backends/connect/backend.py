@@ -204,6 +204,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
         return None
 
+    def is_running(self, query: str) -> bool:
+        return False
+
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return work  # statistics are the server's own
 
