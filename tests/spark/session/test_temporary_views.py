@@ -97,7 +97,8 @@ def test_temporary_views_of_sparks_own_tables_stay_sparks(spark: SparkSession) -
         ("REFRESH TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
         ("UNCACHE TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
         ("REFRESH TABLE nowhere.t", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
-        ("CACHE TABLE db.orders", UnsupportedError, "cannot cache a lake's table by its name"),
+        ("CACHE TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
+        ("CACHE TABLE db.orders OPTIONS ('storageLevel' 'SHELF')", InvalidInputError, "found `SHELF`"),
         ("SELECT * FROM IDENTIFIER('db.ordres')", NotFoundError, r"no table `db\.ordres`"),
         ("SELECT * FROM IDENTIFIER('nowhere.t')", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
         (

@@ -19,6 +19,7 @@ from bergline.scan.restrictions import check_rows_readable
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
 from bergline.spark.reads.arrow import read_arrow
+from bergline.spark.reads.cached import CACHED
 from bergline.spark.reads.changelog import read_changelog, read_changelog_scan
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
@@ -80,6 +81,9 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
     None if it matters which files and columns a query needs.
     """
     check_rows_readable(scan.metadata)  # a frame may be kept from before
+    cached = CACHED.find(scan, backend)
+    if cached is not None:
+        return cached.rows
     key = relation_key(scan, backend)
     if key is None:
         return None

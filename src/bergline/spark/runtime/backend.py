@@ -402,6 +402,10 @@ class SparkBackend(Protocol):
         """Whether a query that asked for files of a relation has not ended yet."""
         ...
 
+    def refresh_cached(self, location: str) -> None:
+        """Fill again what is cached of frames that read files below a place, when it is read next."""
+        ...
+
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         """Work for tasks; Spark's optimizer is told what rows they will give, and how many, where somebody can."""
         ...

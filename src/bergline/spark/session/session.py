@@ -10,6 +10,7 @@ from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
+from bergline.spark.statements.caching import cache_by_name, forget_cached
 from bergline.spark.statements.frame_arguments import run_with_frames, with_named_frames
 from bergline.spark.statements.functions import SessionFunctions
 from bergline.spark.statements.immediate import ImmediateStatement, constant, immediate_statement
@@ -28,6 +29,7 @@ from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable
+from bergline.sql.statements.drop_table import ForgetCached
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
@@ -127,8 +129,15 @@ class LakeSession(QuerySession):
                     return self._run_immediate(immediate)
             case OtherStatement(keyword="CREATE" | "CREATE FUNCTION") if self.functions.create(self, sql):
                 return no_result(self._spark)
+            case OtherStatement(keyword="CACHE") if cache_by_name(self, sql):
+                return no_result(self._spark)
             case OtherStatement():
                 self._check_not_of_lakes(statement, sql)
+            case ForgetCached():
+                rows = self._run_on_lakes(statement, args)
+                if rows is not None:
+                    forget_cached(self, statement)
+                    return rows
             case CreateView() | AlterViewAs():
                 if self.define_view(statement):
                     return no_result(self._spark)

@@ -89,6 +89,14 @@ class SessionTables:
         full = (self.lakes.name_of(lake), *own.namespace, own.name)
         return late_frame(source, self._spark, full, metadata_columns(target))
 
+    def scan_by_name(self, name: Name) -> TableScan | None:
+        """A read of the table that a name means, as it is whenever that is read; None if that is not a lake's table."""
+        target = self.lakes.resolve_relation(name)
+        if not self.backend.knows_files or not isinstance(target, Target):
+            return None
+        source = self.following()._source(target)  # noqa: SLF001  (this class)
+        return source if isinstance(source, TableScan) and source.followed is not None else None
+
     def full_name(self, name: Name) -> Name:
         """A table's name with its catalog in front; columns may be qualified by it, or by its end."""
         lake, own = self.lakes.place(name) or (self.lakes.default, name)

@@ -280,6 +280,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def is_running(self, query: str) -> bool:
         return is_running(query, self.spark)
 
+    def refresh_cached(self, location: str) -> None:
+        if not self._java.sharedState().cacheManager().isEmpty():  # to open a file system takes time
+            self._java.catalog().refreshByPath(location)
+
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return with_estimate(work, rows, schema, self.spark)
 
