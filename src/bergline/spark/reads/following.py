@@ -4,6 +4,7 @@ Spark asks for the files of a relation each time it plans a query on it. What a 
 only be given files that are read in one of the ways that it knows: else it must be made anew, and says so.
 """
 
+import copy
 import threading
 import time
 from collections import OrderedDict
@@ -53,6 +54,13 @@ class FollowedName(msgspec.Struct, frozen=True, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+def following(scan: TableScan, table: Table) -> TableScan:
+    """The same read of a table, by its name, for frames that have the rows that it means when they are run."""
+    by_name = copy.copy(scan)
+    by_name.followed = FollowedName(table)
+    return by_name
 
 
 class Place(NamedTuple):

@@ -1,7 +1,7 @@
 """Queries on lake tables, and what statements leave in a session: rows as frames, and temporary views.
 
-What a query needs of each table is found first, then files are looked up and it is run. A view keeps what its query was
-resolved to: its frames have no name that they could look up later.
+What a query needs of each table is found first, then files are looked up and it is run. A view keeps the plan of its
+query, whose relations follow their tables.
 """
 
 import functools

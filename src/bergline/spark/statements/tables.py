@@ -13,7 +13,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
-from bergline.spark.reads.following import FollowedName
+from bergline.spark.reads.following import following
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import DeferredRows, RunSql, SparkBackend, check_running
@@ -173,7 +173,7 @@ class SessionTables:
         if wanted is not None and ref is None:  # `main` is read until the session's branch is there
             scan = scan.as_branch(wanted)
         if self._follows and not selector.names_a_version:
-            scan = scan.following(FollowedName(table))
+            scan = following(scan, table)
         return scan.with_columns(more_columns)
 
     def _changes(self, table: Table, chosen: ChangelogRange) -> ChangelogScan:

@@ -45,7 +45,7 @@ class TableScan:
     ) -> None:
         self.io = io
         self.followed: Hashable = None
-        """The name by which the table is looked up again whenever this is read; None if the read stays what it is."""
+        """The name by which an engine looks the table up again, whenever what it made of this is run; None if never."""
         self._metadata = metadata
         self.version = version
         self._filter = to_predicate(row_filter)
@@ -115,12 +115,6 @@ class TableScan:
         stand_in = copy.copy(self)
         stand_in.version = msgspec.structs.replace(self.version, branch=branch)
         return stand_in
-
-    def following(self, name: Hashable) -> Self:
-        """The same read for who looks a name up again, and reads what it means then."""
-        by_name = copy.copy(self)
-        by_name.followed = name
-        return by_name
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
