@@ -56,7 +56,7 @@ _INTERNAL = {
     "RuleScope": {"correction", "removal", "suffix"},
     "Table": {"check_branch", "commit"},
     "TableMetadata": {"missing_ref"},
-    "TableScan": {"as_branch", "branch_read", "io", "table_identity", "table_schema", "version"},
+    "TableScan": {"as_branch", "branch_read", "followed", "io", "table_identity", "table_schema", "version"},
 }
 # Plain attributes, which have no docstring of their own.
 _ATTRIBUTES = {"Lake.name": "The name of the catalog.", "Table.refs": "Branches and tags: see below."}

@@ -259,3 +259,9 @@ class Table:
         if as_of is not None:
             as_of_ms = epoch_ms(as_of)
         return resolve_version(self.metadata, ref=ref, snapshot_id=snapshot_id, as_of_ms=as_of_ms)
+
+
+def load_again(table: Table) -> Table:
+    """The table that has this name now, as a handle of its own."""
+    handle = table._handle  # noqa: SLF001  (this module's)
+    return Table(handle.catalog, handle.catalog.load_table(handle.name), timing=handle.timing)

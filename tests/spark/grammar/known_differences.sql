@@ -1,8 +1,5 @@
 -- Statements that give something else on lake tables than on Spark's own. The list can only shrink: `test_grammar.py` fails when one of them is equal.
 
---because CACHE TABLE of a lake's table by its name is refused
-CACHE TABLE shop.emp
-
 --because REFRESH without TABLE is refused
 REFRESH shop.emp
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import StorageLevel
 from pyspark.errors import (
     AnalysisException,
 )
@@ -13,9 +14,6 @@ from rows import ORDERS, order_rows
 import bergline
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import (
-    UnsupportedError,
-)
 
 pytestmark = pytest.mark.spark
 
@@ -35,19 +33,29 @@ def filled(orders: Table) -> Table:
     return orders.append(order_rows(1, 2)).append(order_rows(3))
 
 
-def test_nothing_is_kept_of_lake_tables_that_could_be_refreshed(spark: SparkSession, filled: Table) -> None:
-    for statement in ("REFRESH TABLE db.orders", "UNCACHE TABLE db.orders", "UNCACHE TABLE IF EXISTS db.ordres"):
-        assert spark.sql(statement).collect() == []
-    spark.catalog.refreshTable("db.orders")
-    spark.catalog.uncacheTable("db.orders")
-    assert not spark.catalog.isCached("db.orders")
-    with pytest.raises(UnsupportedError, match="cannot cache a lake's table"):
-        spark.catalog.cacheTable("db.orders")
-    with pytest.raises(AnalysisException, match=r"no table `db\.ordres`"):
-        spark.catalog.refreshTable("db.ordres")
+def test_tables_are_cached_by_name(spark: SparkSession, filled: Table) -> None:
+    catalog = spark.catalog
+    assert not catalog.isCached("db.orders")
+    catalog.cacheTable("db.orders")
+    assert catalog.isCached("db.orders")
+    catalog.refreshTable("db.orders")
+    assert catalog.isCached("db.orders")
+    assert spark.table("db.orders").count() == 3
+    catalog.uncacheTable("db.orders")
+    assert not catalog.isCached("db.orders")
+    catalog.cacheTable("db.orders", StorageLevel.DISK_ONLY)
+    assert catalog.isCached("db.orders")
+    catalog.clearCache()
+    assert not catalog.isCached("db.orders")
+    cached = spark.table("db.orders").cache()
+    assert catalog.isCached("db.orders")
+    cached.unpersist()
+    for method in (catalog.refreshTable, catalog.cacheTable, catalog.uncacheTable, catalog.isCached):
+        with pytest.raises(AnalysisException, match=r"no table `db\.ordres`"):
+            method("db.ordres")
     spark.range(2).createOrReplaceTempView("v")
-    spark.catalog.cacheTable("v")
-    assert spark.catalog.isCached("v")
+    catalog.cacheTable("v")
+    assert catalog.isCached("v")
     assert len(filled.refresh().metadata.snapshots) == 2
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from bergline.format.manifest.columns import PHYSICAL_SCHEMA
 from bergline.format.manifest.manifest import FileContent
 from bergline.format.partition.transforms import Identity
-from bergline.format.schema.physical_schema import number_of, schema_of
+from bergline.format.schema.physical_schema import number_of, physical_schema, schema_of
 from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
 from bergline.format.types.types import (
     BINARY,
@@ -74,8 +74,13 @@ class ReadGroup(msgspec.Struct, frozen=True):
     reason: str
     files: Sequence[PlannedFile]
     has_deletes: bool = False
-    columns: tuple[NativeColumn, ...] = ()
+    way: NativeColumns = _NO_COLUMNS
     """How Spark's own reader gets the columns that are read, and those that deletes compare."""
+
+    @property
+    def columns(self) -> tuple[NativeColumn, ...]:
+        """The columns of that way."""
+        return self.way.columns
 
     @property
     def paths(self) -> list[str]:
@@ -97,14 +102,30 @@ def read_groups(plan: ScanPlan, find: Find, s3_refusal: str | None = NO_SESSION)
     refusal = plan_refusal(plan)
     if refusal is not None:
         return [ReadGroup("arrow", refusal, plan.files, has_deletes=True)] if plan.files else []
+    return _grouped(file_parts(plan, find, s3_refusal))
+
+
+def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilePart]":
+    """All files of a plan, each in one part, whatever the other files are."""
     judge, ways = _Judge(plan, s3_refusal), _Ways(plan, find)
-    parts: list[_Part] = []
+    parts: list[FilePart] = []
     others: Iterable[PlannedFile] = plan.files
     if isinstance(plan.files, PlannedFiles):
         plain, others = plan.files.split(judge.surely_native)
         parts += ways.of_columns(plain)
     parts += ways.of_files([(planned, judge.refusal(planned)) for planned in others])
-    return _grouped(parts)
+    return parts
+
+
+def way_of_new_files(plan: ScanPlan) -> NativeColumns | None:
+    """How files are read that have the columns of the table as they are now; None if not by Spark's own reader."""
+    wanted = [f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS]
+    if plan_refusal(plan) is not None:
+        return None
+    try:
+        return native_columns(wanted, physical_schema(plan.table_schema.fields), None, ())
+    except NotNativeError:
+        return None
 
 
 def plan_refusal(plan: ScanPlan) -> str | None:
@@ -122,7 +143,7 @@ def plan_refusal(plan: ScanPlan) -> str | None:
     return None
 
 
-class _Part(msgspec.Struct, frozen=True):
+class FilePart(msgspec.Struct, frozen=True):
     """Files of one physical schema and partition spec, or of which one thing is wrong."""
 
     files: Sequence[PlannedFile]
@@ -152,10 +173,10 @@ class _Ways:
         """Whether it matters what columns files have; without any to read, only if Spark may not open some files."""
         return bool(wanted) or not KNOWS_NEW_ANNOTATIONS
 
-    def of_columns(self, files: PlannedFiles) -> Iterator[_Part]:
+    def of_columns(self, files: PlannedFiles) -> Iterator[FilePart]:
         """Files without deletes, by what their manifests say or else by their footers."""
         if not self._looks_at(self._wanted[False]):
-            yield from [_Part(files, _NO_COLUMNS, False)] if files else []
+            yield from [FilePart(files, _NO_COLUMNS, False)] if files else []
             return
         unknown = [
             path
@@ -176,9 +197,9 @@ class _Ways:
         for number, some in files.parts(numbers).items():
             for group in some.groups:
                 way = self._way(number, group.spec_id, group.frame["file_path"][0], has_deletes=False)
-                yield _Part(PlannedFiles([group]), way, False)
+                yield FilePart(PlannedFiles([group]), way, False)
 
-    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[_Part]:
+    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[FilePart]:
         """Files one by one, each with what speaks against it already."""
         unknown = [p.file.file_path for p, why_not in files if why_not is None and p.file.physical_schema is None]
         found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
@@ -186,14 +207,14 @@ class _Ways:
         for planned, why_not in files:
             file, deleted = planned.file, bool(planned.deletes)
             if why_not is not None:
-                yield _Part([planned], why_not, deleted)
+                yield FilePart([planned], why_not, deleted)
                 continue
             known = file.physical_schema
             number = found.get(file.file_path, _UNKNOWN) if known is None else number_of(known)
             parts.setdefault((number, file.spec_id, deleted), []).append(planned)
         for (number, spec_id, deleted), some in parts.items():
             way = self._way(number, spec_id, some[0].file.file_path, has_deletes=deleted)
-            yield _Part(some, way, deleted)
+            yield FilePart(some, way, deleted)
 
     def _way(self, number: int, spec_id: int, path: str, *, has_deletes: bool) -> NativeColumns | str:
         wanted, key = self._wanted[has_deletes], (number, spec_id, has_deletes)
@@ -214,7 +235,7 @@ class _Ways:
         return self._ways[key]
 
 
-def _grouped(parts: Sequence[_Part]) -> list[ReadGroup]:
+def _grouped(parts: Sequence[FilePart]) -> list[ReadGroup]:
     """Files brought together that are read in one way; Spark's reader gets those read in a few ways."""
     parts = sorted(_without_many_deletes(parts), key=lambda part: -len(part.files))
     ways: dict[bool, list[NativeColumns]] = {False: [], True: []}
@@ -233,8 +254,8 @@ def _grouped(parts: Sequence[_Part]) -> list[ReadGroup]:
         if number is None:
             groups.append(ReadGroup("arrow", refusals[deleted], _together(found), deleted))
         else:
-            columns = ways[deleted][number].columns
-            groups.append(ReadGroup("native", _native_reason(columns), _together(found), deleted, columns))
+            way = ways[deleted][number]
+            groups.append(ReadGroup("native", _native_reason(way.columns), _together(found), deleted, way))
     return sorted(groups, key=lambda g: (g.reader == "arrow", g.has_deletes))
 
 
@@ -251,13 +272,13 @@ def _joined(ways: list[NativeColumns], way: NativeColumns) -> int | None:
     return len(ways) - 1
 
 
-def _without_many_deletes(parts: Sequence[_Part]) -> Sequence[_Part]:
+def _without_many_deletes(parts: Sequence[FilePart]) -> Sequence[FilePart]:
     deleted = [p for part in parts if part.has_deletes and not isinstance(part.way, str) for p in part.files]
     if not deleted or (rows := deleted_rows(deleted)) <= MOST_DELETED_ROWS:
         return parts
     reason = f"{rows:,} deleted rows are too many to send to every executor"
     return [
-        _Part(part.files, reason, True) if part.has_deletes and not isinstance(part.way, str) else part
+        FilePart(part.files, reason, True) if part.has_deletes and not isinstance(part.way, str) else part
         for part in parts
     ]
 

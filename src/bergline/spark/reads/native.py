@@ -7,7 +7,7 @@ What it does must not depend on the session's settings: they are looked at when 
 
 import re
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -17,17 +17,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
+from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.quoting import back_quoted
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
-from bergline.scan.planned_files import paths_of
+from bergline.scan.planned_files import paths_of, sizes_of
 from bergline.spark.pushdown.filter import spark_filter
 from bergline.spark.reads.deletes import BITS, bit_frame, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.reads.groups import ReadGroup, are_marked
-from bergline.spark.runtime.backend import KnownFiles, SparkBackend
+from bergline.spark.runtime.backend import FollowedFiles, KnownFiles, SparkBackend
 from bergline.spark.runtime.tasks import missing_file
 from bergline.spark.runtime.types import spark_type
 
@@ -39,8 +40,11 @@ _OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
 }
-_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET, _KEY = (
-    f"bergline {name}" for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set", "key")
+RelationOf = Callable[[Callable[[ScanPlan, Sequence[PlannedFile]], KnownFiles]], FollowedFiles]
+"""Makes a relation that follows a table of how its files are made known to Spark."""
+_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET, _KEY, _LATER = (
+    f"bergline {name}"
+    for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set", "key", "later")
 )
 _ROW_INDEX = "_metadata.row_index"
 _RESERVED = {FILE.id: back_quoted(_LOCATION), POS.id: back_quoted(_ROW), SPEC_ID.id: back_quoted(_SPEC)}
@@ -50,8 +54,10 @@ _ROW_BITS = 40
 """No file has more rows than that."""
 
 
-def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: FileIO) -> DataFrame:
-    """The rows of files that `read_groups` gave to Spark's reader."""
+def read_native(
+    plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: FileIO, place: RelationOf | None = None
+) -> DataFrame:
+    """The rows of files that `read_groups` gave to Spark's reader, or those that follow a table in a place of these."""
     wanted, files = columns_to_read(plan), group.files
     keys = key_sets(files, plan.key_columns) if group.has_deletes else []
     by_position = group.has_deletes and any(planned.position_deletes for planned in files)
@@ -60,7 +66,9 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
     names = {f.id: f.name for f in wanted.fields}
     names |= {c.field.id: f"{_KEY} {c.field.id}" for c in group.columns if c.field.id not in names}
     columns = {names[c.field.id]: c.value for c in group.columns}
-    constants = _constants(files, [key.sets for key in keys], asked, numbered=by_position)
+    constants = _constants(files, [key.sets for key in keys], asked, range(len(files)) if by_position else None)
+    if place is not None:
+        return _followed(plan, group, constants, columns, asked, backend=backend, io=io, place=place)
     rows = _known(plan, group, constants, backend, io, marked=marked) if backend.knows_files else None
     if rows is None:
         rows = _looked_up(plan, group, constants, backend, io, columns=columns, marked=marked)
@@ -68,8 +76,7 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
         columns |= {name: back_quoted(name) for name in constants}
         rows = _select(rows, {**columns, _ROW: _ROW_INDEX}, backend)
     else:
-        columns |= {f.name: _FROM_SPARK[f.id] for f in wanted.fields if f.id in asked}
-        return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted.fields}, backend), plan, backend)
+        return _wanted(rows, plan, columns, backend)
     if by_position and not marked:
         gone = F.broadcast(deleted_positions(files, plan.snapshot_id, backend, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
@@ -83,6 +90,62 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
     return _filtered(_select(rows, there, backend), plan, backend)
 
 
+def read_guard(rows: DataFrame, relation: FollowedFiles, backend: SparkBackend) -> DataFrame:
+    """No rows, of the columns of others: to run them asks whether the table is still as it was."""
+    nothing = backend.known_files(rows.schema, _OPTIONS, KnownFiles((), (), {}, followed=relation))
+    return rows if nothing is None else rows.unionAll(nothing)
+
+
+def _followed(
+    plan: ScanPlan,
+    group: ReadGroup,
+    constants: dict[str, tuple[str, Sequence[Any]]],
+    columns: dict[str, str | Column],
+    asked: Collection[int],
+    *,
+    backend: SparkBackend,
+    io: FileIO,
+    place: RelationOf,
+) -> DataFrame:
+    """Rows of a relation whose files are looked up whenever it is read.
+
+    Deleted rows of the files that there are now are in a literal, as those of all reads. That is part of the plan for
+    good, so those of files that are found later are constants of each file.
+    """
+    files, takes_deletes = group.files, group.has_deletes
+    by_position = _FILE in constants
+    deleted = None
+    if by_position:  # the last of these sets is for files that are found later: nothing
+        deleted = [*deleted_bits(files, plan.snapshot_id, backend, io), b""]
+    if takes_deletes:
+        constants[_LATER] = "binary", [None] * len(files)
+
+    def describe(then: ScanPlan, found: Sequence[PlannedFile]) -> KnownFiles:
+        numbers = [len(files)] * len(found) if by_position else None
+        about = _constants(found, [], asked, numbers)
+        if takes_deletes:
+            bits = deleted_bits(found, then.snapshot_id, backend, io)
+            about[_LATER] = "binary", [some or None for some in bits]
+        return KnownFiles([spark_location(path) for path in paths_of(found)], sizes_of(found), about)
+
+    locations = [spark_location(path) for path in group.paths]
+    later = back_quoted(_LATER) if takes_deletes else ""
+    known = KnownFiles(
+        locations, group.sizes, constants, deleted, back_quoted(_FILE), later=later, followed=place(describe)
+    )
+    rows = backend.known_files(_stored(group), _OPTIONS, known)
+    if rows is None:
+        raise UnsupportedError("this version of Spark takes no lists of files")
+    return _wanted(rows, plan, columns, backend)
+
+
+def _wanted(rows: DataFrame, plan: ScanPlan, columns: dict[str, str | Column], backend: SparkBackend) -> DataFrame:
+    """The columns that a plan asks for, of those that files have."""
+    wanted = columns_to_read(plan).fields
+    columns = columns | {f.name: _FROM_SPARK[f.id] for f in wanted if f.id in RESERVED_IDS}
+    return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted}, backend), plan, backend)
+
+
 def _filtered(rows: DataFrame, plan: ScanPlan, backend: SparkBackend) -> DataFrame:
     """The rows that a plan asks for, without columns that only its filter uses."""
     if plan.filter == ALWAYS_TRUE:
@@ -92,12 +155,15 @@ def _filtered(rows: DataFrame, plan: ScanPlan, backend: SparkBackend) -> DataFra
 
 
 def _constants(
-    files: Sequence[PlannedFile], sets: Sequence[Sequence[int | None]], asked: Collection[int], *, numbered: bool
+    files: Sequence[PlannedFile],
+    sets: Sequence[Sequence[int | None]],
+    asked: Collection[int],
+    numbers: Sequence[int] | None,
 ) -> dict[str, tuple[str, Sequence[Any]]]:
     """What the rows of a file have in common, as far as it is needed: types in SQL, and the values for each file."""
-    found: dict[str, tuple[str, Sequence[Any]]] = {f"{_SET} {n}": ("int", numbers) for n, numbers in enumerate(sets)}
-    if numbered:
-        found[_FILE] = "int", range(len(files))
+    found: dict[str, tuple[str, Sequence[Any]]] = {f"{_SET} {n}": ("int", own) for n, own in enumerate(sets)}
+    if numbers is not None:
+        found[_FILE] = "int", numbers
     if FILE.id in asked:
         found[_LOCATION] = "string", paths_of(files)
     if SPEC_ID.id in asked:

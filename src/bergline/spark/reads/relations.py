@@ -1,6 +1,7 @@
 """Relations that are kept: a table at one snapshot is one relation of a session, made when it is first read.
 
-Files never change, so the frame of a scan stays right; what a later state of the table has is another scan's.
+Files never change, so the frame of a scan stays right; a later state of the table is another scan, unless the frame
+follows the table.
 """
 
 import threading
@@ -60,6 +61,7 @@ def relation_key(scan: TableScan, backend: SparkBackend) -> Hashable | None:
         backend.session_id,
         id(scan.io),
         scan.table_identity,
+        scan.followed,
         version.snapshot_id,
         version.branch,
         version.schema.schema_id,

@@ -19,11 +19,13 @@ from bergline.scan.restrictions import check_rows_readable
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
 from bergline.spark.reads.arrow import read_arrow
+from bergline.spark.reads.cached import CACHED
 from bergline.spark.reads.changelog import read_changelog, read_changelog_scan
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
+from bergline.spark.reads.following import FollowedName, FollowedRead
 from bergline.spark.reads.groups import ReadGroup, read_groups
-from bergline.spark.reads.native import read_native
+from bergline.spark.reads.native import read_guard, read_native
 from bergline.spark.reads.planning import ExecutorWork, plan_read, read_on_executors
 from bergline.spark.reads.relations import KEPT, has_few_files, relation_key
 from bergline.spark.runtime.arrow_rows import in_spark
@@ -62,7 +64,15 @@ def _read_scan(scan: TableScan, spark: SparkSession, used: Used) -> DataFrame:
     planned = plan_read(scan, backend_of(spark))
     if planned.work is None:
         remember_scan(scan)
-    return with_provenance(read_plan(planned.plan, spark, scan.io, used, planned.work), scan)
+    followed = _followed(scan, backend_of(spark))
+    rows = read_plan(planned.plan, spark, scan.io, used, planned.work, followed=followed)
+    return with_provenance(rows, scan)
+
+
+def _followed(scan: TableScan, backend: SparkBackend) -> FollowedRead | None:
+    """How the frame of a scan follows its table; None if it stays what it is."""
+    is_plain = type(scan) is TableScan and backend.knows_files
+    return FollowedRead(scan, scan.followed, backend) if is_plain and isinstance(scan.followed, FollowedName) else None
 
 
 def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
@@ -71,6 +81,9 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
     None if it matters which files and columns a query needs.
     """
     check_rows_readable(scan.metadata)  # a frame may be kept from before
+    cached = CACHED.find(scan, backend)
+    if cached is not None:
+        return cached.rows
     key = relation_key(scan, backend)
     if key is None:
         return None
@@ -83,7 +96,7 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
     if any(group.reader != "native" for group in groups):
         KEPT.keep(key, None, scan)
         return None
-    rows = with_provenance(_frame(plan, plan, groups, backend, scan.io), scan)
+    rows = with_provenance(_frame(plan, plan, groups, backend, scan.io, followed=_followed(scan, backend)), scan)
     KEPT.keep(key, rows, scan)
     return rows
 
@@ -97,14 +110,22 @@ def late_frame(scan: TableScan, spark: SparkSession, name: Name, hidden: frozens
 
 
 def read_plan(
-    plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns, work: ExecutorWork | None = None
+    plan: ScanPlan,
+    spark: SparkSession,
+    io: FileIO,
+    used: Used = all_columns,
+    work: ExecutorWork | None = None,
+    *,
+    followed: FollowedRead | None = None,
 ) -> DataFrame:
     """The rows of a plan, whose files are looked up by tasks if there is work; the executors get the storage."""
     backend = backend_of(spark)
     lacking = unreadable(plan.schema)
     if lacking:
         kept = tuple(f for f in plan.schema.fields if f.name not in lacking)
-        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), backend, io, used, work)
+        rows = _read(
+            msgspec.structs.replace(plan, schema=Schema(fields=kept)), backend, io, used, work, followed=followed
+        )
         # Spark drops the columns that nobody asks for, and what they would have said
         return rows.select(
             *(
@@ -112,7 +133,7 @@ def read_plan(
                 for f in plan.schema.fields
             )
         )
-    return _read(plan, backend, io, used, work)
+    return _read(plan, backend, io, used, work, followed=followed)
 
 
 def choose_groups(
@@ -141,19 +162,42 @@ def _narrow(plan: ScanPlan, used: Used) -> ScanPlan:
     return msgspec.structs.replace(plan, schema=Schema(fields=kept))
 
 
-def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used, work: ExecutorWork | None) -> DataFrame:
+def _read(
+    plan: ScanPlan,
+    backend: SparkBackend,
+    io: FileIO,
+    used: Used,
+    work: ExecutorWork | None,
+    *,
+    followed: FollowedRead | None,
+) -> DataFrame:
     if work is None:
-        return _frame(plan, *choose_groups(plan, backend, io, used), backend, io)
+        return _frame(plan, *choose_groups(plan, backend, io, used), backend, io, followed=followed)
     narrow = _narrow(plan, used)
     read = functools.partial(read_on_executors, work=work, backend=backend, io=io)
-    return _together(plan, narrow, [_with_columns(narrow, read)], backend)
+    rows = _together(plan, narrow, [_with_columns(narrow, read)], backend)
+    return rows if followed is None else read_guard(rows, followed.guard(), backend)
 
 
 def _frame(
-    plan: ScanPlan, narrow: ScanPlan, groups: Sequence[ReadGroup], backend: SparkBackend, io: FileIO
+    plan: ScanPlan,
+    narrow: ScanPlan,
+    groups: Sequence[ReadGroup],
+    backend: SparkBackend,
+    io: FileIO,
+    *,
+    followed: FollowedRead | None,
 ) -> DataFrame:
     """The groups of a plan together; columns that the narrow plan lacks are there, but must not be looked at."""
-    return _together(plan, narrow, [_read_group(group, narrow, backend, io) for group in groups], backend)
+    places = None if followed is None else followed.settle(narrow, groups)
+    if followed is not None and places is not None:
+        frames = [
+            read_native(narrow, group, backend, io, functools.partial(followed.relation, number))
+            for number, group in enumerate(places)
+        ]
+        return _together(plan, narrow, frames, backend)
+    rows = _together(plan, narrow, [_read_group(group, narrow, backend, io) for group in groups], backend)
+    return rows if followed is None else read_guard(rows, followed.guard(), backend)
 
 
 def _together(plan: ScanPlan, narrow: ScanPlan, frames: Sequence[DataFrame], backend: SparkBackend) -> DataFrame:

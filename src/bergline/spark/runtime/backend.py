@@ -163,11 +163,31 @@ class KnownFiles(NamedTuple):
     """For each file, which of its rows are deleted: a bit for each, the lowest one first; none after the last."""
     number: str = ""
     """The constant that is the place of a file among these, if rows are deleted."""
+    later: str = ""
+    """The constant that has such bits itself, of files that were found when a frame was run; none for these."""
+    followed: "FollowedFiles | None" = None
+    """Says which files there are when a frame is run; these are what there is now."""
 
     @property
     def constants_ddl(self) -> str:
         """The constants as Spark's text of a schema."""
         return ", ".join(f"`{name}` {type_}" for name, (type_, _) in self.constants.items())
+
+
+class FollowedFiles(Protocol):
+    """Files of a table that is looked up again whenever a frame is run."""
+
+    @property
+    def location(self) -> str:
+        """Where Spark finds the table."""
+        ...
+
+    def files(self, query: str | None, condition: "Callable[[Schema], Predicate]") -> KnownFiles | None:
+        """The files that the rows of a query may be in; None if they are those that the frame was made with.
+
+        One query sees one state of a table, however often it asks. `condition` is what it needs of columns of files.
+        """
+        ...
 
 
 class ScriptStatement(NamedTuple):
@@ -376,6 +396,14 @@ class SparkBackend(Protocol):
 
         No file is looked at before it is read.
         """
+        ...
+
+    def is_running(self, query: str) -> bool:
+        """Whether a query that asked for files of a relation has not ended yet."""
+        ...
+
+    def refresh_cached(self, location: str) -> None:
+        """Fill again what is cached of frames that read files below a place, when it is read next."""
         ...
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:

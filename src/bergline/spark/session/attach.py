@@ -7,6 +7,7 @@ clones get a copy of. `newSession` of an attached session gives one with the sam
 classes.
 """
 
+import contextlib
 import copy
 import functools
 import threading
@@ -18,6 +19,7 @@ from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession
 
 from bergline.arguments import check_text, shown
+from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.io.locations import scheme_of
@@ -25,9 +27,13 @@ from bergline.lake.lake import Lake
 from bergline.spark.backends.choose import backend_of, session_backend
 from bergline.spark.backends.classic.query_errors import forget_queries, with_written_text
 from bergline.spark.pushdown.provenance import with_unmarked_plans
+from bergline.spark.reads.cached import CACHED
 from bergline.spark.reads.errors import forget_scans, with_missing_files
+from bergline.spark.reads.following import STATES
+from bergline.spark.reads.native import spark_location
 from bergline.spark.reads.relations import KEPT
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
+from bergline.spark.runtime.callbacks import with_callback_errors
 from bergline.spark.runtime.errors import near_names_noted, spark_errors, with_busy_machines
 from bergline.spark.session.configured_lakes import (
     PREFIX,
@@ -42,6 +48,7 @@ from bergline.spark.session.session import LakeSession
 from bergline.spark.statements.functions import SessionFunctions
 from bergline.spark.statements.write_scopes import note_clone
 from bergline.sql.names.resolve import Current
+from bergline.table.commits.commit import WATCHERS
 
 _NEW_SESSION = "newSession"
 
@@ -50,6 +57,7 @@ class _Attached:
     """The lakes of one session and its clones, what USE said in each of them, and the settings to put back."""
 
     def __init__(self, backend: SparkBackend, parent: str | None = None) -> None:
+        self.backend = backend
         self.lakes: dict[str, Lake] = {}
         self.default = ""
         self.parent = parent
@@ -144,6 +152,9 @@ def detach(spark: SparkSession) -> None:
             forget_scans()
             forget_queries()
             KEPT.clear()
+            CACHED.clear()
+            STATES.clear()
+            WATCHERS.remove(_refresh_cached)
         kept = [lake for other in _SESSIONS.values() for lake in other.lakes.values()]
         close_lakes([lake for session in gone for lake in session.lakes.values()], kept)
 
@@ -236,10 +247,23 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        convert = with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
+        convert = with_callback_errors(
+            with_busy_machines(with_missing_files(with_written_text(captured.convert_exception)))
+        )
         captured.convert_exception = convert  # type: ignore[assignment]
         _ORIGINALS[PySparkException, "_log_exception"] = log = PySparkException._log_exception  # noqa: SLF001
         PySparkException._log_exception = with_unmarked_plans(log)  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        WATCHERS.append(_refresh_cached)
+
+
+def _refresh_cached(table: LoadedTable) -> None:
+    """Have Spark read again what it has cached of a table that has changed; its cache is that of all sessions."""
+    location = spark_location(table.metadata.location)
+    for attached in list(_SESSIONS.values()):
+        with contextlib.suppress(Exception):  # the commit has landed, whatever comes of this
+            if not attached.backend.is_stopped:
+                attached.backend.refresh_cached(location)
+                return
 
 
 def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:

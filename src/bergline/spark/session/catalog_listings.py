@@ -13,9 +13,11 @@ from bergline.format.partition.transforms import Identity
 from bergline.lake.lake import Lake
 from bergline.quoting import dotted
 from bergline.spark.session.session import LakeSession
+from bergline.spark.statements import caching
 from bergline.spark.statements.session_text import session_name
 from bergline.sql.grammar.spark_types import type_text
 from bergline.sql.names.resolve import Lakes, ViewTarget
+from bergline.sql.statements.drop_table import ForgetCached
 from bergline.sql.statements.namespaces import Use
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.show_names import child_namespaces, matching
@@ -48,14 +50,28 @@ def list_catalogs(session: LakeSession, original: Original, catalog: Catalog, pa
 
 
 def refresh_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
-    """Nothing of a lake's table or view is kept."""
-    if session.lakes.resolve_relation(_parts(session, tableName)) is None:
-        original(catalog, tableName)
+    """Have what is cached of a table read again."""
+    name = _parts(session, tableName)
+    if session.lakes.resolve_relation(name) is None:
+        return original(catalog, tableName)
+    return caching.forget_cached(session, ForgetCached(name))
+
+
+def uncache_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """Drop what is cached of a table."""
+    name = _parts(session, tableName)
+    if session.lakes.resolve_relation(name) is None:
+        return original(catalog, tableName)
+    return caching.forget_cached(session, ForgetCached(name, is_for_good=True))
 
 
 def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
-    """Nothing of a lake's table or view is kept."""
-    return original(catalog, tableName) if session.lakes.resolve_relation(_parts(session, tableName)) is None else False
+    """Whether the rows of a table are cached; those of a lake's view are not."""
+    name = _parts(session, tableName)
+    if session.lakes.resolve_relation(name) is None:
+        return original(catalog, tableName)
+    scan = session.scan_by_name(name)
+    return scan is not None and caching.is_cached(session, scan, tableName)
 
 
 def cache_table(
@@ -65,11 +81,15 @@ def cache_table(
     tableName: str,  # noqa: N803
     storageLevel: Any = None,  # noqa: N803
 ) -> Any:
-    """Refused for a lake's table, as CACHE TABLE is."""
+    """Cache the rows of a table when they are read first."""
     name = _parts(session, tableName)
-    if session.lakes.place(name):
-        session.sql(f"CACHE TABLE {dotted(name)}")
-    return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
+    if not session.lakes.place(name):
+        return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
+    scan = session.scan_by_name(name)
+    if scan is None:
+        session.sql(f"CACHE TABLE {dotted(name)}")  # says why not
+        return None
+    return caching.cache_table(session, scan, storageLevel, is_lazy=True)
 
 
 def current_database(session: LakeSession, original: Original, catalog: Catalog) -> Any:

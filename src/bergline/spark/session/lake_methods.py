@@ -32,7 +32,7 @@ _LISTINGS: dict[str, Replacement] = {
     "refreshTable": listings.refresh_table,
     "isCached": listings.is_cached,
     "cacheTable": listings.cache_table,
-    "uncacheTable": listings.refresh_table,
+    "uncacheTable": listings.uncache_table,
     "currentDatabase": listings.current_database,
     "setCurrentDatabase": listings.set_current_database,
     "listDatabases": listings.list_databases,

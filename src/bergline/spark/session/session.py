@@ -10,6 +10,7 @@ from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
+from bergline.spark.statements.caching import cache_by_name, forget_cached
 from bergline.spark.statements.frame_arguments import run_with_frames, with_named_frames
 from bergline.spark.statements.functions import SessionFunctions
 from bergline.spark.statements.immediate import ImmediateStatement, constant, immediate_statement
@@ -28,6 +29,7 @@ from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable
+from bergline.sql.statements.drop_table import ForgetCached
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
@@ -88,7 +90,7 @@ class LakeSession(QuerySession):
         statement = self.analyze(sql)
         match statement:
             case Query():
-                return self.run_query(statement, args)
+                return self.following().run_query(statement, args)
             case QueryWrapper():
                 return self._run_wrapper(statement, args)
             case Insert():
@@ -127,8 +129,15 @@ class LakeSession(QuerySession):
                     return self._run_immediate(immediate)
             case OtherStatement(keyword="CREATE" | "CREATE FUNCTION") if self.functions.create(self, sql):
                 return no_result(self._spark)
+            case OtherStatement(keyword="CACHE") if cache_by_name(self, sql):
+                return no_result(self._spark)
             case OtherStatement():
                 self._check_not_of_lakes(statement, sql)
+            case ForgetCached():
+                rows = self._run_on_lakes(statement, args)
+                if rows is not None:
+                    forget_cached(self, statement)
+                    return rows
             case CreateView() | AlterViewAs():
                 if self.define_view(statement):
                     return no_result(self._spark)
@@ -170,14 +179,14 @@ class LakeSession(QuerySession):
         return None if rows is None else result_frame(self._spark, rows)
 
     def _run_wrapper(self, statement: QueryWrapper, args: Any) -> DataFrame:
-        query = statement.query
+        query, keeping = statement.query, self.following(keeps=True)
         if statement.target is not None and self.lakes.place(statement.target):
             query = statement.source or query
         match statement.kind:
             case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
-                cache_rows(self.run_query(query, args), statement.head, self.run_sql)
+                cache_rows(keeping.run_query(query, args), statement.head, self.run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                create_view(self.run_query(query, args), statement.head, self.run_sql)
+                create_view(keeping.run_query(query, args), statement.head, self.run_sql)
                 return no_result(self._spark)
-        return self.run_query(query, args, statement.head.text)
+        return self.following().run_query(query, args, statement.head.text)

@@ -1,7 +1,7 @@
 """Queries on lake tables, and what statements leave in a session: rows as frames, and temporary views.
 
-What a query needs of each table is found first, then files are looked up and it is run. A view keeps what its query was
-resolved to: its frames have no name that they could look up later.
+What a query needs of each table is found first, then files are looked up and it is run. A view keeps the plan of its
+query, whose relations follow their tables.
 """
 
 import functools
@@ -59,12 +59,14 @@ def run_query(
     parsed: Any = None,
     places: Mapping[str, TablePlace] | None = None,
     deferred: dict[int, LabeledScan] | None = None,
+    keeps: bool = False,
 ) -> QueryRows:
     """Run a query in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
     `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
     writes is run once only. What the backend parsed itself counts in place of the text. With `deferred`, no files are
-    looked up where that can be: placeholders stand for them, whose scans are noted there.
+    looked up where that can be: placeholders stand for them, whose scans are noted there. What a session `keeps`, as a
+    view, is computed each time, even if metadata knows it now.
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     whole = {} if parsed is None else {name: whole_relation(scan, backend) for name, scan in scans.items()}
@@ -85,7 +87,7 @@ def run_query(
     of_views = {number: table.label for view in asked.views.values() for number, table in view.scans.items()}
     reads += [(label, pruned[number], used[number]) for number, label in of_views.items()]
     rows = backend.run_query(asked, frames, head)
-    if parsed is not None and not head and not writes and len(scans) == 1 and _may_aggregate(query.sql):
+    if parsed is not None and not (head or writes or keeps) and len(scans) == 1 and _may_aggregate(query.sql):
         rows = _from_metadata(rows, next(iter(scans.values())), backend, run_sql)
     return QueryRows(remember_reads(rows, reads), {name: pruned.get(name, scan) for name, scan in scans.items()})
 

@@ -120,6 +120,7 @@ class QuerySession(SessionViews):
             head=head,
             places=None if query.parsed is None else {names[use]: self.table_place(use) for use in ours},
             deferred=self._deferred,
+            keeps=self._keeps,
         )
         return found.rows, {use: found.scans[name] for use, name in names.items() if name in found.scans}
 
@@ -147,6 +148,7 @@ class QuerySession(SessionViews):
             parsed=query.parsed,
             places=places,
             deferred=self._deferred,
+            keeps=self._keeps,
         )
         return found.rows, {
             use: found.scans[name] for name, some in uses.items() for use in some if name in found.scans

@@ -1,7 +1,8 @@
 """What table names mean in an attached session: which table of which lake, in what state, and where a new one goes."""
 
+import copy
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.reads.following import following
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import DeferredRows, RunSql, SparkBackend, check_running
@@ -47,6 +49,9 @@ class SessionTables:
     def __init__(self, backend: SparkBackend, lakes: Lakes) -> None:
         self.backend = backend
         self._spark = backend.spark
+        self._follows = False
+        """Whether frames have the rows that their tables will have when they are run."""
+        self._keeps = False
         self.lakes = lakes
 
     @property
@@ -58,6 +63,12 @@ class SessionTables:
     def scope(self) -> WriteScope | None:
         """The write scope of the pipeline's step that holds the session now; None if there is none."""
         return find_scope(self._spark)
+
+    def following(self, *, keeps: bool = False) -> Self:
+        """The same session for rows that outlive their statement, in frames; or are kept, in a view."""
+        session = copy.copy(self)
+        session._follows, session._keeps = True, keeps  # noqa: SLF001  (this class)
+        return session
 
     def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
         """A table by name, at the version that reader options say; None if it is not ours."""
@@ -71,12 +82,20 @@ class SessionTables:
             full = (target.lake, *target.view.name.namespace, target.view.name.name)
             return self.backend.qualified(self.rows_of(target), full)
         selector = self.with_read_options(target.selector, options or {})
-        source = self._source(self.lakes.target(target.table, selector))
+        source = self.following()._source(self.lakes.target(target.table, selector))  # noqa: SLF001  (this class)
         if not isinstance(source, TableScan):
             return self._read(source)
         lake, own = (self.lakes.place(parts) or (self.lakes.default,))[0], target.table.name
         full = (self.lakes.name_of(lake), *own.namespace, own.name)
         return late_frame(source, self._spark, full, metadata_columns(target))
+
+    def scan_by_name(self, name: Name) -> TableScan | None:
+        """A read of the table that a name means, as it is whenever that is read; None if that is not a lake's table."""
+        target = self.lakes.resolve_relation(name)
+        if not self.backend.knows_files or not isinstance(target, Target):
+            return None
+        source = self.following()._source(target)  # noqa: SLF001  (this class)
+        return source if isinstance(source, TableScan) and source.followed is not None else None
 
     def full_name(self, name: Name) -> Name:
         """A table's name with its catalog in front; columns may be qualified by it, or by its end."""
@@ -153,6 +172,8 @@ class SessionTables:
         scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
         if wanted is not None and ref is None:  # `main` is read until the session's branch is there
             scan = scan.as_branch(wanted)
+        if self._follows and not selector.names_a_version:
+            scan = following(scan, table)
         return scan.with_columns(more_columns)
 
     def _changes(self, table: Table, chosen: ChangelogRange) -> ChangelogScan:

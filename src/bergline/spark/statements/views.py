@@ -71,7 +71,7 @@ class SessionViews(SessionTables):
         if not isinstance(query, Query) or not any(self.lakes.place(use.name) for use in query.tables):
             return False
         head = SqlText(f"CREATE OR REPLACE TEMPORARY VIEW {back_quoted_path(view)} AS ")
-        create_view(self.run_query(query, None), head, self.run_sql)
+        create_view(self.following(keeps=True).run_query(query, None), head, self.run_sql)
         return True
 
     def _relation(self, name: Name) -> Relation | None:

@@ -1,4 +1,4 @@
-"""DROP TABLE and UNDROP TABLE; REFRESH TABLE and UNCACHE TABLE, which have nothing to do on a lake's table."""
+"""DROP TABLE and UNDROP TABLE; REFRESH TABLE and UNCACHE TABLE, which have something to do where an engine caches."""
 
 import pyarrow as pa
 
@@ -29,10 +29,12 @@ class UndropTable(LakeStatement, frozen=True):
 
 
 class ForgetCached(LakeStatement, frozen=True):
-    """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table or view is cached, so it must only exist."""
+    """REFRESH TABLE or UNCACHE TABLE of a table or view."""
 
     table: Name
     if_exists: bool = False
+    is_for_good: bool = False
+    """Whether nothing is to be cached any more."""
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable:
@@ -55,7 +57,7 @@ def parse_undrop_table(cursor: Cursor) -> UndropTable:
 def parse_uncache_table(cursor: Cursor) -> ForgetCached:
     """Parse what follows UNCACHE TABLE."""
     if_exists = cursor.accept("IF", "EXISTS")
-    return ForgetCached(parse_refresh_table(cursor).table, if_exists)
+    return ForgetCached(parse_refresh_table(cursor).table, if_exists, is_for_good=True)
 
 
 def parse_refresh_table(cursor: Cursor) -> ForgetCached:
@@ -94,7 +96,7 @@ def undrop_table(statement: UndropTable, lakes: Lakes) -> pa.Table | None:
 
 
 def forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
-    """Every statement loads the table again: there is nothing to forget."""
+    """What is cached is the engine's: without one, the table must only exist."""
     try:
         return None if lakes.resolve_relation(statement.table) is None else NO_ROWS
     except NotFoundError as error:

@@ -43,6 +43,9 @@ from bergline.table.commits.operation import CommitStamp, Landed, Operation, cle
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, LOSSES_OF_APPENDS, CommitTurn
 
+WATCHERS: list[Callable[[LoadedTable], None]] = []
+"""Told of each table that a commit of this process has changed, once that is certain; they raise nothing."""
+
 
 class TableWork(msgspec.Struct, frozen=True):
     """An operation on one table; the uuid, or else the pointer, identifies the table of that name.
@@ -105,6 +108,9 @@ def commit(
         check_table_count(catalog, len(work))
         landed = attempts.until_settled()
     _tell_success(work, landed)
+    for table in landed.tables:
+        for watch in WATCHERS:
+            watch(table)
     return landed.tables
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -27,7 +27,6 @@ from bergline.table.scans.version import BranchRead, ReadVersion, table_identity
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-
 from bergline.format.schema.reserved import METADATA_COLUMNS, PARTITION, partition_column
 from bergline.format.types.types import NestedField
 from bergline.table.scans.partition_union import partition_union
@@ -45,6 +44,8 @@ class TableScan:
         columns: Sequence[str] | None,
     ) -> None:
         self.io = io
+        self.followed: Hashable = None
+        """The name by which an engine looks the table up again, whenever what it made of this is run; None if never."""
         self._metadata = metadata
         self.version = version
         self._filter = to_predicate(row_filter)

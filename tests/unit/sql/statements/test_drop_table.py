@@ -53,9 +53,9 @@ def test_create_and_drop_table(lake: Lake) -> None:
     assert lake.list_tables("db") == []
 
 
-def test_nothing_of_a_lakes_table_is_cached(run: Session, orders: Table) -> None:
+def test_nothing_is_cached_without_an_engine(run: Session, orders: Table) -> None:
     assert meaning("REFRESH TABLE db.orders") == ForgetCached(("db", "orders"))
-    assert meaning("UNCACHE TABLE IF EXISTS db.nope") == ForgetCached(("db", "nope"), if_exists=True)
+    assert meaning("UNCACHE TABLE IF EXISTS db.nope") == ForgetCached(("db", "nope"), if_exists=True, is_for_good=True)
     assert run("REFRESH TABLE db.orders") == run("UNCACHE TABLE IF EXISTS db.nope") == []
     assert run("REFRESH TABLE elsewhere.orders") is None
     with pytest.raises(NotFoundError, match=r"no table `db\.nope`"):

@@ -34,6 +34,7 @@ from bergline.spark.backends.classic.catalyst import (
 )
 from bergline.spark.backends.classic.estimates import with_estimate
 from bergline.spark.backends.classic.files import PARQUET_FORMAT, count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.followed_index import is_running
 from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.java_classes import session_facts
 from bergline.spark.backends.classic.known_files import known_files
@@ -275,6 +276,13 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
         return known_files(schema, options, files, PARQUET_FORMAT, self.spark)
+
+    def is_running(self, query: str) -> bool:
+        return is_running(query, self.spark)
+
+    def refresh_cached(self, location: str) -> None:
+        if not self._java.sharedState().cacheManager().isEmpty():  # to open a file system takes time
+            self._java.catalog().refreshByPath(location)
 
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return with_estimate(work, rows, schema, self.spark)

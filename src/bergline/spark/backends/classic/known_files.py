@@ -12,7 +12,7 @@ import pickle
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.spark.backends.classic.followed_index import FollowedIndex
 from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, session_facts
 from bergline.spark.runtime.backend import KnownFiles
 
@@ -31,6 +32,7 @@ _STATUS, _PATH, _BITS = "org.apache.hadoop.fs.FileStatus", "org.apache.hadoop.fs
 _VIEW = "scala.collection.SeqView"
 _WITHOUT_PARTITIONS = (("recursiveFileLookup", "true"),)
 _BLOCK = 128 * 1024 * 1024
+_NOWHERE = "file:/"
 _MOST_KEPT = 64 * 1024 * 1024
 """So many bytes of lists are kept, for the next use of a table: by the same list Spark knows the same rows."""
 
@@ -77,7 +79,9 @@ def known_files(
     try:
         known = _find_or_make(files, spark)
         relation = java_class(client, f"{_SOURCES}.HadoopFsRelation")(
-            known.index,
+            known.index
+            if files.followed is None
+            else FollowedIndex(known.index, files.followed, lambda found: _find_or_make(found, spark).index, spark),
             _struct(client, files.constants_ddl),
             java.parseDataType(schema.json()).asNullable(),
             _object(client, "scala.None"),
@@ -88,6 +92,8 @@ def known_files(
         rows = java.baseRelationToDataFrame(relation)
         if known.deleted is not None:
             rows = rows.filter(_is_left(client, known.deleted, files.number))
+        if files.later:
+            rows = rows.filter(_is_left_later(client, files.later))
     except (Py4JError, PySparkException):  # a Spark that calls them otherwise
         return None
     return ClassicDataFrame(rows, spark)
@@ -123,12 +129,15 @@ def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
         _field(client, "leafDirToChildrenFiles").set(index, by_path)
         spec = java_class(client, f"{_SOURCES}.PartitionSpec")(_struct(client, files.constants_ddl), partitions)
         _field(client, "cachedPartitionSpec").set(index, spec)
-    _field(client, "path").set(index, java_class(client, _PATH)(_common_directory(files.paths)))  # shown in plans
+    _field(client, "path").set(index, java_class(client, _PATH)(_common_directory(files)))  # shown in plans
     return _Known(index, deleted)
 
 
-def _common_directory(paths: Sequence[str]) -> str:
+def _common_directory(files: KnownFiles) -> str:
     """The directory that all files are in."""
+    paths = files.paths
+    if not paths:
+        return _NOWHERE
     return os.path.commonprefix([min(paths), max(paths)]).rpartition("/")[0]  # noqa: RUF071  (cut at a slash)
 
 
@@ -146,6 +155,19 @@ def _is_left(client: Any, deleted: Any, number: str) -> Any:
     boolean = _object(client, f"{_SQL}.types.BooleanType")
     bit = _invoke(client, own, "get", boolean, "CAST(_metadata.row_index AS INT)")
     return java_member(client, f"{_SQL}.classic.ExpressionUtils", "column")(_new(client, "Not", bit))
+
+
+def _is_left_later(client: Any, bits: str) -> Any:
+    """Whether the bit of a row is not set in a constant of its file: no such bits, or fewer, delete nothing."""
+    byte = _object(client, f"{_SQL}.types.ByteType")
+    place = _seq(client, _parsed(client, bits), _parsed(client, "CAST(shiftright(_metadata.row_index, 3) AS INT)"))
+    array = _java_class(client, "java.lang.reflect.Array"), byte, "getByte", place, _seq(client)
+    found = _new(client, "objects.StaticInvoke", *array, True, True, True, _object(client, "scala.None"))
+    bit = _new(client, "BitwiseGet", found, _parsed(client, "CAST(_metadata.row_index & 7 AS INT)"))
+    unset = _new(client, "EqualTo", bit, _parsed(client, "0Y"))
+    nothing = _parsed(client, f"{bits} IS NULL OR length({bits}) <= shiftright(_metadata.row_index, 3)")
+    is_left = _new(client, "If", nothing, _parsed(client, "true"), unset)  # which never looks beyond the bytes
+    return java_member(client, f"{_SQL}.classic.ExpressionUtils", "column")(is_left)
 
 
 class _Makers(NamedTuple):

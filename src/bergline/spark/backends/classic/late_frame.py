@@ -1,6 +1,6 @@
 """A table as a DataFrame whose files are looked up late: filters put on it first decide which.
 
-Table and snapshot are fixed when it is made. Every other use of the frame finds its files and goes on as Spark's own.
+Table and columns are fixed when it is made. Every other use of the frame finds its files and goes on as Spark's own.
 All frames that come from one table share their columns, as Spark's do: `orders.filter(orders.id > 5)` prunes files, and
 `orders.id` is a column of the result.
 """

@@ -204,6 +204,12 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
         return None
 
+    def is_running(self, query: str) -> bool:
+        return False
+
+    def refresh_cached(self, location: str) -> None:
+        pass  # frames stay what they were made of
+
     def with_estimate(self, work: DataFrame, rows: int, schema: T.StructType) -> DataFrame:
         return work  # statistics are the server's own
 
