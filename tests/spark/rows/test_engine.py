@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from competing_writers import once, overtaken, rival_lake
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from round_trips import costs_of
 from rows import ORDERS, ids, order_rows
@@ -172,7 +171,7 @@ def test_file_that_is_broken_leaves_no_file_and_no_commit(lake: Lake, engine: Ro
     path = table.scan("id = 22").plan().files[0].file.file_path
     Path(path.removeprefix("file://")).write_bytes(b"broken")
     before, written = table.metadata_location, set(table.io.list(table.location))
-    with pytest.raises(PySparkException, match=path.rpartition("/")[2]):
+    with pytest.raises(Exception, match=path.rpartition("/")[2]):
         table.delete("id IN (2, 22)", engine=engine)
     assert set(table.io.list(table.location)) == written
     table.io.delete([path])

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.errors import PySparkException
-
 from bergline.errors import BerglineError, NotFoundError
 from bergline.io.locations import normalized
 from bergline.scan.plan import ScanPlan
@@ -53,7 +51,7 @@ def missing_files_named(plan: ScanPlan) -> Iterator[None]:
     """Our error for a file of a plan that Spark's reader misses in the block."""
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:  # PySpark gives what it has no class for as Py4J's
         found = _FROM_SPARK.search(str(error))
         target = normalized(unquote(found[1])) if found else None
         path = next((path for path in paths_of(plan.files) if normalized(path) == target), None)
