@@ -51,8 +51,8 @@ class RowChange(NamedTuple):
 ROW_CHANGES = {
     "delete": RowChange(
         "DELETE FROM db.killed WHERE region = 'r1'",
-        {"format-version": "3", "write.delete.mode": "merge-on-read"},
-        r"-deletes\.puffin$",
+        {"format-version": "3", "write.delete.mode": "copy-on-write"},
+        r"-\d{5}-\d{5}\.parquet$",
         lambda rows: {i: row for i, row in rows.items() if i % 4 != 1},
     ),
     "update": RowChange(

@@ -26,12 +26,12 @@ SMALL = {
 MOST = {
     ("INSERT", "merge-on-read"): (58, 1),
     ("INSERT", "copy-on-write"): (58, 1),
-    ("UPDATE", "merge-on-read"): (500, 3),
-    ("UPDATE", "copy-on-write"): (500, 3),
-    ("DELETE", "merge-on-read"): (500, 3),
-    ("DELETE", "copy-on-write"): (500, 4),
-    ("MERGE", "merge-on-read"): (700, 3),
-    ("MERGE", "copy-on-write"): (700, 4),
+    ("UPDATE", "merge-on-read"): (180, 1),
+    ("UPDATE", "copy-on-write"): (180, 1),
+    ("DELETE", "merge-on-read"): (180, 1),
+    ("DELETE", "copy-on-write"): (180, 1),
+    ("MERGE", "merge-on-read"): (260, 2),
+    ("MERGE", "copy-on-write"): (260, 2),
 }
 """How many round trips the statements may make, and how many jobs they may run."""
 NARROW, WIDE = 5, 65

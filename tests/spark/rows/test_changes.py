@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rows import ORDERS, order_rows
 from twin_tables import KINDS, all_rows
+from ways_of_changing import WAYS, change_rows_by
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, StorageError
@@ -19,6 +20,11 @@ from bergline.table.scans.scan import TableScan
 pytestmark = pytest.mark.spark
 MARKED = 4
 MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+
+
+@pytest.fixture(autouse=True, params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    change_rows_by(request.param, monkeypatch)
 
 
 def places(table: Table) -> dict[int, tuple[Any, ...]]:

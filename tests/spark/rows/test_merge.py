@@ -7,6 +7,7 @@ from competing_writers import once, rival_lake
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from ways_of_changing import WAYS, change_rows_by
 
 import bergline.spark
 from bergline import Lake, Table
@@ -48,6 +49,12 @@ def make(spark: SparkSession, lake: Lake) -> Callable[..., Table]:
     return made
 
 
+@pytest.fixture(params=WAYS[:2])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    change_rows_by(request.param, monkeypatch)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("version", "mode"), MODES)
 def test_every_kind_of_clause(spark: SparkSession, make: Callable[..., Table], version: int, mode: str) -> None:
     table = make(version, mode)
@@ -98,6 +105,7 @@ def test_star_goes_by_name(spark: SparkSession, make: Callable[..., Table]) -> N
     assert rows(spark)[-2] == (8, "x", 7)
 
 
+@pytest.mark.usefixtures("way")
 def test_source_may_be_anything_that_can_be_read(spark: SparkSession, make: Callable[..., Table]) -> None:
     make()
     spark.sql("ALTER TABLE db.t CREATE TAG v1")
@@ -163,6 +171,7 @@ def test_expressions_are_evaluated_only_for_rows_of_their_clause(
     assert [(row[0], row[2]) for row in rows(spark)] == [(1, 100), (2, -10), (4, 40), (9, 90), (None, 50)]
 
 
+@pytest.mark.usefixtures("way")
 def test_nested_fields_structs_and_types_are_assigned_as_they_are_stored(
     spark: SparkSession, make: Callable[..., Table]
 ) -> None:
@@ -179,6 +188,7 @@ def test_nested_fields_structs_and_types_are_assigned_as_they_are_stored(
     assert str(rows(spark)[0][3]) == "Row(x=6, q=Row(y=2, z='deep'))"
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("version", "mode"), MODES[:2])
 def test_two_source_rows_for_one_row_are_one_error_and_leave_nothing(
     spark: SparkSession, make: Callable[..., Table], lake: Lake, version: int, mode: str
@@ -424,7 +434,11 @@ def test_merge_is_a_step_of_a_pipeline(spark: SparkSession, lake: Lake, make: Ca
     assert table.refresh().metadata.refs.keys() == {"main", "daily-1"}
 
 
-def test_new_rows_are_distributed_as_the_table_says(spark: SparkSession, lake: Lake) -> None:
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_new_rows_are_distributed_as_the_table_says(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    change_rows_by(way, monkeypatch)
     spark.sql("CREATE TABLE db.p (id BIGINT, day BIGINT) USING iceberg PARTITIONED BY (day)")
     spark.range(0, 40, 1, 4).selectExpr("id", "id % 2 AS day").createOrReplaceTempView("src")
     files = {}

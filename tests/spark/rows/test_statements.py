@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from rows import ORDERS, ids, order_rows
 from support_path import ROOT
 from twin_tables import KINDS, all_rows, every_kind
+from ways_of_changing import WAYS, change_rows_by
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError
@@ -45,6 +46,12 @@ def people(spark: SparkSession, lake: Lake) -> Table:
     return lake.load_table("db.people")
 
 
+@pytest.fixture(params=WAYS[:2])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    change_rows_by(request.param, monkeypatch)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "kind", every_kind("v1", "v2 copy, evolved", "v2 positions by partition", "v3 copy", "v3 vectors over positions")
 )
@@ -56,6 +63,7 @@ def test_rows_go_and_all_others_stay_as_they_were(spark: SparkSession, lake: Lak
         assert all_rows(table.refresh()) == [row for row in before if row[0] not in GONE], condition
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "kind", every_kind("v2 copy, equality deletes", "v2 positions, evolved", "v3 copy", "v3 vectors, evolved")
 )
@@ -95,6 +103,7 @@ def test_sources_may_be_other_tables_views_and_the_table_itself(spark: SparkSess
     spark.catalog.dropTempView("keys")
 
 
+@pytest.mark.usefixtures("way")
 def test_fields_of_structs_and_defaults_are_set(spark: SparkSession, lake: Lake, people: Table) -> None:
     spark.sql("ALTER TABLE db.people ADD COLUMN level INT")
     with people.refresh().update_schema() as schema:

@@ -14,6 +14,7 @@ from rows import ORDERS
 
 from bergline import Lake
 from bergline.errors import UnsupportedError
+from bergline.spark.rows import little_work
 
 _COLUMNS = "id bigint, amount double, region string"
 
@@ -67,6 +68,7 @@ def append_held(spark: SparkSession, lake: Lake, rows: int, until: str) -> None:
 
 def run_in_two_tasks(spark: SparkSession, lake: Lake, statement: str) -> None:
     """Run a statement whose joins shuffle rows to two tasks, however few they are."""
+    little_work.MOST_BYTES = -1  # else this process does it
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.adaptive.coalescePartitions.enabled": "false"}
     for name, value in settings.items():
         spark.conf.set(name, value)

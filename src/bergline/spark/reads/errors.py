@@ -6,12 +6,14 @@ makes every such exception a Python one in a single function, where `attach` let
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
 from bergline.errors import BerglineError, NotFoundError
 from bergline.io.locations import normalized
+from bergline.scan.plan import ScanPlan
 from bergline.scan.planned_files import paths_of
 from bergline.spark.runtime.errors import spark_error
 from bergline.spark.runtime.tasks import missing_file
@@ -42,6 +44,20 @@ def with_missing_files(convert: Callable[[Any], Exception]) -> Callable[[Any], E
         return error if found is None else spark_error(found)
 
     return converted
+
+
+@contextmanager
+def missing_files_named(plan: ScanPlan) -> Iterator[None]:
+    """Our error for a file of a plan that Spark's reader misses in the block."""
+    try:
+        yield
+    except Exception as error:  # PySpark gives what it has no class for as Py4J's
+        found = _FROM_SPARK.search(str(error))
+        target = normalized(unquote(found[1])) if found else None
+        path = next((path for path in paths_of(plan.files) if normalized(path) == target), None)
+        if path is None:
+            raise
+        raise missing_file("data", path, plan.snapshot_id) from error
 
 
 def find_missing_file(text: str) -> NotFoundError | None:

@@ -16,7 +16,14 @@ from bergline.format.manifest.columns import PHYSICAL_SCHEMA
 from bergline.format.manifest.manifest import FileContent
 from bergline.format.partition.transforms import Identity
 from bergline.format.schema.physical_schema import number_of, physical_schema, schema_of
-from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
+from bergline.format.schema.reserved import (
+    FILE,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    POS,
+    RESERVED_IDS,
+    ROW_ID,
+    SPEC_ID,
+)
 from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
@@ -62,7 +69,9 @@ _MOST_NAMED = 3
 _PLAIN_PATH = r"^(?:SCHEMES)(?:/[A-Za-z0-9=%+-][A-Za-z0-9=%+_.-]*)+\.parquet$"
 _SCHEME = re.compile(r"^\w+://")
 _LOCAL, _S3 = "file://", "s3a?://[A-Za-z0-9.-]+"
-_FROM_SPARK = {FILE.id, POS.id, SPEC_ID.id}
+_LINEAGE = {ROW_ID.id, LAST_UPDATED_SEQUENCE_NUMBER.id}
+"""What files may store, and have of their manifests where they do not."""
+_FROM_SPARK = {FILE.id, POS.id, SPEC_ID.id, *_LINEAGE}
 # what Spark's <=> compares as Iceberg does: it takes -0.0 for 0.0
 _COMPARABLE: tuple[IcebergType, ...] = (BOOLEAN, INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 
@@ -119,7 +128,7 @@ def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[File
 
 def way_of_new_files(plan: ScanPlan) -> NativeColumns | None:
     """How files are read that have the columns of the table as they are now; None if not by Spark's own reader."""
-    wanted = [f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS]
+    wanted = [f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS or f.id in _LINEAGE]
     if plan_refusal(plan) is not None:
         return None
     try:
@@ -162,7 +171,7 @@ class _Ways:
             spec_id: frozenset(f.source_id for f in spec.fields if isinstance(f.transform, Identity))
             for spec_id, spec in plan.specs.items()
         }
-        read = tuple(f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS)
+        read = tuple(f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS or f.id in _LINEAGE)
         ids = {f.id for f in read}
         keys = tuple(c.column for c in plan.key_columns if len(c.path) == 1 and c.field_id not in ids)
         self._wanted = {False: read, True: (*read, *keys)}
@@ -205,7 +214,7 @@ class _Ways:
         found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
         parts: dict[tuple[int, int, bool], list[PlannedFile]] = {}
         for planned, why_not in files:
-            file, deleted = planned.file, bool(planned.deletes)
+            file, deleted = planned.file, planned.has_deletes
             if why_not is not None:
                 yield FilePart([planned], why_not, deleted)
                 continue
@@ -346,7 +355,7 @@ class _Judge:
 
 def are_marked(files: Iterable[PlannedFile]) -> bool:
     """Whether a bit for each row, in files some of whose rows are deleted by position, is little enough."""
-    return sum(planned.file.record_count for planned in files if planned.position_deletes) <= MOST_MARKED_ROWS
+    return sum(planned.file.record_count for planned in files if planned.has_positions) <= MOST_MARKED_ROWS
 
 
 def deleted_rows(files: Sequence[PlannedFile]) -> int:

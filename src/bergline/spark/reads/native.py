@@ -19,7 +19,14 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
-from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
+from bergline.format.schema.reserved import (
+    FILE,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    POS,
+    RESERVED_IDS,
+    ROW_ID,
+    SPEC_ID,
+)
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.quoting import back_quoted
@@ -42,13 +49,12 @@ _OPTIONS = {
 }
 RelationOf = Callable[[Callable[[ScanPlan, Sequence[PlannedFile]], KnownFiles]], FollowedFiles]
 """Makes a relation that follows a table of how its files are made known to Spark."""
-_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET, _KEY, _LATER = (
-    f"bergline {name}"
-    for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set", "key", "later")
+_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LATER, _LOCATION, _SPEC, _FIRST_ROW, _SEQUENCE, _SET, _KEY = (
+    f"bergline {name}" for name in "path,known,row,file,marked,bits,later,at,spec,first row,sequence,set,key".split(",")
 )
 _ROW_INDEX = "_metadata.row_index"
-_RESERVED = {FILE.id: back_quoted(_LOCATION), POS.id: back_quoted(_ROW), SPEC_ID.id: back_quoted(_SPEC)}
-_FROM_SPARK = {**_RESERVED, POS.id: _ROW_INDEX}
+_LINEAGE = {ROW_ID.id, LAST_UPDATED_SEQUENCE_NUMBER.id}
+_TYPES = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string()}
 _BITS_SHIFT = BITS.bit_length() - 1
 _ROW_BITS = 40
 """No file has more rows than that."""
@@ -60,7 +66,7 @@ def read_native(
     """The rows of files that `read_groups` gave to Spark's reader, or those that follow a table in a place of these."""
     wanted, files = columns_to_read(plan), group.files
     keys = key_sets(files, plan.key_columns) if group.has_deletes else []
-    by_position = group.has_deletes and any(planned.position_deletes for planned in files)
+    by_position = group.has_deletes and any(planned.has_positions for planned in files)
     marked = by_position and are_marked(files)
     asked = {f.id for f in wanted.fields} & RESERVED_IDS
     names = {f.id: f.name for f in wanted.fields}
@@ -86,7 +92,11 @@ def read_native(
         for position, column in enumerate(key.columns):
             same &= rows[back_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
-    there = {f.name: _RESERVED.get(f.id, back_quoted(f.name)) for f in wanted.fields}
+    there = {
+        f.name: _reserved(f.id, name, back_quoted(_ROW)) if f.id in asked else name
+        for f in wanted.fields
+        for name in [back_quoted(f.name)]
+    }
     return _filtered(_select(rows, there, backend), plan, backend)
 
 
@@ -142,8 +152,25 @@ def _followed(
 def _wanted(rows: DataFrame, plan: ScanPlan, columns: dict[str, str | Column], backend: SparkBackend) -> DataFrame:
     """The columns that a plan asks for, of those that files have."""
     wanted = columns_to_read(plan).fields
-    columns = columns | {f.name: _FROM_SPARK[f.id] for f in wanted if f.id in RESERVED_IDS}
+    columns = columns | {
+        f.name: _reserved(f.id, columns.get(f.name), _ROW_INDEX) for f in wanted if f.id in RESERVED_IDS
+    }
     return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted}, backend), plan, backend)
+
+
+def _reserved(field_id: int, stored: object, row: str) -> str:
+    """The value of a metadata column, of what a file stores of it, its constants, and a row's place in it."""
+    first = back_quoted(_FIRST_ROW)
+    match field_id:
+        case FILE.id:
+            return back_quoted(_LOCATION)
+        case POS.id:
+            return row
+        case SPEC_ID.id:
+            return back_quoted(_SPEC)
+    inherited = f"{first} + {row}" if field_id == ROW_ID.id else back_quoted(_SEQUENCE)
+    # spec: a file without a first row id has no row ids, whatever it stores
+    return f"CASE WHEN {first} IS NOT NULL THEN coalesce({stored}, {inherited}) END"
 
 
 def _filtered(rows: DataFrame, plan: ScanPlan, backend: SparkBackend) -> DataFrame:
@@ -168,6 +195,9 @@ def _constants(
         found[_LOCATION] = "string", paths_of(files)
     if SPEC_ID.id in asked:
         found[_SPEC] = "int", [planned.file.spec_id for planned in files]
+    if _LINEAGE & set(asked):
+        found[_FIRST_ROW] = "bigint", [planned.file.first_row_id for planned in files]
+        found[_SEQUENCE] = "bigint", [planned.sequence_number for planned in files]
     return found
 
 
@@ -261,10 +291,7 @@ def _with_files(
     hashes = [zlib.crc32(path.encode()) for path in paths]
     hashed = len(set(hashes)) == len(hashes)
     numbers = {_FILE: ("int", range(len(files)))}
-    known = {
-        name: pa.array(values, pa.string() if type_ == "string" else pa.int32())
-        for name, (type_, values) in {**constants, **numbers}.items()
-    }
+    known = {name: pa.array(values, _TYPES[type_]) for name, (type_, values) in {**constants, **numbers}.items()}
     key = {_KNOWN: pa.array(hashes, pa.int64()) if hashed else pa.array(paths, pa.string())}
     about = backend.spark.createDataFrame(pa.table(key | known))
     if bits is not None:

@@ -8,6 +8,7 @@ import functools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 import pyarrow as pa
@@ -45,6 +46,9 @@ _RUNS_PER_CORE = 4
 _READ_BY_TASK = 128 * 1024 * 1024
 _OPENING = 4 * 1024 * 1024
 _MOST_READING_TASKS = 20_000
+_KEPT: WeakKeyDictionary[TableScan, ScanPlan] = WeakKeyDictionary()
+_MOST_KEPT = 1000
+"""Plans of so many files are kept with their scans: statements that change rows ask twice."""
 _TOTAL_FILES, _TOTAL_SIZE = "total-data-files", "total-files-size"
 
 
@@ -72,10 +76,15 @@ def plan_read(scan: TableScan, backend: SparkBackend | None) -> ReadPlan:
     """Look up the files of a scan, or leave it to the tasks that will read them."""
     if type(scan) is not TableScan or backend is None or scan.snapshot_id is None:
         return ReadPlan(scan.plan())
+    if scan in _KEPT:
+        return ReadPlan(_KEPT[scan])
     settings = backend.settings_under(SETTINGS)
     mode = _mode(scan, DATA_MODE, settings)
     if mode is PlanningMode.LOCAL or (mode is PlanningMode.AUTO and _has_few_files(scan)):
-        return ReadPlan(scan.plan())
+        plan = scan.plan()
+        if len(plan.files) <= _MOST_KEPT:
+            _KEPT[scan] = plan
+        return ReadPlan(plan)
     outline = scan.outline()
     frozen, manifests = freeze_scan(scan.io, scan.metadata, outline)
     if not manifests or not _reach(backend, scan, mode):

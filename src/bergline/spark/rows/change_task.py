@@ -3,6 +3,7 @@
 Executors have little more than pyarrow; this imports nothing that plans.
 """
 
+import contextlib
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -97,15 +98,17 @@ class ChangeTask:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write; the files of an attempt have names that no other attempt uses."""
-        result = self._carry_out(batches, this_attempt())
+        result = self.carry_out(batches, this_attempt())
         yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
-    def _carry_out(self, batches: Iterable[pa.RecordBatch], attempt: TaskAttempt) -> ChangeTaskResult:
+    def carry_out(self, batches: Iterable[pa.RecordBatch], attempt: TaskAttempt) -> ChangeTaskResult:
+        """Write new rows, and gather positions of old ones; a refusal leaves no file."""
         deleted, kept, counts = Positions(), Positions(), Counter[int]()
         files: list[DataFile] = []
         refusal = None
         try:
-            with DataFileWriter(self._io, self._spec, f"{attempt.name}-{self._job}") as writer:
+            with contextlib.ExitStack() as stack:
+                writer = stack.enter_context(self._writer(attempt)) if self._names else None
                 for rows in gathered(batches, self._spec.row_group_bytes):
                     action = rows.column(0).combine_chunks()
                     counts.update({c["values"]: c["counts"] for c in pc.value_counts(action).to_pylist()})
@@ -114,9 +117,9 @@ class ChangeTask:
                     _add(deleted, old.filter(has_bit[DELETES]))
                     _add(kept, old.filter(pc.equal(action, 0)))
                     added = rows.filter(has_bit[ADDS]).select(list(range(3, rows.num_columns)))
-                    if added.num_rows:
+                    if writer is not None and added.num_rows:
                         writer.write(added.rename_columns(self._names))
-                files = writer.finish()
+                files = writer.finish() if writer is not None else []
         except (InvalidInputError, UnsupportedError) as error:
             refusal = error
         for _ in batches:  # the rest must still be consumed, or Spark sees a broken pipe
@@ -125,6 +128,9 @@ class ChangeTask:
             return ChangeTaskResult(attempt, refusal=refusal)
         by_file = deleted.by_file(), kept.by_file()
         return ChangeTaskResult(attempt, files, *by_file, dict(counts), deleted.twice or kept.twice)
+
+    def _writer(self, attempt: TaskAttempt) -> DataFileWriter:
+        return DataFileWriter(self._io, self._spec, f"{attempt.name}-{self._job}")
 
 
 def _add(positions: Positions, rows: pa.Table) -> None:

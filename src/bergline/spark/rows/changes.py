@@ -1,8 +1,8 @@
 """Rows of a table that a command changes, from a change frame to one commit.
 
-A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Where rows
-are only deleted, Spark makes bitmaps of their positions; else tasks write the new rows and gather positions. The driver
-sees file names, counts and sets of positions, never rows.
+A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Few rows
+are carried out by this process; of others Spark makes bitmaps of positions, and writes new rows, from rows that it
+keeps. Where it cannot keep them, tasks write new rows and gather positions.
 """
 
 import logging
@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -24,18 +24,27 @@ from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMe
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.write_spec import write_spec
-from bergline.scan.planned_files import records_of, sizes_of
+from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.quoting import back_quoted
+from bergline.scan.planned_files import records_of
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.planning import ReadPlan, plan_of_files, plan_read
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.rows.found_positions import STRETCH, find_positions, find_twice
+from bergline.spark.rows.found_positions import find_positions, find_twice, most_bitmaps
+from bergline.spark.rows.little_work import few_rows
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.writes.data_files import described_jobs, in_small_batches, remove_other_attempts, removed_on_failure
-from bergline.spark.writes.distribution import arrange_rows
+from bergline.spark.writes.data_files import (
+    described_jobs,
+    in_small_batches,
+    remove_other_attempts,
+    removed_on_failure,
+    write_arranged,
+)
+from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.target import WriteTarget
+from bergline.spark.writes.task import this_attempt
 from bergline.table.changes.row_changes import RowChanges, RowLevelWrite, write_row_changes
 from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.references.staged import staged
@@ -52,8 +61,7 @@ FILE: Final = "_bergline_file"
 POS: Final = "_bergline_pos"
 RowError = Callable[[str, int], BerglineError]
 """What is wrong if a row comes twice: the row of a data file at a position."""
-_SMALL_TARGET: Final = 1 << 20
-"""Targets of fewer bytes are joined before it is clear how to do it best."""
+_PLACES: Final = (ACTION, FILE, POS)
 _LOG = logging.getLogger("bergline.spark")
 
 
@@ -64,7 +72,7 @@ def change_columns(metadata: TableMetadata, *, adds: bool = True) -> list[str]:
     kept, has nothing else.
     """
     lineage = [ROW_ID.name] if metadata.format_version >= ROW_LINEAGE_VERSION else []
-    return [ACTION, FILE, POS, *([*lineage, *(f.name for f in metadata.schema.fields)] if adds else [])]
+    return [*_PLACES, *([*lineage, *(f.name for f in metadata.schema.fields)] if adds else [])]
 
 
 class ChangedRows(msgspec.Struct, frozen=True):
@@ -139,49 +147,92 @@ def write_changes(
     `planned` is how the rows of the table are read.
     """
     what, started = f"bergline: {command} rows of {metadata.location}", time.monotonic()
-    if command == "merge" and sum(sizes_of(planned.plan.files)) > _SMALL_TARGET:
-        changes = backend_of(changes).with_semi_join(changes)
-    names = changes.columns[len(change_columns(metadata, adds=False)) :]
-    if names:
-        changed = _write_added(changes, names, io, metadata, command, what=what, twice=twice)
-    else:
-        with described_jobs(changes.sparkSession, what):
-            changed = _find_deleted(changes, _most_bitmaps(planned), twice)
+    writing = _Writing(io, metadata, command, what, twice)
+    with described_jobs(changes.sparkSession, what):
+        changed = writing.here(changes)
+        if changed is None:
+            changed = writing.in_tasks(changes, planned)
     _log(what, changed, time.monotonic() - started)
     return changed
 
 
-def _find_deleted(changes: DataFrame, bitmaps: int, twice: RowError | None) -> ChangedRows:
-    found = find_positions(changes, bitmaps)
-    if twice is not None and found.has_twice:
-        raise twice(*find_twice(changes))
-    return ChangedRows((), found.of(DELETES), found.counts)
+class _Writing(NamedTuple):
+    """One call of `write_changes`."""
 
+    io: FileIO
+    metadata: TableMetadata
+    command: RowLevelCommand
+    what: str
+    twice: RowError | None
 
-def _write_added(
-    changes: DataFrame,
-    names: list[str],
-    io: FileIO,
-    metadata: TableMetadata,
-    command: RowLevelCommand,
-    *,
-    what: str,
-    twice: RowError | None,
-) -> ChangedRows:
-    job, spec = str(uuid.uuid4()), write_spec(metadata)
-    prepare_executors(backend_of(changes), spec.data_location)
-    arranged = arrange_rows(changes, metadata, command)
-    spec = msgspec.structs.replace(spec, schema=_written_columns(metadata), sort_order_id=arranged.sort_order_id)
-    task = ChangeTask(io, spec, job, names)
-    with removed_on_failure(io, spec.data_location, job):
-        written = backend_of(changes).map_in_arrow(arranged.frame, task.run, "result binary")
-        with described_jobs(changes.sparkSession, what), in_small_batches(written, changes.schema) as running:
-            collected = running.collect()
-        results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)
-        changed = _joined(results, twice)
-        attempts, kept = [result.attempt for result in results], [file.file_path for file in changed.added]
-        remove_other_attempts(backend_of(changes), io, spec.data_location, job, attempts, keep=kept)
-    return changed
+    def here(self, changes: DataFrame) -> ChangedRows | None:
+        """What becomes of few rows, which this process gathers and writes; None if they may be many."""
+        arranged = arrange_local_rows(changes, self.metadata)
+        spec = self._spec(arranged.sort_order_id)
+        if arranged.sort_order_id:  # some keys are found by functions of ours
+            prepare_executors(backend_of(changes), spec.data_location)
+        rows = few_rows(arranged.frame)
+        if rows is None:
+            return None
+        task = ChangeTask(self.io, spec, str(uuid.uuid4()), self._names(changes))
+        result = task.carry_out(rows, this_attempt())
+        try:
+            return _joined([result], self.twice)
+        except BaseException:
+            self.io.delete(file.file_path for file in result.files)
+            raise
+
+    def in_tasks(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
+        """What becomes of any number of rows."""
+        backend = backend_of(changes)
+        if self.command == "merge":
+            changes = backend.with_semi_join(changes)
+        if not self._names(changes):
+            return self._found(changes, planned)
+        with backend.with_fixed_rows(changes) as fixed:
+            return self._by_tasks(changes) if fixed is None else self._of_fixed(fixed, planned)
+
+    def _found(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
+        """Positions alone."""
+        places = backend_of(changes).select_texts(changes, _PLACES)
+        found = find_positions(places, _most_bitmaps(planned))
+        if self.twice is not None and found.has_twice:
+            raise self.twice(*find_twice(places))
+        return ChangedRows((), found.of(DELETES), found.counts)
+
+    def _of_fixed(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
+        """Positions first, and then new rows; both of the same evaluation."""
+        changed, backend = self._found(changes, planned), backend_of(changes)
+        added = backend.select_texts(
+            changes.where(f"{ACTION} & {ADDS} != 0"), [back_quoted(name) for name in self._names(changes)]
+        )
+        arranged = arrange_rows(added, self.metadata, self.command)
+        files = write_arranged(arranged.frame, self.io, self._spec(arranged.sort_order_id), self.what)
+        return msgspec.structs.replace(changed, added=tuple(files))
+
+    def _by_tasks(self, changes: DataFrame) -> ChangedRows:
+        """Positions and new rows of one evaluation, wherever an executor may be lost: each task sends back both."""
+        job, backend = str(uuid.uuid4()), backend_of(changes)
+        arranged = arrange_rows(changes, self.metadata, self.command)
+        io, spec = self.io, self._spec(arranged.sort_order_id)
+        prepare_executors(backend, spec.data_location)
+        task = ChangeTask(io, spec, job, self._names(changes))
+        with removed_on_failure(io, spec.data_location, job):
+            written = backend.map_in_arrow(arranged.frame, task.run, "result binary")
+            with in_small_batches(written, changes.schema) as running:
+                collected = running.collect()
+            results = [cast("ChangeTaskResult", pickle.loads(row.result)) for row in collected]  # noqa: S301  (ours)
+            changed = _joined(results, self.twice)
+            attempts, kept = [result.attempt for result in results], [file.file_path for file in changed.added]
+            remove_other_attempts(backend, io, spec.data_location, job, attempts, keep=kept)
+        return changed
+
+    def _names(self, changes: DataFrame) -> list[str]:
+        return changes.columns[len(_PLACES) :]
+
+    def _spec(self, sort_order_id: int) -> WriteSpec:
+        spec = write_spec(self.metadata, check_types=False)
+        return msgspec.structs.replace(spec, schema=_written_columns(self.metadata), sort_order_id=sort_order_id)
 
 
 def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> ChangedRows:
@@ -207,7 +258,7 @@ def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> Chan
 def _most_bitmaps(planned: ReadPlan) -> int:
     """How many bitmaps tell of all rows that a scan may read."""
     work, files = planned.work, planned.plan.files
-    return work.files + work.rows // STRETCH if work else len(files) + records_of(files) // STRETCH
+    return most_bitmaps(work.files, work.rows) if work else most_bitmaps(len(files), records_of(files))
 
 
 def _written_columns(metadata: TableMetadata) -> Schema:

@@ -1,6 +1,6 @@
 """The row engine of Spark's executors: the parts of a plan run in tasks, side by side.
 
-The driver sees names and counts; no row passes through it, and no data file is opened by it.
+The driver sees names and counts, and opens no data file, unless there is so little to do that tasks would take longer.
 """
 
 import concurrent.futures
@@ -11,7 +11,7 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -19,19 +19,37 @@ from pyspark.sql import SparkSession
 
 from bergline.arguments import counted
 from bergline.errors import UnsupportedError
+from bergline.format.deletes.position_set import PositionSet
+from bergline.format.schema.reserved import FILE, POS
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
+from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.scan.planned_files import records_of
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.rows.parts import split_deleted, split_files, split_groups
+from bergline.spark.reads.errors import missing_files_named
+from bergline.spark.reads.scan import choose_groups, read_plan
+from bergline.spark.rows.change_task import DELETES
+from bergline.spark.rows.found_positions import find_positions, most_bitmaps
+from bergline.spark.rows.little_work import is_little
+from bergline.spark.rows.parts import split_deleted, split_groups
 from bergline.spark.rows.sorting import rewrite_sorted_group
 from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
 from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
-from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure
+from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure, write_arranged
+from bergline.spark.writes.spark_writer import why_not
 from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
-from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
+from bergline.table.engine.plans import (
+    DeletedPositions,
+    DeleteJoin,
+    KnownDeletePlan,
+    PositionDeletePlan,
+    RewriteGroup,
+    RewritePlan,
+)
+from bergline.table.engine.position_deletes import join_deletes, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
 from bergline.table.engine.row_engine import Computed, FileChanges, Part, gathered_changes, joined_changes
 from bergline.table.engine.z_order import ZOrder
@@ -42,6 +60,7 @@ _FEW_DELETE_FILES = 8
 _FEW_NEW_FILES, _FEW_POSITIONS = 32, 1_000_000
 """As many position delete files, which hold so many rows, are written by the driver sooner than by tasks."""
 _GROUPS_AT_A_TIME = 5
+_PLACES = Schema(fields=(FILE, POS))
 
 
 class SparkRowEngine:
@@ -51,16 +70,54 @@ class SparkRowEngine:
         self._backend = backend_of(spark)
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
-        """Each task writes files of its own."""
-        return joined_changes(self.rewrite_groups(io, plan))
+        """Spark reads and writes the rows where it can, else tasks do, each in files of its own."""
+        files = [planned for group in plan.groups for planned in group.files]
+        if is_little(files):
+            return ArrowRowEngine().rewrite(io, plan)
+        if plan.delete_where is not None:
+            plan = self._with_known_rows(io, plan)
+        written = [self._rewrite_by_spark(io, plan, group) for group in plan.groups]
+        if None in written:
+            return joined_changes(self.rewrite_groups(io, plan))
+        return joined_changes(each for each in written if each is not None)
+
+    def _with_known_rows(self, io: FileIO, plan: RewritePlan) -> RewritePlan:
+        """The plan for the files that hold rows which are to be deleted, with these rows' positions."""
+        read, groups = msgspec.structs.replace(plan.read, filter=plan.delete_where), []
+        for group in plan.groups:
+            what = f"bergline: find rows of {counted(len(group.files), 'data file')} of {plan.data_location}"
+            found = self._matching(io, read, group.files, what)
+            files = tuple(
+                msgspec.structs.replace(planned, without=found[planned.file.file_path])
+                for planned in group.files
+                if planned.file.file_path in found
+            )
+            groups += [msgspec.structs.replace(group, files=files)] if files else []
+        return msgspec.structs.replace(plan, groups=tuple(groups), delete_where=None)
+
+    def _rewrite_by_spark(self, io: FileIO, plan: RewritePlan, group: RewriteGroup) -> FileChanges | None:
+        """Rows read and written without a Python task; None if one of both needs our tasks, which then do both."""
+        read, started = msgspec.structs.replace(plan.read, files=group.files), time.monotonic()
+        if any(chosen.reader != "native" for chosen in choose_groups(read, self._backend, io)[1]):
+            return None
+        rows = read_plan(read, self._backend.spark, io)
+        if why_not(rows, group.write) is not None:
+            return None
+        what = f"bergline: rewrite {counted(len(group.files), 'data file')} of {plan.data_location}"
+        files = write_arranged(rows, io, group.write, what)
+        paths = frozenset(planned.file.file_path for planned in group.files)
+        deleted = sum(len(planned.without or ()) for planned in group.files)
+        changes = FileChanges(tuple(files), paths, deleted_rows=deleted)
+        _log(what, changes, time.monotonic() - started)
+        return changes
 
     def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
         """Groups whose rows stay in order and place are one job; others are a job each, a few at a time."""
         if not plan.groups:
             return []
         cores = self._prepare(plan.data_location)
-        alone = [n for n, group in enumerate(plan.groups) if plan.delete_where is None and _is_shuffled(group)]
-        if plan.groups_at_a_time is not None and plan.delete_where is None:
+        alone = [n for n, group in enumerate(plan.groups) if _is_shuffled(group)]
+        if plan.groups_at_a_time is not None:
             alone = list(range(len(plan.groups)))
         together = [n for n in range(len(plan.groups)) if n not in set(alone)]
         done: dict[int, FileChanges] = {}
@@ -119,14 +176,35 @@ class SparkRowEngine:
         return changes
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
-        """Each task writes the delete files of its data files, joined with those that they have."""
+        """Spark finds the rows, whoever reads them."""
         if not plan.files:
             return FileChanges()
-        cores = self._prepare(plan.data_location)
-        parts = split_files(plan.files, cores)
+        started = time.monotonic()
         what = f"bergline: delete rows of {counted(len(plan.files), 'data file')} of {plan.data_location}"
-        carry_out = functools.partial(delete_matching, io, msgspec.structs.replace(plan, files=()))
-        return joined_changes(self._run(what, io, carry_out, parts, plan.data_location))
+        if is_little(plan.files):
+            changes = ArrowRowEngine().delete_positions(io, plan)
+        else:
+            found = self._matching(io, plan.read, plan.files, what)
+            deleted = tuple(
+                DeletedPositions(planned, found[planned.file.file_path])
+                for planned in plan.files
+                if planned.file.file_path in found
+            )
+            changes = self.write_deletes(io, KnownDeletePlan(deleted, plan.write)) if deleted else FileChanges()
+        _log(what, changes, time.monotonic() - started)
+        return changes
+
+    def _matching(
+        self, io: FileIO, read: ScanPlan, files: Sequence[PlannedFile], what: str
+    ) -> Mapping[str, PositionSet]:
+        """The positions of the rows of some data files that match a plan's filter, by file."""
+        self._prepare(files[0].file.file_path)
+        places = msgspec.structs.replace(read, schema=_PLACES, files=files)
+        rows = self._backend.select_texts(
+            read_plan(places, self._backend.spark, io), [str(DELETES), *(field.name for field in _PLACES.fields)]
+        )
+        with self._backend.described_jobs(what), missing_files_named(places):
+            return find_positions(rows, most_bitmaps(len(files), records_of(files))).of(DELETES)
 
     def join_deletes(self, io: FileIO, joins: Sequence[DeleteJoin]) -> list[FileChanges]:
         """Each group is written by one task."""
@@ -203,7 +281,7 @@ class SparkRowEngine:
 
 def _is_shuffled(group: RewriteGroup) -> bool:
     """Whether rows are sorted, or all of them go to other partitions, where few tasks should write to each."""
-    return group.order is not None or (group.partition is None and not group.without)
+    return group.order is not None or (group.partition is None and not group.leaves_rows_out)
 
 
 def _log(what: str, changes: FileChanges, seconds: float) -> None:

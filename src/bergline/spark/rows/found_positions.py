@@ -42,6 +42,11 @@ class FoundRows(msgspec.Struct, frozen=True):
         return sum(map(len, seen)) < sum(self.counts[action] for action in self.positions)
 
 
+def most_bitmaps(files: int, rows: int) -> int:
+    """How many bitmaps tell of all rows of so many data files."""
+    return files + rows // STRETCH
+
+
 def find_positions(changes: DataFrame, bitmaps: int) -> FoundRows:
     """Where the rows of a frame are that has their action, data file and position; so many bitmaps there may be."""
     backend = backend_of(changes)

@@ -10,6 +10,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -458,6 +459,14 @@ class SparkBackend(Protocol):
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         """Whether a frame is known to be a list of few rows, computed already: Spark needs no task to give them."""
+        ...
+
+    def with_fixed_rows(self, frame: DataFrame) -> "AbstractContextManager[DataFrame | None]":
+        """The frame with rows that are computed once for all jobs of the block; None if a job might do so again."""
+        ...
+
+    def few_rows(self, frame: DataFrame, most_rows: int, most_bytes: int) -> "list[pa.RecordBatch] | None":
+        """The rows of a frame, if each table that it is computed from is that small, and they are that few."""
         ...
 
     @staticmethod

@@ -37,10 +37,9 @@ def rewrite_group(
                 continue
             if writer is None:
                 writer = stack.enter_context(DataFileWriter(io, group.write, prefix, partition=group.partition))
-            without = group.without.get(planned.file.file_path)
-            deleted += len(without or ())
+            deleted += len(planned.without or ())
             rewritten.append(planned.file.file_path)
-            for batch in read_file(io, planned, plan.read, deletes, without=without):
+            for batch in read_file(io, planned, plan.read, deletes):
                 rows = pa.Table.from_batches([batch])
                 kept = rows if stays is None else rows.filter(stays)
                 deleted += rows.num_rows - kept.num_rows

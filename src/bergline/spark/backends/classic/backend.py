@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import msgspec
+import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
@@ -338,6 +339,26 @@ class ClassicBackend(msgspec.Struct, frozen=True):
             return False
         plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
         return kind_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
+
+    @contextmanager
+    def with_fixed_rows(self, frame: DataFrame) -> Iterator[DataFrame | None]:
+        """In local mode, where no executor can be lost alone with what it has computed."""
+        if not _LOCAL.fullmatch(str(self.spark.sparkContext.master)):
+            yield None
+            return
+        rows = frame.localCheckpoint(eager=False)
+        try:
+            yield rows
+        finally:
+            analyzed(rows).rdd().unpersist(False)
+
+    def few_rows(self, frame: DataFrame, most_rows: int, most_bytes: int) -> list[pa.RecordBatch] | None:
+        leaves = scala_seq(analyzed(frame).collectLeaves())
+        if any(int(str(leaf.stats().sizeInBytes())) > most_bytes for leaf in leaves):
+            return None
+        # one task, so that the limit needs no shuffle; `toArrow` would cast what Spark gives
+        batches: list[pa.RecordBatch] = frame.coalesce(1).limit(most_rows + 1)._collect_as_arrow()  # type: ignore[operator]  # noqa: SLF001
+        return batches if sum(batch.num_rows for batch in batches) <= most_rows else None
 
     @staticmethod
     def ansi_cast(value: Column, target: T.DataType, column: str | None = None) -> Column:
