@@ -1,18 +1,11 @@
-"""A session with Spark's S3A connector, in a process of its own: reads a lake on S3 and prints what it found as JSON.
+"""A session with Spark's S3A connector: its settings, and what tests let it do with a lake on S3."""
 
-Usage: s3a_session_process.py CATALOG WAREHOUSE PROPERTIES, the last one as JSON.
-"""
-
-import json
-import os
-import sys
-
-os.environ["PYSPARK_PYTHON"] = sys.executable
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-import bergline
 import bergline.spark
+from bergline import Lake
 
 HADOOP, SDK = "3.4.2", "2.29.52"  # those of the PySpark in use
 PACKAGES = [
@@ -26,35 +19,32 @@ QUERIES = [
 ]
 
 
-def main(catalog: str, warehouse: str, properties: dict[str, str]) -> None:
-    builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", ",".join(PACKAGES))
-    settings = {
+def s3a_settings(properties: dict[str, str]) -> dict[str, str]:
+    """The settings by which a session finds what a lake with these properties has on S3."""
+    return {
+        "spark.jars.packages": ",".join(PACKAGES),
         "spark.jars.excludes": ",".join(LEFT_OUT),
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.log.level": "ERROR",
         "spark.hadoop.fs.s3a.endpoint": properties["s3.endpoint"],
         "spark.hadoop.fs.s3a.endpoint.region": properties["s3.region"],
         "spark.hadoop.fs.s3a.access.key": properties["s3.access-key-id"],
         "spark.hadoop.fs.s3a.secret.key": properties["s3.secret-access-key"],
         "spark.hadoop.fs.s3a.path.style.access": "true",
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    with bergline.connect(catalog, warehouse=warehouse, properties=properties, create=True) as lake:
-        bergline.spark.attach(spark, lake)
-        frames = [spark.sql(query) for query in QUERIES]
-        answer = {
-            "rows": [[list(row) for row in frame.collect()] for frame in frames],
-            "explained": [bergline.spark.explain_read(frame) for frame in frames],
-            "files": frames[0].inputFiles(),
-        }
-    sys.stdout.write(json.dumps(answer) + "\n")
-    spark.stop()
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+def read_orders(spark: SparkSession, lake: Lake) -> dict[str, Any]:
+    """The rows of the queries, how they were read, and from which files."""
+    frames = [spark.sql(query) for query in QUERIES]
+    return {
+        "rows": [[list(row) for row in frame.collect()] for frame in frames],
+        "explained": [bergline.spark.explain_read(frame) for frame in frames],
+        "files": frames[0].inputFiles(),
+    }
+
+
+def append_rows(spark: SparkSession, lake: Lake, files: int, *, fails: bool = False) -> int:
+    """Append rows in so many files, some tasks of which have none: how many there are then."""
+    wrong = f"IF(id = {files * 100 - 1}, CAST(raise_error('this row') AS STRING), 'a')" if fails else "'a'"
+    rows = spark.range(0, files * 200, 1, files * 2).where(f"id < {files * 100}").selectExpr("id", f"{wrong} AS region")
+    rows.writeTo("db.orders").append()
+    return spark.table("db.orders").count()
