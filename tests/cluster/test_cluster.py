@@ -1,6 +1,5 @@
 """A standalone cluster whose executors have neither our package nor most of what it imports elsewhere."""
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,8 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 from cluster_driver import ClusterDriver
-from concurrency import LONG_S
-from peers import needs_java
+from cluster_tables import SMALL_FILES, files_of, ids_of, through, wait_for_two_tasks, written
 from rows import ORDERS
 from s3_proxy import Proxy
 from s3_server import S3Server
@@ -35,7 +33,6 @@ SMOKE = (
 )
 """What executors have a part in."""
 Rows = dict[int, tuple[float, int | None]]
-SMALL_FILES = {"write.target-file-size-bytes": "20000", "write.distribution-mode": "none"}
 
 
 class RowChange(NamedTuple):
@@ -76,13 +73,6 @@ ROW_CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    needs_java()
-    with SparkCluster(tmp_path_factory.mktemp("cluster")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def fresh_driver(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterDriver]:
     directory = tmp_path_factory.mktemp("driver")
     python = executor_python(directory / "executors", NEEDED_FOR_OBJECTS)
@@ -115,33 +105,9 @@ def proxy(s3_server: S3Server) -> Iterator[Proxy]:
         yield running
 
 
-@pytest.fixture
-def objects(tmp_path: Path, bucket: str, s3_server: S3Server) -> dict[str, Any]:
-    """How to connect to a lake with its files on the S3 server."""
-    place = {"uri": f"sqlite:///{tmp_path}/objects.db", "warehouse": bucket, "properties": s3_server.properties}
-    with bergline.connect(**place, create=True) as lake:
-        lake.create_namespace("db")
-    return place
-
-
-def files_of(table: Table) -> list[str]:
-    """The data files that manifests name."""
-    return [planned.file.file_path for planned in table.refresh().scan().plan().files]
-
-
 def attempts_of(paths: list[str]) -> set[str]:
     """The attempts of tasks that wrote files."""
     return {path.rpartition("/")[2].split("-")[1] for path in paths}
-
-
-def ids_of(table: Table) -> list[int]:
-    found: list[int] = table.refresh().scan(columns=["id"]).to_arrow().column("id").to_pylist()
-    return sorted(found)
-
-
-def written(table: Table) -> list[str]:
-    """The data files that exist."""
-    return table.io.list(f"{table.location}/data")
 
 
 def table_of_four_files(lake: Lake, properties: dict[str, str]) -> Table:
@@ -177,16 +143,6 @@ def check_rows(table: Table, before: Rows, expected: Rows) -> None:
     assert {i: (amount, row_id if i in before else None) for i, (amount, row_id) in found.items()} == expected
     assert len(set(new_ids)) == len(new_ids)
     assert all(row_id is not None and row_id >= len(before) for row_id in new_ids)
-
-
-def wait_for_two_tasks(driver: ClusterDriver, begun: Callable[[], set[str]]) -> set[str]:
-    """What has begun when that is two: a worker has one core, so each has a task that has written and cannot end."""
-    end = time.monotonic() + LONG_S
-    while len(found := begun()) < 2:
-        driver.check_alive()
-        assert time.monotonic() < end, f"no two tasks have begun to write, only {found}"
-        time.sleep(0.05)
-    return found
 
 
 def test_package_is_not_there_until_it_is_sent(
@@ -257,8 +213,7 @@ def test_kill_in_a_row_change_loses_and_doubles_nothing(
     change: str,
 ) -> None:
     statement, properties, held, changed = ROW_CHANGES[change]
-    through = {**s3_server.properties, "s3.endpoint": proxy.endpoint, "s3.request-timeout": str(LONG_S)}
-    arguments = {"lake": objects | {"properties": through}, "statement": statement}
+    arguments = {"lake": objects | {"properties": through(proxy, s3_server)}, "statement": statement}
     with bergline.connect(**objects) as lake:
         table = table_of_four_files(lake, properties)
         before, snapshot = rows_by_id(table), table.current_snapshot

@@ -34,6 +34,13 @@ MOST = {
     ("MERGE", "copy-on-write"): (260, 2),
 }
 """How many round trips the statements may make, and how many jobs they may run."""
+_FIELDS = ", ".join(f"'f{number}', id + {number}" for number in range(200))
+SHAPES = {
+    "501 columns": [f"id + {number} AS c{number}" for number in range(500)],
+    "a struct of 200 fields": ["id AS c1", f"named_struct({_FIELDS}) AS s"],
+}
+MOST_OF_WIDE = {"append": 2000, "read": 2000, "UPDATE": 2000}
+"""How many round trips statements may make on wide tables."""
 NARROW, WIDE = 5, 65
 """Numbers of columns: what one costs is seen in the difference."""
 
@@ -102,3 +109,16 @@ def test_round_trips_do_not_depend_on_the_number_of_columns(
     wide_costs(spark, wide_rows, kind, 2)  # the first one looks up classes
     narrow, wide = (wide_costs(spark, wide_rows, kind, columns) for columns in (NARROW, WIDE))
     assert wide.round_trips - narrow.round_trips < (WIDE - NARROW) / 2, (narrow, wide)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_wide_tables_make_few_round_trips(spark: SparkSession, shape: str) -> None:
+    frame = spark.range(1000).selectExpr("id", *SHAPES[shape])
+    frame.writeTo("db.wide").create()
+    actions: dict[str, Callable[[], object]] = {
+        "append": frame.writeTo("db.wide").append,
+        "read": lambda: spark.sql("SELECT * FROM db.wide LIMIT 5").collect(),
+        "UPDATE": lambda: spark.sql("UPDATE db.wide SET c1 = c1 + 1 WHERE id IN (7, 70)"),
+    }
+    costs = {kind: costs_of(spark, action) for kind, action in actions.items()}
+    assert {kind: cost for kind, cost in costs.items() if cost.round_trips > MOST_OF_WIDE[kind]} == {}

@@ -15,7 +15,8 @@ from bergline.io.locations import directory_location, object_location
 from bergline.io.object_errors import StoreFailure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
 from bergline.io.object_output import PART_BYTES, ObjectOutput
-from bergline.io.open_store import OpenStore, check_process, open_store
+from bergline.io.open_store import OpenStore, check_process, open_store, settings_of
+from bergline.io.settings import StoreSettings
 
 _TAIL_BYTES = 256 * 1024
 _LONGEST_RANGE = 2**62
@@ -35,6 +36,11 @@ class ObjectStoreFileIO:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_properties": self._properties, "_stores": {}}
+
+    def settings_for(self, location: str) -> StoreSettings:
+        """How the bucket or container of a location is opened."""
+        scheme, authority, _ = object_location(location)
+        return settings_of(scheme, authority, self._properties)
 
     def read(self, location: str, most: int | None = None) -> bytes:
         store, key = self._find(location)

@@ -45,18 +45,22 @@ class OpenStore(NamedTuple):
 
 def open_store(scheme: str, authority: str, properties: Mapping[str, str]) -> OpenStore:
     """Open the bucket or container of a location."""
-    extra, settings_of = _kind(scheme)
-    settings = settings_of(authority, properties)
+    settings = settings_of(scheme, authority, properties)
     try:
         api, stores = importlib.import_module("obstore"), importlib.import_module("obstore.store")
     except ImportError:
         raise UnsupportedError(
             f"expected the package obstore for {scheme}://{authority}, found none",
-            hints=[install_hint(extra)],
+            hints=[install_hint(_kind(scheme)[0])],
         ) from None
     retry = {"max_retries": 10, "retry_timeout": timedelta(seconds=RETRY_SECONDS), "backoff": _BACKOFF}
     build = getattr(stores, settings.store)
     return OpenStore(api, _build(build, settings, scheme, retry), _build(build, settings, scheme, {"max_retries": 0}))
+
+
+def settings_of(scheme: str, authority: str, properties: Mapping[str, str]) -> StoreSettings:
+    """How a bucket or container is opened."""
+    return _kind(scheme)[1](authority, properties)
 
 
 def check_process() -> None:

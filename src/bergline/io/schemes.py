@@ -8,12 +8,19 @@ from bergline.io.fileio import FileIO, ListedFile, OutputFile
 from bergline.io.local import LocalFileIO
 from bergline.io.locations import scheme_of
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
+from bergline.io.settings import StoreSettings
 from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bergline.io import object_store
 else:  # most lakes that are opened are on disk
     object_store = LazyModule("bergline.io.object_store")
+
+
+def store_settings(io: FileIO, location: str) -> StoreSettings | None:
+    """How an object store is opened for a location; None if that is not ours to know."""
+    storage = io.storage_for(location) if isinstance(io, SchemeFileIO) else io
+    return storage.settings_for(location) if isinstance(storage, object_store.ObjectStoreFileIO) else None
 
 
 class SchemeFileIO:

@@ -16,12 +16,14 @@ from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.transforms import Bucket
 from bergline.format.types.types import STRING
-from bergline.parquet.file.footer import read_physical_schema
+from bergline.parquet.file.footer import read_footer, read_physical_schema
 from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.writes import data_files
 from bergline.spark.writes.spark_writer import why_not
 
 pytestmark = pytest.mark.spark
+
+_ROW_GROUPS, _COLUMNS, _METADATA, _BLOOM_FILTER = 4, 1, 3, 14  # fields of Parquet's footer
 
 EVERY_TYPE = """
 SELECT * FROM VALUES
@@ -200,6 +202,24 @@ def test_files_have_the_layout_that_the_table_asks_for(spark: SparkSession, lake
         assert len(file.split_offsets or ()) == footer.num_row_groups > 1
         assert file.file_size_in_bytes < 32_000
         assert (file.value_counts or {}).keys() == {1}
+
+
+def test_columns_have_bloom_filters_if_the_table_asks_for_them(spark: SparkSession, lake: Lake) -> None:
+    prefix = "write.parquet.bloom-filter"
+    spark.sql(
+        "CREATE TABLE db.t (id bigint, s struct<code: string>) USING iceberg TBLPROPERTIES ("
+        f"'{prefix}-enabled.column.s.code'='true', '{prefix}-max-bytes'='4096')"
+    )
+    spark.range(0, 1000, 2, 1).selectExpr("id", "named_struct('code', concat('c', id)) AS s").writeTo("db.t").append()
+    table = lake.load_table("db.t")
+    (file,) = files_of(table)
+    assert is_by_spark(table)
+    with table.io.open_input(file.file_path) as stream:
+        footer = read_footer(stream)
+    assert [_BLOOM_FILTER in column[_METADATA] for column in footer[_ROW_GROUPS][0][_COLUMNS]] == [False, True]
+    assert file.file_size_in_bytes < 20_000
+    assert spark.sql("SELECT id FROM db.t WHERE s.code = 'c501'").collect() == []
+    assert [row.id for row in spark.sql("SELECT id FROM db.t WHERE s.code = 'c500'").collect()] == [500]
 
 
 def test_settings_of_the_session_change_nothing_and_stay(spark: SparkSession, lake: Lake) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,10 +23,11 @@ import bergline.spark
 class ClusterDriver:
     """The other end: starts the driver for a master, and asks."""
 
-    def __init__(self, master: str, python: Path, log: Path) -> None:
+    def __init__(self, master: str, python: Path, log: Path, settings: Mapping[str, str] | None = None) -> None:
         self._master = master
         self._python = python
         self._log = log
+        self._settings = dict(settings or {})
 
     def __enter__(self) -> Self:
         self.launch()
@@ -36,7 +38,7 @@ class ClusterDriver:
         paths = [Path(bergline.spark.__file__).parents[2], *SUPPORT_PATHS]
         self._errors = self._log.open("a")
         self._process = subprocess.Popen(
-            [sys.executable, __file__, self._master],
+            [sys.executable, __file__, self._master, json.dumps(self._settings)],
             env={**os.environ, "PYSPARK_PYTHON": str(self._python), "PYTHONPATH": os.pathsep.join(map(str, paths))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -85,7 +87,7 @@ class ClusterDriver:
         return answer["result"]
 
 
-def _session(master: str) -> SparkSession:
+def _session(master: str, more: Mapping[str, str]) -> SparkSession:
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -102,6 +104,7 @@ def _session(master: str) -> SparkSession:
         "spark.speculation.interval": "100ms",
         "spark.speculation.quantile": "0.5",
         "spark.speculation.minTaskRuntime": "3s",
+        **more,
     }
     return SparkSession.builder.master(master).appName("bergline-tests").config(map=settings).getOrCreate()
 
@@ -119,7 +122,7 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    spark = _session(sys.argv[1])
+    spark = _session(sys.argv[1], json.loads(sys.argv[2]))
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_answer(spark, json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -91,6 +91,11 @@ def append_with_a_hanging_task(spark: SparkSession, lake: Lake, rows: int) -> No
     _rows(spark, rows, 4).mapInArrow(hang, _COLUMNS).writeTo("db.speculative").append()
 
 
+def append_in_tasks(spark: SparkSession, lake: Lake, rows: int) -> None:
+    """Append in four tasks."""
+    _rows(spark, rows, 4).writeTo("db.many").append()
+
+
 def append_with_another_python(spark: SparkSession, lake: Lake, python: str) -> str:
     """Append with executors that run another Python: the error."""
     context = spark.sparkContext

@@ -1,6 +1,8 @@
 """One Parquet file being written: rows are buffered to row groups, and metrics are collected."""
 
 import contextlib
+import inspect
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -25,7 +27,10 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.file.annotations import annotated, annotations
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.write.metrics import FooterMetrics, MetricsCollector
-from bergline.parquet.write.write_spec import WriteSpec
+from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec
+
+_HAS_BLOOM_FILTERS = "bloom_filter_options" in inspect.signature(pq.ParquetWriter.__init__).parameters
+"""Older versions of pyarrow write none."""
 
 
 class OpenFile:
@@ -191,9 +196,22 @@ def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.Parqu
             store_decimal_as_integer=True,
             write_statistics=_with_statistics(spec.schema),
             write_page_checksum=True,
+            **_bloom_filters(options),
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(f"expected Parquet options that can be used, found {error}") from error
+
+
+def _bloom_filters(options: ParquetOptions) -> dict[str, Any]:
+    """Filters of the asked size, which pyarrow is told by how many values such a one is for."""
+    if not options.bloom_filters or not _HAS_BLOOM_FILTERS:
+        return {}
+    return {
+        "bloom_filter_options": {
+            ".".join(path): {"ndv": max(1, int(-options.bloom_filter_bytes * math.log1p(-(fpp**0.125)))), "fpp": fpp}
+            for path, fpp in options.bloom_filters
+        }
+    }
 
 
 def _with_statistics(schema: Schema) -> bool | list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,7 +11,7 @@ from bergline.format.metadata.table_metadata import TableMetadata, positive_prop
 from bergline.format.partition.sort_order import UNSORTED
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import StructType
+from bergline.format.types.types import BOOLEAN, DecimalType, FixedType, PrimitiveType, StructType
 from bergline.io.locations import absolute_location, join
 from bergline.parquet.write.metrics_mode import MetricsModes, metrics_modes
 
@@ -19,6 +20,10 @@ _DEFAULT_DELETE_FILE_SIZE = 64 * 1024 * 1024
 _ROW_GROUP_BYTES = 128 * 1024 * 1024
 _PAGE_BYTES = 1024 * 1024
 _DICTIONARY_BYTES = 2 * 1024 * 1024
+_BLOOM_FILTER_BYTES = 1024 * 1024
+_FALSE_POSITIVES = 0.01
+BLOOM_FILTER_COLUMN = "write.parquet.bloom-filter-enabled.column."
+_FALSE_POSITIVES_COLUMN = "write.parquet.bloom-filter-fpp.column."
 _CODECS = {
     "zstd": "zstd",
     "snappy": "snappy",
@@ -33,7 +38,16 @@ _EMPTY = StructType(())
 _TOTALS = ("total-files-size", "total-data-files", "total-records")
 _TELLING_BYTES = 1024 * 1024
 _ENCRYPTION_KEY = "encryption.key-id"
+_DATA = "write."
 _CODEC, _LEVEL = "compression-codec", "compression-level"
+
+
+class BloomFilter(NamedTuple):
+    """A column with a Bloom filter in each row group."""
+
+    path: tuple[str, ...]
+    false_positives: float
+    """Which part of the values that are not there may be taken for ones that are."""
 
 
 class ParquetOptions(msgspec.Struct, frozen=True):
@@ -43,6 +57,9 @@ class ParquetOptions(msgspec.Struct, frozen=True):
     row_group_bytes: int = _ROW_GROUP_BYTES
     page_bytes: int = _PAGE_BYTES
     dictionary_bytes: int = _DICTIONARY_BYTES
+    bloom_filters: tuple[BloomFilter, ...] = ()
+    bloom_filter_bytes: int = _BLOOM_FILTER_BYTES
+    """How large the filter of a column is in a row group."""
 
 
 class WriteSpec(msgspec.Struct, frozen=True):
@@ -70,7 +87,7 @@ def write_spec(metadata: TableMetadata, *, check_types: bool = True) -> WriteSpe
     """The write spec for new data files of a table; types that cannot be written are refused here, or by the writer."""
     if check_types:
         check_writable_types(metadata.schema)
-    return _spec(metadata, "write.", _DEFAULT_TARGET_FILE_SIZE)
+    return _spec(metadata, _DATA, _DEFAULT_TARGET_FILE_SIZE)
 
 
 def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
@@ -109,10 +126,41 @@ def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteS
             row_group_bytes=_size(metadata, prefix, "row-group-size-bytes", _ROW_GROUP_BYTES),
             page_bytes=_size(metadata, prefix, "page-size-bytes", _PAGE_BYTES),
             dictionary_bytes=_size(metadata, prefix, "dict-size-bytes", _DICTIONARY_BYTES),
+            bloom_filters=_bloom_filters(metadata) if prefix == _DATA else (),
+            bloom_filter_bytes=_size(metadata, prefix, "bloom-filter-max-bytes", _BLOOM_FILTER_BYTES),
         ),
         metrics=metrics_modes(properties, metadata.schema, order),
         row_bytes=_row_bytes(metadata),
     )
+
+
+def _bloom_filters(metadata: TableMetadata) -> tuple[BloomFilter, ...]:
+    """The columns that are to have one and can: values outside of lists and maps, except booleans."""
+    wanted = [
+        name.removeprefix(BLOOM_FILTER_COLUMN)
+        for name, text in metadata.properties.items()
+        if name.startswith(BLOOM_FILTER_COLUMN) and text.lower() == "true"
+    ]
+    schema, found = metadata.schema, []
+    for name in wanted:
+        field = schema.names.get(name)
+        if field is None or not isinstance(field.type, PrimitiveType | DecimalType | FixedType):
+            continue
+        if (
+            field.id in schema.paths
+            and field.type != BOOLEAN
+            and not any("." in part for part in schema.paths[field.id])
+        ):
+            found.append(BloomFilter(schema.paths[field.id], _false_positives(metadata.properties, name)))
+    return tuple(found)
+
+
+def _false_positives(properties: Mapping[str, str], column: str) -> float:
+    key = f"{_FALSE_POSITIVES_COLUMN}{column}"
+    text = properties.get(key, str(_FALSE_POSITIVES))
+    if not re.fullmatch(r"0?\.[0-9]{1,9}", text) or not float(text):
+        raise InvalidInputError(f"expected a number between 0 and 1 for property `{key}`, found `{text}`")
+    return float(text)
 
 
 def _row_bytes(metadata: TableMetadata) -> int | None:

@@ -50,7 +50,22 @@ _OPTIONS = {
 RelationOf = Callable[[Callable[[ScanPlan, Sequence[PlannedFile]], KnownFiles]], FollowedFiles]
 """Makes a relation that follows a table of how its files are made known to Spark."""
 _PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LATER, _LOCATION, _SPEC, _FIRST_ROW, _SEQUENCE, _SET, _KEY = (
-    f"bergline {name}" for name in "path,known,row,file,marked,bits,later,at,spec,first row,sequence,set,key".split(",")
+    f"bergline {name}"
+    for name in (
+        "path",
+        "known",
+        "row",
+        "file",
+        "marked",
+        "bits",
+        "later",
+        "at",
+        "spec",
+        "first",
+        "sequence",
+        "set",
+        "key",
+    )
 )
 _ROW_INDEX = "_metadata.row_index"
 _LINEAGE = {ROW_ID.id, LAST_UPDATED_SEQUENCE_NUMBER.id}

@@ -4,7 +4,7 @@
 so it imports nothing that plans.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -227,11 +227,18 @@ class ParquetJob(NamedTuple):
     options: Mapping[str, str]
 
 
-ParquetWriter = Callable[[DataFrame, ParquetJob, Mapping[str, str]], list[str]]
+class ParquetFile(NamedTuple):
+    """A file that Spark's own writer has written."""
+
+    path: str
+    """Where it is below the directory of the job."""
+    size: int
+
+
+ParquetWriter = Callable[[DataFrame, ParquetJob, Mapping[str, str]], list[ParquetFile]]
 """Writes rows, with settings that no other frame has.
 
-Gives the paths, below the directory, of the files of those attempts of tasks that count, in the order of the tasks;
-others may have left files there.
+Gives the files of those attempts of tasks that count, in the order of the tasks; others may have left files there.
 """
 AggregateFunction = Literal["count", "min", "max"]
 
@@ -415,6 +422,10 @@ class SparkBackend(Protocol):
         """Why Spark's own reader cannot open files on S3; None if it can."""
         ...
 
+    def s3a_settings(self, bucket: str, names: Iterable[str]) -> dict[str, str]:
+        """What Hadoop's settings of these names are for a bucket, those that are set: S3A has some for each bucket."""
+        ...
+
     def late_frame(self, scan: "TableScan", name: "Name", hidden: frozenset[str], read: Read) -> DataFrame:
         """A frame whose files are looked up, by `read`, after filters have been put on it.
 
@@ -455,6 +466,11 @@ class SparkBackend(Protocol):
     @property
     def parquet_writer(self) -> "ParquetWriter | None":
         """Spark's own writer; None if only tasks of our own can write."""
+        ...
+
+    @property
+    def runs_in_driver(self) -> bool:
+        """Whether tasks run in the driver itself, whose disks are then theirs."""
         ...
 
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:

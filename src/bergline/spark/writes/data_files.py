@@ -73,9 +73,9 @@ def write_arranged(
     """
     job = str(uuid.uuid4())
     with removed_on_failure(io, spec.data_location, job):
-        if partition is None and why_not(frame, spec) is None:
+        if partition is None and why_not(frame, spec, io) is None:
             with described_jobs(frame.sparkSession, what):
-                return write_with_spark(frame, spec, job)
+                return write_with_spark(frame, spec, job, io)
         return _write_by_tasks(frame, io, spec, what, job=job, partition=partition)
 
 

@@ -1,25 +1,23 @@
 """Rows written by Spark's own Parquet writer, where it writes what Iceberg needs: no row leaves the JVM.
 
-The files are written into a directory of the job, and moved to where they belong when Spark says which count. What is
-known of them comes from their footers, which have no counts of NaN.
+The files are written into a directory of the job. Spark says which of them count: local ones are moved to where they
+belong, objects stay. What is known of them comes from their footers, which have no counts of NaN.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
-import pyarrow.parquet as pq
+import msgspec
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.arguments import counted
-from bergline.errors import InvalidInputError
+from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.transforms import Void
-from bergline.format.schema.physical_schema import physical_schema
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import (
@@ -38,21 +36,22 @@ from bergline.format.types.types import (
     NestedField,
     StructType,
 )
-from bergline.io.local import make_durable_directory, move_file, remove_directory, sync_directories, sync_file
-from bergline.io.locations import join, local_path
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.file_metrics import FileMetrics, file_metrics
-from bergline.parquet.write.metrics import split_offsets
-from bergline.parquet.write.metrics_mode import MetricsModes
+from bergline.io.fileio import FileIO
+from bergline.io.local import LocalFileIO, make_durable_directory, move_file, remove_directory, sync_directories
+from bergline.io.locations import join, local_path, normalized, scheme_of
 from bergline.parquet.write.write_spec import WriteSpec
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.runtime.backend import ParquetJob, ParquetWriter
+from bergline.spark.runtime.backend import ParquetJob, SparkBackend
 from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.footers import StoredFile, read_stored
+from bergline.spark.writes.s3a import s3a_write_refusal
 
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _FIELD_ID: Final = "parquet.field.id"
-_PLAIN_PLACE: Final = re.compile(r"(?:file://)?(?:/[A-Za-z0-9=_+-][A-Za-z0-9=_+.-]*)+")
+_PLAIN_PLACE: Final = re.compile(
+    r"(?:(?:file://)?|(?P<object>s3a?://[a-z0-9][a-z0-9.-]*))(?:/[A-Za-z0-9=_+-][A-Za-z0-9=_+.-]*)+"
+)
 _CODECS: Final = {"zstd": "zstd", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4_raw", "none": "uncompressed"}
 _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -65,22 +64,32 @@ _WIDTHS: Final[dict[IcebergType, int]] = {BOOLEAN: 1, INT: 4, FLOAT: 4, DATE: 4,
 _OTHER_WIDTH: Final = 8
 _BYTES_OF_LETTER: Final = 4
 _MOST_STATISTICS: Final = 1024
-_THREADS: Final = 16
 _TASK: Final = re.compile(r"part-([0-9]{5,})-[^/]*$")
+_NEVER_EMPTY: Final = "_job"
 _NO_TEXT: Final = "bergline: no UTF-8 in "
 
 
-def why_not(frame: DataFrame, spec: WriteSpec) -> str | None:
-    """Why Spark's own writer cannot write these rows as they must be written, or not as fast; None if it can."""
+def why_not(frame: DataFrame, spec: WriteSpec, io: FileIO | None = None) -> str | None:
+    """Why Spark's own writer cannot write these rows as they must be written, or not as fast; None if it can.
+
+    On object stores it can only if the table's storage is given.
+    """
     if backend_of(frame).parquet_writer is None:
-        return "the session shows no writer, or the driver may not see what executors write"
-    if not _PLAIN_PLACE.fullmatch(spec.data_location):
-        return f"Spark may have no access to {spec.data_location}, or spell it otherwise"
+        return "the session shows no writer"
     if spec.compression not in _CODECS or (spec.options.compression_level is not None and spec.compression != "zstd"):
         return f"Spark's writer has no {spec.compression} of that level"
     if not all(isinstance(field.transform, Void) for field in spec.spec.fields):
         return "Spark's writer takes longer for each file, and a partitioned table has many"
-    return _why_not_columns(frame.schema.fields, spec.schema)
+    return _why_not_columns(frame.schema.fields, spec.schema) or _why_not_there(backend_of(frame), spec, io)
+
+
+def _why_not_there(backend: SparkBackend, spec: WriteSpec, io: FileIO | None) -> str | None:
+    place = _PLAIN_PLACE.fullmatch(spec.data_location)
+    if place is None or (place["object"] and io is None):
+        return f"Spark may have no access to {spec.data_location}, or spell it otherwise"
+    if io is not None and place["object"]:
+        return s3a_write_refusal(backend, io, spec.data_location)
+    return None if backend.runs_in_driver else "the driver may not see what executors write to their disks"
 
 
 def _why_not_columns(columns: Sequence[T.StructField], schema: Schema) -> str | None:
@@ -105,39 +114,53 @@ def _can_write(type_: IcebergType) -> bool:
     return isinstance(type_, DecimalType) or type_ in _TYPES
 
 
-def write_with_spark(frame: DataFrame, spec: WriteSpec, job: str) -> list[DataFile]:
+def write_with_spark(frame: DataFrame, spec: WriteSpec, job: str, io: FileIO | None = None) -> list[DataFile]:
     """Write rows for which there is nothing that speaks against it; an error may leave files with the id of the job."""
-    writer = backend_of(frame).parquet_writer
-    assert writer is not None  # `why_not` has asked  # noqa: S101
-    return _SparkWrite(writer, spec, job).run(frame)
+    return _SparkWrite(backend_of(frame), io or LocalFileIO(), spec, job).run(frame)
 
 
 class _SparkWrite:
     """One write."""
 
-    def __init__(self, writer: ParquetWriter, spec: WriteSpec, job: str) -> None:
-        self._writer = writer
+    def __init__(self, backend: SparkBackend, io: FileIO, spec: WriteSpec, job: str) -> None:
+        self._backend = backend
+        self._io = io
         self._spec = spec
         self._job = job
         self._directory = join(spec.data_location, job)
         self._texts = [path for path, field in _leaves(spec.schema.fields) if field.type == STRING]
-        self._stored = physical_schema(spec.schema.fields)
 
     def run(self, frame: DataFrame) -> list[DataFile]:
-        spec = self._spec
-        make_durable_directory(spec.data_location)
+        if scheme_of(self._spec.data_location) != "file":
+            return self._run_on_objects(frame)
+        make_durable_directory(self._spec.data_location)
         try:
-            with self._refusals():
-                written = self._writer(self._checked(frame), self._parquet_job(), _SETTINGS)
-            with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-footers") as threads:
-                found = [*threads.map(self._durable_footer, written)]
-            filled = [(path, footer) for path, footer in zip(written, found, strict=True) if footer.num_rows]
-            self._check_required([footer for _, footer in filled])
-            files = [self._place(number, *each) for number, each in enumerate(filled)]
+            files = [self._place(*each) for each in enumerate(self._write(frame))]
         finally:
             remove_directory(self._directory)
         sync_directories({file.file_path.rpartition("/")[0] for file in files})
         return files
+
+    def _run_on_objects(self, frame: DataFrame) -> list[DataFile]:
+        """Files stay where they were written: objects cannot be moved."""
+        # S3A removes the files of an attempt that fails, and makes an object of a directory that this leaves empty
+        self._io.create(join(self._directory, _NEVER_EMPTY), b"")
+        files = self._write(frame)
+        kept = {normalized(file.file_path) for file in files}
+        with suppress(BerglineError):  # what others left and nobody can remove are orphans
+            self._io.delete([path for path in self._io.list(self._directory) if normalized(path) not in kept])
+        return files
+
+    def _write(self, frame: DataFrame) -> list[DataFile]:
+        """The files that count, where the writer put them, without those that are empty."""
+        writer = self._backend.parquet_writer
+        assert writer is not None  # `why_not` has asked  # noqa: S101
+        with self._refusals():
+            written = writer(self._checked(frame), self._parquet_job(), _SETTINGS)
+        places = [(join(self._directory, file.path), file.size) for file in written]
+        stored = [each for each in read_stored(self._backend, self._io, self._spec, places) if each.file.record_count]
+        self._check_required(stored)
+        return [each.file for each in stored]
 
     def _parquet_job(self) -> ParquetJob:
         spec, options = self._spec, self._spec.options
@@ -150,13 +173,18 @@ class _SparkWrite:
             "parquet.block.size": spec.row_group_bytes,
             "parquet.page.size": options.page_bytes,
             "parquet.dictionary.page.size": options.dictionary_bytes,
+            "parquet.bloom.filter.max.bytes": options.bloom_filter_bytes,
             # a bound of so many letters is exact, and the null counts of columns with long values are kept
             "parquet.statistics.truncate.length": min(_BYTES_OF_LETTER * max(longest, 16), _MOST_STATISTICS),
         }
+        for path, false_positives in options.bloom_filters:
+            settings[f"parquet.bloom.filter.enabled#{'.'.join(path)}"] = "true"
+            settings[f"parquet.bloom.filter.fpp#{'.'.join(path)}"] = false_positives
         if options.compression_level is not None:
             settings["parquet.compression.codec.zstd.level"] = options.compression_level
-        directory = f"file://{local_path(self._directory)}"
-        return ParquetJob(columns, directory, {name: str(value) for name, value in settings.items()})
+        is_local = scheme_of(self._directory) == "file"
+        place = f"file://{local_path(self._directory)}" if is_local else self._directory.replace("s3:", "s3a:", 1)
+        return ParquetJob(columns, place, {name: str(value) for name, value in settings.items()})
 
     def _checked(self, frame: DataFrame) -> DataFrame:
         """The columns in the table's order, with an error for text that is none."""
@@ -192,52 +220,20 @@ class _SparkWrite:
                 hints=["store bytes in a BINARY column, or repair text by Spark's make_valid_utf8"],
             ) from error
 
-    def _durable_footer(self, path: str) -> pq.FileMetaData:
-        location = join(self._directory, path)
-        sync_file(location)
-        return pq.read_metadata(local_path(location))
-
-    def _check_required(self, footers: Sequence[pq.FileMetaData]) -> None:
-        required = [field for field in self._spec.schema.fields if field.required]
-        if not required:
-            return
-        nulls = [self._metrics(footer, MetricsModes()).null_value_counts for footer in footers]
-        for field in required:
-            if found := sum(counts[field.id] for counts in nulls):
-                message = f"expected values in the required column `{field.name}`, found {counted(found, 'null')}"
+    def _check_required(self, stored: Sequence[StoredFile]) -> None:
+        for name in (field.name for field in self._spec.schema.fields if field.required):
+            if found := sum(each.nulls[name] for each in stored):
+                message = f"expected values in the required column `{name}`, found {counted(found, 'null')}"
                 raise InvalidInputError(message, condition="NOT_NULL_ASSERT_VIOLATION")
 
-    def _place(self, number: int, path: str, footer: pq.FileMetaData) -> DataFile:
-        """Give a file its name, and say what is in it."""
-        spec, source = self._spec, join(self._directory, path)
-        task = _TASK.search(path)
+    def _place(self, number: int, file: DataFile) -> DataFile:
+        """Move a file to where it belongs."""
+        spec, task = self._spec, _TASK.search(file.file_path)
         name = f"{task[1] if task else '00000'}-0-{self._job}-{number + 1:05d}.parquet"
-        partition = tuple(None for _ in spec.spec.fields)
-        directory = spec.spec.partition_path(spec.schema, partition)
+        directory = spec.spec.partition_path(spec.schema, file.partition)
         location = join(spec.data_location, *([directory] if directory else []), name)
-        size = move_file(source, location)
-        metrics = self._metrics(footer, spec.metrics)
-        return DataFile(
-            file_path=location,
-            file_format="PARQUET",
-            partition=partition,
-            record_count=footer.num_rows,
-            file_size_in_bytes=size,
-            spec_id=spec.spec.spec_id,
-            column_sizes=metrics.column_sizes,
-            value_counts=metrics.value_counts,
-            null_value_counts=metrics.null_value_counts,
-            nan_value_counts={},
-            lower_bounds=metrics.lower_bounds,
-            upper_bounds=metrics.upper_bounds,
-            split_offsets=split_offsets(footer),
-            sort_order_id=spec.sort_order_id,
-            physical_schema=self._stored,
-        )
-
-    def _metrics(self, footer: pq.FileMetaData, modes: MetricsModes) -> FileMetrics:
-        schema = self._spec.schema
-        return file_metrics(footer, arrow_schema(schema), schema, modes)
+        move_file(file.file_path, location)
+        return msgspec.structs.replace(file, file_path=location)
 
 
 def _row_width(schema: Schema) -> int:

@@ -34,12 +34,13 @@ from bergline.format.schema.name_mapping import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.parquet.write.metrics_mode import COLUMN_MODE
+from bergline.parquet.write.write_spec import BLOOM_FILTER_COLUMN
 from bergline.table.commits.operation import Change
 
 _LOG = logging.getLogger(__name__)
 _COLUMN_PROPERTIES = (
     COLUMN_MODE,
-    "write.parquet.bloom-filter-enabled.column.",
+    BLOOM_FILTER_COLUMN,
     "write.parquet.stats-enabled.column.",
 )
 

@@ -11,10 +11,12 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, STRING, UNKNOWN, ListType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.write.open_file import OpenFile, stored_schema
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.parquet.file.footer import read_footer
+from bergline.parquet.write.open_file import _HAS_BLOOM_FILTERS, OpenFile, stored_schema
+from bergline.parquet.write.write_spec import BloomFilter, ParquetOptions, WriteSpec, write_spec
 
 LOCATION = "memory:/data/one.parquet"
+_ROW_GROUPS, _COLUMNS, _METADATA, _BLOOM_FILTER = 4, 1, 3, 14  # fields of Parquet's footer
 
 
 @pytest.fixture
@@ -48,6 +50,18 @@ def test_flush_ends_a_row_group(spec: WriteSpec) -> None:
         assert file.waiting_bytes == 0
     file.flush()
     assert len(file.finish().split_offsets or ()) == 2
+
+
+def test_columns_have_the_bloom_filters_that_are_asked_for(spec: WriteSpec) -> None:
+    io = MemoryFileIO()
+    options = ParquetOptions(bloom_filters=(BloomFilter(("id",), 0.01),), bloom_filter_bytes=4096)
+    file = OpenFile(io, msgspec.structs.replace(spec, options=options), ("eu",), LOCATION)
+    file.write(rows(spec, 3))
+    file.finish()
+    footer = read_footer(io.open_input(LOCATION))
+    has_filter = [_BLOOM_FILTER in column[_METADATA] for column in footer[_ROW_GROUPS][0][_COLUMNS]]
+    assert has_filter[:2] == [_HAS_BLOOM_FILTERS, False]
+    assert len(io.read(LOCATION)) < 4096 + 2000
 
 
 def test_aborted_file_is_gone(spec: WriteSpec) -> None:

@@ -5,6 +5,8 @@ import pytest
 
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import BOOLEAN, LONG, STRING, ListType, NestedField, StructType
 from bergline.parquet.write.metrics_mode import COUNTS, MetricsModes
 from bergline.parquet.write.write_spec import ParquetOptions, delete_write_spec, write_spec
 
@@ -46,9 +48,37 @@ def test_layout_follows_the_properties_of_java(metadata: TableMetadata) -> None:
     assert deletes.options == ParquetOptions(None, 1000, 201, 300)
 
 
+def test_columns_get_the_bloom_filters_that_they_can_have(metadata: TableMetadata) -> None:
+    enabled = "write.parquet.bloom-filter-enabled.column."
+    schema = Schema(
+        fields=(
+            NestedField(1, "id", True, LONG),
+            NestedField(2, "ok", False, BOOLEAN),
+            NestedField(3, "at", False, StructType((NestedField(4, "city", False, STRING),))),
+            NestedField(5, "tags", False, ListType(6, STRING, False)),
+            NestedField(7, "a.b", False, LONG),
+            NestedField(8, "other", False, LONG),
+        )
+    )
+    names = ("id", "ok", "at", "at.city", "tags", "tags.element", "a.b", "gone")
+    properties = {f"{enabled}{name}": "true" for name in names} | {
+        f"{enabled}other": "false",
+        "write.parquet.bloom-filter-fpp.column.at.city": "0.05",
+        "write.parquet.bloom-filter-max-bytes": "2048",
+    }
+    table = msgspec.structs.replace(
+        metadata, properties=properties, schemas=(schema,), current_schema_id=schema.schema_id
+    )
+    options = write_spec(table).options
+    assert options.bloom_filters == ((("id",), 0.01), (("at", "city"), 0.05))
+    assert options.bloom_filter_bytes == 2048
+    assert delete_write_spec(table).options.bloom_filters == ()
+
+
 @pytest.mark.parametrize(
     "properties",
     [
+        {f"write.parquet.bloom-filter-{name}.column.id": text for name, text in (("enabled", "true"), ("fpp", "1.5"))},
         {"write.parquet.compression-codec": "zip"},
         {"write.target-file-size-bytes": "big"},
         {"write.parquet.compression-level": "high"},

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -34,7 +34,7 @@ from bergline.spark.backends.classic.catalyst import (
     scala_seq,
 )
 from bergline.spark.backends.classic.estimates import with_estimate
-from bergline.spark.backends.classic.files import PARQUET_FORMAT, count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.files import PARQUET_FORMAT, count_files, load_files, s3a_refusal, s3a_settings
 from bergline.spark.backends.classic.followed_index import is_running
 from bergline.spark.backends.classic.functions import read_function
 from bergline.spark.backends.classic.java_classes import session_facts
@@ -73,6 +73,7 @@ from bergline.spark.runtime.backend import (
     DeferredRows,
     KnownFiles,
     LoadRequest,
+    ParquetFile,
     ParquetJob,
     ParquetWriter,
     PatchedClasses,
@@ -218,9 +219,12 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return context.applicationId, context.pythonExec
 
     @property
+    def runs_in_driver(self) -> bool:
+        return bool(_LOCAL.fullmatch(str(self.spark.sparkContext.master)))
+
+    @property
     def has_local_executors(self) -> bool:
-        context = self.spark.sparkContext
-        return bool(_LOCAL.fullmatch(str(context.master))) and context.pythonExec == sys.executable
+        return self.runs_in_driver and self.spark.sparkContext.pythonExec == sys.executable
 
     @property
     def task_slots(self) -> int | None:
@@ -291,6 +295,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def s3a_refusal(self) -> str | None:
         return s3a_refusal(self.spark)
 
+    def s3a_settings(self, bucket: str, names: Iterable[str]) -> dict[str, str]:
+        return s3a_settings(self.spark, bucket, names)
+
     def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
         return classic_late_frame(scan, self.spark, name, hidden, read)
 
@@ -319,11 +326,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return map_in_arrow(frame, run, schema, self.spark)
 
     @property
-    def parquet_writer(self) -> ParquetWriter | None:
-        # the driver reads footers and moves files: on a cluster nobody knows that it sees what executors wrote
-        return self._write_parquet if _LOCAL.fullmatch(str(self.spark.sparkContext.master)) else None
+    def parquet_writer(self) -> ParquetWriter:
+        return self._write_parquet
 
-    def _write_parquet(self, frame: DataFrame, job: ParquetJob, settings: Mapping[str, str]) -> list[str]:
+    def _write_parquet(self, frame: DataFrame, job: ParquetJob, settings: Mapping[str, str]) -> list[ParquetFile]:
         with self.with_settings(frame, settings) as running:
             return write_parquet(running, job, self.spark)
 

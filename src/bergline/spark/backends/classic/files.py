@@ -1,6 +1,6 @@
 """Files that Spark's own Parquet reader looks up, and whether it can open those on S3."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -14,6 +14,7 @@ _SEPARATOR = "\n"
 
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _S3A_SETTINGS = ("fs.s3a.access.key", "fs.s3a.aws.credentials.provider", "fs.s3a.endpoint", "fs.s3a.endpoint.region")
+_S3A_PREFIX = "fs.s3a."
 _PER_BUCKET = "fs.s3a.bucket."
 _DEFAULTS = "core-default.xml"
 
@@ -42,6 +43,14 @@ def s3a_refusal(spark: SparkSession) -> str | None:
     if any(_was_set(settings, key) for key in _S3A_SETTINGS) or not settings.getPropsWithPrefix(_PER_BUCKET).isEmpty():
         return None
     return NO_SETTINGS
+
+
+def s3a_settings(spark: SparkSession, bucket: str, names: Iterable[str]) -> dict[str, str]:
+    """Settings as S3A has them for a bucket, whose own count before those of all buckets."""
+    settings = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    own = {_S3A_PREFIX + k: str(v) for k, v in settings.getPropsWithPrefix(f"{_PER_BUCKET}{bucket}.").items()}
+    found = {name: own.get(name) or settings.get(name) for name in names}
+    return {name: str(value) for name, value in found.items() if value}
 
 
 def _was_set(settings: Any, key: str) -> bool:

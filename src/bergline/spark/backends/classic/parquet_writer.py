@@ -20,7 +20,7 @@ from bergline.spark.backends.classic.java_classes import (
     scala_object,
     static_member,
 )
-from bergline.spark.runtime.backend import ParquetJob
+from bergline.spark.runtime.backend import ParquetFile, ParquetJob
 
 _EXECUTION: Final = "org.apache.spark.sql.execution"
 _WRITER: Final = f"{_EXECUTION}.datasources.FileFormatWriter"
@@ -35,11 +35,12 @@ _ENCRYPTION: Final = "parquet.crypto.factory.class"
 _WRITE_FAILED: Final = "TASK_WRITE_FAILED"
 
 
-def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> list[str]:
-    """Write a frame; the paths, below the directory of the job, of the files of attempts that Spark took."""
+def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> list[ParquetFile]:
+    """Write a frame; the files of those attempts that Spark took."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public takes a protocol of commits)
     session = execution.sparkSession()
-    options = scala_map(spark, [*job.options.items(), *_FILES.items()])
+    files = _FILES if job.directory.startswith("file:") else {}  # S3A buffers files where there are checksums
+    options = scala_map(spark, [*job.options.items(), *files.items()])
     settings = session.sessionState().newHadoopConfWithOptions(options)
     settings.unset(_ENCRYPTION)
     with tempfile.TemporaryDirectory(prefix="bergline-") as directory:
@@ -78,13 +79,14 @@ class _LoggedFile(msgspec.Struct):
     """A line of the log."""
 
     path: str
+    size: int
 
 
-def _written(log: bytes, directory: str) -> list[str]:
+def _written(log: bytes, directory: str) -> list[ParquetFile]:
     _, *lines = log.splitlines()
     start = f"/{directory.rsplit('/', 1)[1]}/"
-    paths = (unquote(msgspec.json.decode(line, type=_LoggedFile).path) for line in lines)
-    return [path.partition(start)[2] for path in paths]
+    files = (msgspec.json.decode(line, type=_LoggedFile) for line in lines)
+    return [ParquetFile(unquote(file.path).partition(start)[2], file.size) for file in files]
 
 
 def _log(spark: SparkSession, session: Any, location: str) -> Any:

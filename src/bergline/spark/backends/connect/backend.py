@@ -1,6 +1,6 @@
 """The backend of sessions on a Spark Connect server."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from string import Formatter
 from typing import Any, cast
@@ -168,6 +168,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return self.session_id, ""
 
     @property
+    def runs_in_driver(self) -> bool:
+        return False
+
+    @property
     def has_local_executors(self) -> bool:
         return False
 
@@ -215,6 +219,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def s3a_refusal(self) -> str | None:
         return NO_SESSION
+
+    def s3a_settings(self, bucket: str, names: Iterable[str]) -> dict[str, str]:
+        return {}  # the server's are its own
 
     def late_frame(self, scan: TableScan, name: Name, hidden: frozenset[str], read: Read) -> DataFrame:
         return connect_late_frame(scan, self.spark, name, hidden, read)

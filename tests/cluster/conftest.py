@@ -1,0 +1,28 @@
+"""A cluster, and lakes on S3."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peers import needs_java
+from s3_server import S3Server
+from spark_cluster import SparkCluster
+
+import bergline
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    needs_java()
+    with SparkCluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def objects(tmp_path: Path, bucket: str, s3_server: S3Server) -> dict[str, Any]:
+    """How to connect to a lake with its files on the S3 server."""
+    place = {"uri": f"sqlite:///{tmp_path}/objects.db", "warehouse": bucket, "properties": s3_server.properties}
+    with bergline.connect(**place, create=True) as lake:
+        lake.create_namespace("db")
+    return place
