@@ -1,10 +1,11 @@
 """The catalog interface, and the three outcomes of a commit attempt."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.turns import TurnKeeper
 from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, RefusedError, UnsupportedError
@@ -14,6 +15,9 @@ from bergline.format.metadata.updates import AddSnapshot, Update
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
+
+if TYPE_CHECKING:
+    from bergline.catalog.protection.rule_scope import RuleLevel
 
 
 class UnprovenDropError(CommitUnknownError):
@@ -192,6 +196,14 @@ class Catalog(Protocol):
 
     def purge_later(self, name: TableName) -> bool:
         """Have a server drop the table, and delete its files in time; False, and nothing happens, where none would."""
+        ...
+
+    def rule_levels(self, table: TableName) -> "tuple[RuleLevel, ...]":
+        """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
+        ...
+
+    def footprints(self) -> Footprints | None:
+        """Where the files of tables and views are, as far as the catalog keeps it; None if it does not."""
         ...
 
     def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:

@@ -16,8 +16,8 @@ from bergline.catalog.catalog import (
     TableChange,
     ViewChange,
 )
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.turns import TurnKeeper
 from bergline.errors import NotFoundError, RefusedError
@@ -140,7 +140,10 @@ class GrantedCatalog:
 
     def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
         """The rules of the catalog and of namespaces that hold for a table."""
-        return rule_levels(self._inner, table)
+        return self._inner.rule_levels(table)
+
+    def footprints(self) -> Footprints | None:
+        return None
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
         found = [dropped for dropped in self._inner.dropped_tables() if self._by.sees(table_of(dropped.name))]

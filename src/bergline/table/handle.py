@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.ref_protection import rule_levels
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
@@ -61,7 +60,7 @@ class TableHandle:
 
     def rule_levels(self) -> tuple[RuleLevel, ...]:
         """The rules about refs that hold for the table beside its own."""
-        return rule_levels(self.catalog, self.name)
+        return self.catalog.rule_levels(self.name)
 
     @property
     def in_transaction(self) -> bool:

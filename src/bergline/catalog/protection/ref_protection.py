@@ -1,11 +1,9 @@
 """Which rules protect a ref: the table's own, those of its namespaces and those of the catalog."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.ref_rule import RefRule, matches, render_rule
 from bergline.catalog.protection.rule_scope import TABLE, RuleLevel, RuleScope
 from bergline.catalog.protection.table_rules import UnreadableRule, read_rules
@@ -28,20 +26,6 @@ class ProtectingRule(msgspec.Struct, frozen=True):
     def called(self) -> str:
         """The rule as a sentence names it: its pattern, and whose it is."""
         return f"`{self.rule.pattern}`{self.scope.suffix}"
-
-
-@runtime_checkable
-class RuledCatalog(Protocol):
-    """For catalogs that have rules for tables by their names."""
-
-    def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
-        """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
-        ...
-
-
-def rule_levels(catalog: object, table: TableName) -> tuple[RuleLevel, ...]:
-    """The rules that hold for a table beside its own; none in catalogs that have no such rules."""
-    return catalog.rule_levels(table) if isinstance(catalog, RuledCatalog) else ()
 
 
 def all_rules(properties: Mapping[str, str], levels: Iterable[RuleLevel] = ()) -> tuple[ProtectingRule, ...]:

@@ -12,7 +12,7 @@ from bergline.arguments import check_no_nul, check_text, shown
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
-from bergline.catalog.protection.ref_protection import all_rules, protecting_rules, rule_levels
+from bergline.catalog.protection.ref_protection import all_rules, protecting_rules
 from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.rules.reviews import (
@@ -341,7 +341,7 @@ class DirectPullRequests:
     def _uncounted(self, record: PullRequestRecord, loaded: LoadedTable, change: ProposedChange) -> dict[str, str]:
         """Whose approvals do not count where a rule demands some; as `catalog.protection.decision` decides."""
         base = loaded.metadata
-        rules = all_rules(base.properties, rule_levels(self._catalog, loaded.name))
+        rules = all_rules(base.properties, self._catalog.rule_levels(loaded.name))
         if not any(
             isinstance(of.rule, RefRule) and of.rule.approvals
             for of in protecting_rules(rules, record.target, is_branch=True)

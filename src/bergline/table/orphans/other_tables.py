@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
-from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files, view_files
 from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
@@ -65,9 +64,7 @@ class OtherTables:
     @cached_property
     def _near(self) -> NearOwners | None:
         """Those that may have files in the directories; None if all must be looked at."""
-        if self._read_all or not isinstance(self._catalog, _KeepsFootprints):
-            return None
-        footprints = self._catalog.footprints()
+        footprints = None if self._read_all else self._catalog.footprints()
         if footprints is None:
             return None
         return find_near(self._catalog.io, footprints, self._directories, self._table.metadata.table_uuid)
@@ -231,15 +228,6 @@ class OtherTables:
             f"cannot {self._operation}: what `{name}` uses cannot be read: {error}",
             hints=[*error.hints, way_out],
         )
-
-
-@runtime_checkable
-class _KeepsFootprints(Protocol):
-    """A catalog that may keep where the files of its tables are."""
-
-    def footprints(self) -> Footprints | None:
-        """What it keeps."""
-        ...
 
 
 class _PointerOf(Protocol):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
+from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.kept_rules import levels_of
 from bergline.catalog.protection.rule_scope import RuleLevel
@@ -57,6 +58,10 @@ class RestCatalog(RestCommit, RestViews):
             return levels_of(listed_rules(self._session, table.namespace))
         except (RefusedError, NotFoundError):
             return ()
+
+    def footprints(self) -> Footprints | None:
+        """None: the server knows where files are."""
+        return None
 
     @property
     def turns(self) -> RestTurns | None:
