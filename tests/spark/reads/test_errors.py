@@ -86,7 +86,12 @@ def test_a_frame_whose_snapshot_has_expired_says_so(spark: SparkSession, orders:
         with orders.update_schema() as update:
             update.rename_column("amount", "price")
     number = orders.refresh().metadata.current_snapshot_id
-    frames = [spark.sql("SELECT * FROM db.orders"), spark.table("db.orders"), spark.table("db.orders").where("id < 9")]
+    reader = spark.read.option("snapshot-id", number)
+    frames = [
+        spark.sql(f"SELECT * FROM db.orders VERSION AS OF {number}"),
+        reader.table("db.orders"),
+        reader.table("db.orders").where("id < 9"),
+    ]
     stale = orders.scan()
     orders.delete("id = 1")
     orders.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(days=1), retain_last=1)

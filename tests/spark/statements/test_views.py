@@ -242,4 +242,4 @@ def test_a_table_has_one_state_in_views_and_outside(spark: SparkSession, lake: L
         patch.setattr(Lakes, "resolve", append_and_resolve)
         (found,) = rows(spark, f"SELECT {counts}")
     assert len(set(found)) == 1
-    assert rows(spark, "SELECT count(*) FROM db.ids")[0] > (max(found) + 1,)
+    assert rows(spark, "SELECT count(*) FROM db.ids")[0] >= (max(found),) > (2,)

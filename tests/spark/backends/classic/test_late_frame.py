@@ -116,8 +116,8 @@ def test_what_spark_refuses_is_refused_at_once(spark: SparkSession, events: Tabl
         _ = spark.table("db.events").nope
 
 
-def test_frames_keep_the_snapshot_that_they_were_made_of(spark: SparkSession, events: Table) -> None:
+def test_frames_choose_among_files_that_came_later(spark: SparkSession, events: Table) -> None:
     frame = spark.table("db.events")
     events.append(pa.Table.from_pylist([event(3)], EVENTS))
-    assert frame.filter("id = 3").count() == 1
+    assert frame.filter("id = 3").count() == 2
     assert spark.table("db.events").filter("id = 3").count() == 2
