@@ -230,6 +230,8 @@ def test_settings_of_the_session_change_nothing_and_stay(spark: SparkSession, la
         "spark.sql.parquet.compression.codec": "gzip",
         "spark.sql.files.maxRecordsPerFile": "1",
         "spark.sql.ansi.enabled": "false",
+        "parquet.enable.dictionary": "false",
+        "parquet.crypto.factory.class": "no.such.Factory",
     }
     for name, value in mine.items():
         spark.conf.set(name, value)
@@ -246,6 +248,7 @@ def test_settings_of_the_session_change_nothing_and_stay(spark: SparkSession, la
     footer = pq.read_metadata(file.file_path.removeprefix("file://"))
     assert [footer.row_group(0).column(place).physical_type for place in range(3)] == ["INT64", "INT32", "INT32"]
     assert footer.row_group(0).column(0).compression == "ZSTD"
+    assert "PLAIN_DICTIONARY" in footer.row_group(0).column(0).encodings
     assert table.scan().to_arrow().to_pylist()[0] == {
         "ts": dt.datetime(1000, 1, 1, tzinfo=dt.UTC),
         "n": table.scan().to_arrow().to_pylist()[0]["n"],

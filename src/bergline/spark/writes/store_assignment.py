@@ -3,7 +3,8 @@
 What may go where is a setting of the session, and so is whether names that differ in case are the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyspark.sql import Column, SparkSession
@@ -43,7 +44,11 @@ class AssignmentRules(NamedTuple):
 
     def same_name(self, one: str, other: str) -> bool:
         """Whether two names mean the same column, or field."""
-        return one == other if self.is_case_sensitive else one.casefold() == other.casefold()
+        return self.key_of(one) == self.key_of(other)
+
+    def key_of(self, name: str) -> str:
+        """What names that mean the same have in common."""
+        return name if self.is_case_sensitive else name.casefold()
 
     def check_has_policy(self) -> None:
         """Refuse the policy that Spark refuses for tables like ours."""
@@ -200,20 +205,21 @@ def _struct_misfit(
     source: T.StructType, target: T.StructType, path: str, rules: AssignmentRules, *, by_name: bool
 ) -> Misfit | None:
     if by_name:
-        if unknown := [s.name for s in source if _field_named(target, s.name, rules) is None]:
-            lacks = any(_field_named(source, t.name, rules) is None for t in target)
+        found = zip(source, _fields_named(target, source.names, rules), strict=True)
+        if unknown := [s.name for s, field in found if field is None]:
+            lacks = None in _fields_named(source, target.names, rules)
             condition = f"{_INCOMPATIBLE}.{'CANNOT_FIND_DATA' if lacks else 'EXTRA_STRUCT_FIELDS'}"
             return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`", condition)
         pairs = list(_pairs_by_name(source, target, rules))
-        if twice := [t.name for _, t in pairs if [p.name for _, p in pairs].count(t.name) > 1]:
-            return Misfit(path, f"field `{twice[0]}` once", "it twice", f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
+        if twice := next((t.name for (_, t), (_, other) in pairwise(pairs) if t is other), None):
+            return Misfit(path, f"field `{twice}` once", "it twice", f"{_INCOMPATIBLE}.AMBIGUOUS_COLUMN_NAME")
     else:
         if len(source) != len(target):
             condition = (
                 f"{_INCOMPATIBLE}.{'STRUCT_MISSING_FIELDS' if len(source) < len(target) else 'EXTRA_STRUCT_FIELDS'}"
             )
-            found = f"{len(source)} ({_names(source)})"
-            return Misfit(path, f"{len(target)} fields ({_names(target)})", found, condition)
+            given = f"{len(source)} ({_names(source)})"
+            return Misfit(path, f"{len(target)} fields ({_names(target)})", given, condition)
         pairs = list(zip(source, target, strict=True))
     misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", rules, by_name=by_name) for s, t in pairs)
     return next((misfit for misfit in misfits if misfit), None)
@@ -223,17 +229,21 @@ def _pairs_by_name(
     source: T.StructType, target: T.StructType, rules: AssignmentRules
 ) -> Iterator[tuple[T.StructField, T.StructField]]:
     """The source's fields in the target's order."""
-    for field in target:
-        for candidate in source:
-            if _field_named(target, candidate.name, rules) == field:
-                yield candidate, field
+    places = {id(field): place for place, field in enumerate(target)}
+    found = zip(source, _fields_named(target, source.names, rules), strict=True)
+    pairs = ((candidate, field) for candidate, field in found if field is not None)
+    yield from sorted(pairs, key=lambda pair: places[id(pair[1])])
 
 
-def _field_named(struct: T.StructType, name: str, rules: AssignmentRules) -> T.StructField | None:
-    """The field of this name: an exact match first, then by what the settings say."""
-    exact = next((f for f in struct if f.name == name), None)
-    found = [f for f in struct if rules.same_name(f.name, name)] if exact is None else [exact]
-    return found[0] if len(found) == 1 else None
+def _fields_named(struct: T.StructType, names: Iterable[str], rules: AssignmentRules) -> Iterator[T.StructField | None]:
+    """The field of each name: an exact match first, then by what the settings say. Structs may have many fields."""
+    exact = {field.name: field for field in reversed(struct.fields)}
+    alike: dict[str, list[T.StructField]] = {}
+    for field in struct:
+        alike.setdefault(rules.key_of(field.name), []).append(field)
+    for name in names:
+        others = alike.get(rules.key_of(name), [])
+        yield exact.get(name) or (others[0] if len(others) == 1 else None)
 
 
 def _has_struct(type_: T.DataType) -> bool:

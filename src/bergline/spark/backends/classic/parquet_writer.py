@@ -39,10 +39,8 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
     """Write a frame; the files of those attempts that Spark took."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public takes a protocol of commits)
     session = execution.sparkSession()
-    files = _FILES if job.directory.startswith("file:") else {}  # S3A buffers files where there are checksums
-    options = scala_map(spark, [*job.options.items(), *files.items()])
-    settings = session.sessionState().newHadoopConfWithOptions(options)
-    settings.unset(_ENCRYPTION)
+    options = scala_map(spark, [*job.options.items()])
+    settings = _hadoop_settings(spark, session, job, options)
     with tempfile.TemporaryDirectory(prefix="bergline-") as directory:
         committer = new_object(spark, _PROTOCOL, "bergline", job.directory)
         committer.setupManifestOptions(_log(spark, session, f"file://{directory}/log"), 0)
@@ -73,6 +71,21 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
         except Py4JJavaError as error:
             raise _plain(error) from None
         return _written(Path(directory, "log", "0").read_bytes(), job.directory)
+
+
+def _hadoop_settings(spark: SparkSession, session: Any, job: ParquetJob, options: Any) -> Any:
+    """What tasks know of Hadoop: each of them unpacks hundreds of settings one by one, of which local files need none.
+
+    S3A has its defaults among these, and buffers files on disks that have checksums.
+    """
+    if not job.directory.startswith("file:"):
+        settings = session.sessionState().newHadoopConfWithOptions(options)
+        settings.unset(_ENCRYPTION)
+        return settings
+    settings = new_object(spark, "org.apache.hadoop.conf.Configuration", False)  # without defaults
+    for name, value in (*job.options.items(), *_FILES.items()):
+        settings.set(name, value)
+    return settings
 
 
 class _LoggedFile(msgspec.Struct):
