@@ -23,6 +23,7 @@ import pyarrow as pa
 
 import bergline
 import bergline.errors
+from bergline.governance.events.model import LoggedEvent
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "python.md"
 COMMAND = "python tools/python_reference.py"
@@ -91,7 +92,7 @@ def render() -> str:
     page.functions("`bergline.spark`", spark, [n for n in spark.__all__ if not inspect.isclass(getattr(spark, n))])
     page.type_("`bergline.spark.Pipeline`", spark.Pipeline)
     page.functions("`bergline.spark.audits`", *_audits())
-    exported = [getattr(bergline, name) for name in bergline.__all__]
+    exported = [getattr(bergline, name) for name in bergline.__all__] + [LoggedEvent]  # which `lake.events` gives
     page.values("Values", [c for c in exported if inspect.isclass(c) and not issubclass(c, Exception)])
     page.errors()
     return _HEAD + "".join(page.parts)

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.turns import TurnKeeper
 from bergline.errors import CommitUnknownError, ConflictError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.format.metadata.requirements import Requirement
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -16,8 +14,10 @@ from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # connecting needs none of them
+    from bergline.catalog.footprint import Footprints
     from bergline.catalog.protection.rule_scope import RuleLevel
+    from bergline.catalog.turns import TurnKeeper
 
 
 class UnprovenDropError(CommitUnknownError):
@@ -148,7 +148,7 @@ class Catalog(Protocol):
         ...
 
     @property
-    def turns(self) -> TurnKeeper | None:
+    def turns(self) -> "TurnKeeper | None":
         """Where writers of the same tables take turns; None where they cannot."""
         ...
 
@@ -202,7 +202,7 @@ class Catalog(Protocol):
         """The rules of the catalog and of namespaces that hold for a table; its own are in its properties."""
         ...
 
-    def footprints(self) -> Footprints | None:
+    def footprints(self) -> "Footprints | None":
         """Where the files of tables and views are, as far as the catalog keeps it; None if it does not."""
         ...
 

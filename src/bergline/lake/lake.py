@@ -14,7 +14,6 @@ from bergline.catalog.catalog import Catalog, DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.governance.events.model import LoggedEvent
 from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog, portable_config
 from bergline.lazy_module import LazyModule
@@ -24,6 +23,7 @@ from bergline.table.delegation import delegated, later
 if TYPE_CHECKING:
     from bergline.governance import governance
     from bergline.governance.events import events
+    from bergline.governance.events.model import LoggedEvent
     from bergline.governance.grants import access
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
     from bergline.governance.reviews import reviews
@@ -261,7 +261,7 @@ class Lake:
         table: str | TableName | None = None,
         newest: int | None = None,
         follow: bool = False,
-    ) -> Iterator[LoggedEvent]:
+    ) -> "Iterator[LoggedEvent]":
         """What happened through `bergline serve`, in order; each event has the position after which to go on.
 
         Args:

@@ -40,7 +40,7 @@ from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bergline.format.metadata import apply
-else:  # readers need it not
+else:  # reading does not need it
     apply = LazyModule("bergline.format.metadata.apply")
 
 

@@ -16,7 +16,7 @@ from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bergline.format.view import apply
-else:  # readers need it not
+else:  # reading does not need it
     apply = LazyModule("bergline.format.view.apply")
 
 

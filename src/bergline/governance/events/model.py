@@ -135,7 +135,7 @@ def cloud_event(catalog: str, event: LoggedEvent) -> CloudEvent:
 
 
 def logged_event(event: CloudEvent) -> LoggedEvent:
-    """The event that a server sent; ValueError if it is none of bergline's."""
+    """The event that a server sent; ValueError if bergline did not write it."""
     data = dict(event.data)
     return LoggedEvent(
         position=int(event.sequence or 0),

@@ -59,7 +59,7 @@ class Standing(StrEnum):
 
 
 class ProposedTable(msgspec.Struct, frozen=True, rename="kebab"):
-    """A table of a pull request; another table that has its name later is none."""
+    """A table of a pull request, not another one that takes its name later."""
 
     name: TableName
     uuid: str

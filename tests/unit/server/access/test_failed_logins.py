@@ -10,7 +10,7 @@ import pytest
 from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 from oidc_issuer import OidcIssuerServer
 
-from bergline.catalog.sql.records import Records
+from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.server.access import failed_logins
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.failed_logins import FailedLogins
@@ -206,14 +206,14 @@ def test_tokens_that_take_long_to_refuse_keep_nobody_waiting(
 ) -> None:
     clock.now = time.time()
     limited(guarded, clock, most=0)
-    callers, is_held, find = Callers(guarded), threading.Event(), Records.find_token
+    callers, is_held, find = Callers(guarded), threading.Event(), SqlTokens.find
 
-    def held(records: Records, text: str) -> Any:
+    def held(tokens: SqlTokens, text: str) -> Any:
         if text == "bl_wrong":
             is_held.wait(60)
-        return find(records, text)
+        return find(tokens, text)
 
-    monkeypatch.setattr(Records, "find_token", held)
+    monkeypatch.setattr(SqlTokens, "find", held)
     assert callers.get(TOKEN).status == 200
     clock.now += 6
 

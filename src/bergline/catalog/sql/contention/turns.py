@@ -48,7 +48,7 @@ class SqlTurns:
         return Turn(str(row[1]), int(row[2]))
 
     def take(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
-        """One row for each table, in the same order for all; none where one of them is not to be had."""
+        """One row for each table, in the same order for all; no row at all if one of them is taken."""
         try:
             with self._database.changing() as connection:
                 if not self._database.has_turns:

@@ -60,7 +60,7 @@ def follow_owners(
 
 
 def _check_trash(context: ServerContext, request: Request, connection: Connection, made: Securable) -> None:
-    """Who owns a name owns what the trash has under it: so names of what others dropped are not to be had."""
+    """Whoever owns a name owns what is in the trash under it, so nobody takes the name of what others dropped."""
     access, place = context.access, (connection, made.namespace, made.name or None)
     if not access.is_active:
         return

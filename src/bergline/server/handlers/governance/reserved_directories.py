@@ -22,7 +22,7 @@ def follow_directories(
     changed: Sequence[tuple[TableName, str | None]],
     caller: Caller,
 ) -> None:
-    """RefusedError for a directory that is not to be had, where directories are kept apart."""
+    """RefusedError for a directory that belongs to something else, where directories are kept apart."""
     reserved = context.directories.reserved
     kind = DirectoryKind.VIEW if request.kind == "view" else DirectoryKind.TABLE
     if request.endpoint.name in _RENAMING:
