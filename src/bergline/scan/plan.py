@@ -6,7 +6,6 @@ import msgspec
 
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import Predicate, columns_of
-from bergline.format.deletes.position_set import PositionSet
 from bergline.format.manifest.manifest import ROW_FORMATS, DataFile, FileContent, is_deletion_vector
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.name_mapping import NameMapping
@@ -20,18 +19,6 @@ class PlannedFile(msgspec.Struct, frozen=True):
     file: DataFile
     sequence_number: int
     deletes: tuple[DataFile, ...] = ()
-    without: PositionSet | None = None
-    """Positions of rows that are left out beside those that delete files name."""
-
-    @property
-    def has_deletes(self) -> bool:
-        """Whether some of its rows may be left out."""
-        return bool(self.deletes) or self.without is not None
-
-    @property
-    def has_positions(self) -> bool:
-        """Whether some are by their positions."""
-        return self.without is not None or bool(self.position_deletes)
 
     @property
     def position_deletes(self) -> tuple[DataFile, ...]:

@@ -16,7 +16,7 @@ from ways_of_changing import change_rows_by
 import bergline
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.deletes.position_set import position_set
 from bergline.io.local import LocalFileIO
 from bergline.table.changes.row_changes import RowChanges, RowLevelWrite, write_row_changes
@@ -171,7 +171,7 @@ def test_file_that_is_broken_leaves_no_file_and_no_commit(lake: Lake, engine: Ro
     path = table.scan("id = 22").plan().files[0].file.file_path
     Path(path.removeprefix("file://")).write_bytes(b"broken")
     before, written = table.metadata_location, set(table.io.list(table.location))
-    with pytest.raises(Exception, match=path.rpartition("/")[2]):
+    with pytest.raises(FormatError, match=path.rpartition("/")[2]):
         table.delete("id IN (2, 22)", engine=engine)
     assert set(table.io.list(table.location)) == written
     table.io.delete([path])

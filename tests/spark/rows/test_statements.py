@@ -46,7 +46,7 @@ def people(spark: SparkSession, lake: Lake) -> Table:
     return lake.load_table("db.people")
 
 
-@pytest.fixture(params=WAYS[:2])
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     change_rows_by(request.param, monkeypatch)
 
@@ -101,6 +101,23 @@ def test_sources_may_be_other_tables_views_and_the_table_itself(spark: SparkSess
     )
     assert spark.sql("SELECT amount FROM db.t").collect() == [(len(table.metadata.snapshots),)]
     spark.catalog.dropTempView("keys")
+
+
+@pytest.mark.usefixtures("way")
+def test_new_rows_are_in_the_order_of_the_table(spark: SparkSession, lake: Lake) -> None:
+    spark.sql(
+        "CREATE TABLE db.s (id BIGINT, n BIGINT) USING iceberg TBLPROPERTIES ('write.update.mode' = 'merge-on-read')"
+    )
+    spark.range(40).selectExpr("id", "id * 7 % 40 AS n").writeTo("db.s").append()
+    spark.sql("ALTER TABLE db.s WRITE ORDERED BY n DESC")
+    spark.sql("UPDATE db.s SET n = n + 100 WHERE id % 3 = 1")
+    found = lake.load_table("db.s").scan(columns=["n", "_file", "_pos"]).to_arrow().to_pylist()
+    by_file: dict[str, list[int]] = {}
+    for row in sorted(found, key=lambda row: row["_pos"]):
+        by_file.setdefault(row["_file"], []).append(row["n"])
+    new = [values for values in by_file.values() if values[0] >= 100]
+    assert sum(map(len, new)) == 13
+    assert all(values == sorted(values, reverse=True) for values in new)
 
 
 @pytest.mark.usefixtures("way")

@@ -137,19 +137,17 @@ def _of_files(
     io: FileIO,
 ) -> DataFrame | pa.Table:
     """The numbers of files, and what `column` makes of the positions deleted in each and of how many rows it has."""
-    tasks = [(n, planned) for n, planned in enumerate(files) if planned.has_positions]
+    tasks = [(n, planned.file, deletes) for n, planned in enumerate(files) if (deletes := planned.position_deletes)]
 
     def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
-        number, planned = pickle.loads(blob)  # noqa: S301  (we pickled it)
-        file, deletes = planned.file, planned.position_deletes
-        rows = DeletedRows(file.file_path, deletes, files=delete_files, key_columns=(), more=planned.without)
+        number, file, deletes = pickle.loads(blob)  # noqa: S301  (we pickled it)
+        rows = DeletedRows(file.file_path, deletes, files=delete_files, key_columns=())
         rows.check_positions(file.record_count)
         for chunk in column(rows.positions, file.record_count).chunks:
             yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=schema)
 
-    deletes = [delete for _, planned in tasks for delete in planned.position_deletes]
-    most = sum(delete.record_count for delete in deletes)
-    if not deletes or (len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE):
+    most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
+    if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
         delete_files = DeleteFiles(io)
         with _missing_named(snapshot_id):
             found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]

@@ -214,7 +214,7 @@ class _Ways:
         found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
         parts: dict[tuple[int, int, bool], list[PlannedFile]] = {}
         for planned, why_not in files:
-            file, deleted = planned.file, planned.has_deletes
+            file, deleted = planned.file, bool(planned.deletes)
             if why_not is not None:
                 yield FilePart([planned], why_not, deleted)
                 continue
@@ -355,7 +355,7 @@ class _Judge:
 
 def are_marked(files: Iterable[PlannedFile]) -> bool:
     """Whether a bit for each row, in files some of whose rows are deleted by position, is little enough."""
-    return sum(planned.file.record_count for planned in files if planned.has_positions) <= MOST_MARKED_ROWS
+    return sum(planned.file.record_count for planned in files if planned.position_deletes) <= MOST_MARKED_ROWS
 
 
 def deleted_rows(files: Sequence[PlannedFile]) -> int:

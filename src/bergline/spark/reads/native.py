@@ -81,7 +81,7 @@ def read_native(
     """The rows of files that `read_groups` gave to Spark's reader, or those that follow a table in a place of these."""
     wanted, files = columns_to_read(plan), group.files
     keys = key_sets(files, plan.key_columns) if group.has_deletes else []
-    by_position = group.has_deletes and any(planned.has_positions for planned in files)
+    by_position = group.has_deletes and any(planned.position_deletes for planned in files)
     marked = by_position and are_marked(files)
     asked = {f.id for f in wanted.fields} & RESERVED_IDS
     names = {f.id: f.name for f in wanted.fields}

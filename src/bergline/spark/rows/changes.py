@@ -1,8 +1,8 @@
 """Rows of a table that a command changes, from a change frame to one commit.
 
-A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Few rows
-are carried out by this process; of others Spark makes bitmaps of positions, and writes new rows, from rows that it
-keeps. Where it cannot keep them, tasks write new rows and gather positions.
+A change frame has a row for each row that is deleted, updated or added: `change_columns` names its columns. Where
+they are few, this process writes new rows and gathers positions; else tasks do, or where rows are only deleted, Spark
+makes bitmaps of their positions. Of many rows the driver sees file names, counts and sets of positions alone.
 """
 
 import logging
@@ -25,7 +25,6 @@ from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
-from bergline.quoting import back_quoted
 from bergline.scan.planned_files import records_of
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.planning import ReadPlan, plan_of_files, plan_read
@@ -39,7 +38,6 @@ from bergline.spark.writes.data_files import (
     in_small_batches,
     remove_other_attempts,
     removed_on_failure,
-    write_arranged,
 )
 from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.rows import snapshot_summary
@@ -184,34 +182,19 @@ class _Writing(NamedTuple):
 
     def in_tasks(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
         """What becomes of any number of rows."""
-        backend = backend_of(changes)
         if self.command == "merge":
-            changes = backend.with_semi_join(changes)
-        if not self._names(changes):
-            return self._found(changes, planned)
-        with backend.with_fixed_rows(changes) as fixed:
-            return self._by_tasks(changes) if fixed is None else self._of_fixed(fixed, planned)
+            changes = backend_of(changes).with_semi_join(changes)
+        return self._written(changes) if self._names(changes) else self._found(changes, planned)
 
     def _found(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
         """Positions alone."""
-        places = backend_of(changes).select_texts(changes, _PLACES)
-        found = find_positions(places, _most_bitmaps(planned))
+        found = find_positions(changes, _most_bitmaps(planned))
         if self.twice is not None and found.has_twice:
-            raise self.twice(*find_twice(places))
+            raise self.twice(*find_twice(changes))
         return ChangedRows((), found.of(DELETES), found.counts)
 
-    def _of_fixed(self, changes: DataFrame, planned: ReadPlan) -> ChangedRows:
-        """Positions first, and then new rows; both of the same evaluation."""
-        changed, backend = self._found(changes, planned), backend_of(changes)
-        added = backend.select_texts(
-            changes.where(f"{ACTION} & {ADDS} != 0"), [back_quoted(name) for name in self._names(changes)]
-        )
-        arranged = arrange_rows(added, self.metadata, self.command)
-        files = write_arranged(arranged.frame, self.io, self._spec(arranged.sort_order_id), self.what)
-        return msgspec.structs.replace(changed, added=tuple(files))
-
-    def _by_tasks(self, changes: DataFrame) -> ChangedRows:
-        """Positions and new rows of one evaluation, wherever an executor may be lost: each task sends back both."""
+    def _written(self, changes: DataFrame) -> ChangedRows:
+        """Positions and new rows of one evaluation: each task sends back both."""
         job, backend = str(uuid.uuid4()), backend_of(changes)
         arranged = arrange_rows(changes, self.metadata, self.command)
         io, spec = self.io, self._spec(arranged.sort_order_id)

@@ -28,7 +28,7 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planned_files import records_of
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.errors import missing_files_named
-from bergline.spark.reads.scan import choose_groups, read_plan
+from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.change_task import DELETES
 from bergline.spark.rows.found_positions import find_positions, most_bitmaps
 from bergline.spark.rows.little_work import is_little
@@ -38,8 +38,7 @@ from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResu
 from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
-from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure, write_arranged
-from bergline.spark.writes.spark_writer import why_not
+from bergline.spark.writes.data_files import remove_other_attempts, removed_on_failure
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import (
     DeletedPositions,
@@ -70,54 +69,18 @@ class SparkRowEngine:
         self._backend = backend_of(spark)
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
-        """Spark reads and writes the rows where it can, else tasks do, each in files of its own."""
-        files = [planned for group in plan.groups for planned in group.files]
-        if is_little(files):
+        """Each task writes files of its own."""
+        if is_little([planned for group in plan.groups for planned in group.files]):
             return ArrowRowEngine().rewrite(io, plan)
-        if plan.delete_where is not None:
-            plan = self._with_known_rows(io, plan)
-        written = [self._rewrite_by_spark(io, plan, group) for group in plan.groups]
-        if None in written:
-            return joined_changes(self.rewrite_groups(io, plan))
-        return joined_changes(each for each in written if each is not None)
-
-    def _with_known_rows(self, io: FileIO, plan: RewritePlan) -> RewritePlan:
-        """The plan for the files that hold rows which are to be deleted, with these rows' positions."""
-        read, groups = msgspec.structs.replace(plan.read, filter=plan.delete_where), []
-        for group in plan.groups:
-            what = f"bergline: find rows of {counted(len(group.files), 'data file')} of {plan.data_location}"
-            found = self._matching(io, read, group.files, what)
-            files = tuple(
-                msgspec.structs.replace(planned, without=found[planned.file.file_path])
-                for planned in group.files
-                if planned.file.file_path in found
-            )
-            groups += [msgspec.structs.replace(group, files=files)] if files else []
-        return msgspec.structs.replace(plan, groups=tuple(groups), delete_where=None)
-
-    def _rewrite_by_spark(self, io: FileIO, plan: RewritePlan, group: RewriteGroup) -> FileChanges | None:
-        """Rows read and written without a Python task; None if one of both needs our tasks, which then do both."""
-        read, started = msgspec.structs.replace(plan.read, files=group.files), time.monotonic()
-        if any(chosen.reader != "native" for chosen in choose_groups(read, self._backend, io)[1]):
-            return None
-        rows = read_plan(read, self._backend.spark, io)
-        if why_not(rows, group.write) is not None:
-            return None
-        what = f"bergline: rewrite {counted(len(group.files), 'data file')} of {plan.data_location}"
-        files = write_arranged(rows, io, group.write, what)
-        paths = frozenset(planned.file.file_path for planned in group.files)
-        deleted = sum(len(planned.without or ()) for planned in group.files)
-        changes = FileChanges(tuple(files), paths, deleted_rows=deleted)
-        _log(what, changes, time.monotonic() - started)
-        return changes
+        return joined_changes(self.rewrite_groups(io, plan))
 
     def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
         """Groups whose rows stay in order and place are one job; others are a job each, a few at a time."""
         if not plan.groups:
             return []
         cores = self._prepare(plan.data_location)
-        alone = [n for n, group in enumerate(plan.groups) if _is_shuffled(group)]
-        if plan.groups_at_a_time is not None:
+        alone = [n for n, group in enumerate(plan.groups) if plan.delete_where is None and _is_shuffled(group)]
+        if plan.groups_at_a_time is not None and plan.delete_where is None:
             alone = list(range(len(plan.groups)))
         together = [n for n in range(len(plan.groups)) if n not in set(alone)]
         done: dict[int, FileChanges] = {}
@@ -281,7 +244,7 @@ class SparkRowEngine:
 
 def _is_shuffled(group: RewriteGroup) -> bool:
     """Whether rows are sorted, or all of them go to other partitions, where few tasks should write to each."""
-    return group.order is not None or (group.partition is None and not group.leaves_rows_out)
+    return group.order is not None or (group.partition is None and not group.without)
 
 
 def _log(what: str, changes: FileChanges, seconds: float) -> None:

@@ -22,7 +22,7 @@ def split_groups(plan: RewritePlan, cores: int) -> list[tuple[int, RewriteGroup]
     return [
         (number, part)
         for number, group in enumerate(plan.groups)
-        for part in (_by_cores(group, cores) if group.leaves_rows_out else group.splits)
+        for part in (group.splits if plan.delete_where is None and not group.without else _by_cores(group, cores))
     ]
 
 
@@ -42,7 +42,9 @@ def split_files(files: Sequence[PlannedFile], cores: int) -> list[tuple[PlannedF
 
 def _by_cores(group: RewriteGroup, cores: int) -> Iterator[RewriteGroup]:
     for files in split_files(group.files, cores):
-        yield msgspec.structs.replace(group, files=files)
+        paths = [planned.file.file_path for planned in files]
+        without = {path: group.without[path] for path in paths if path in group.without}
+        yield msgspec.structs.replace(group, files=files, without=without)
 
 
 def _bins(files: Iterable[PlannedFile], limit: int) -> Iterator[tuple[PlannedFile, ...]]:

@@ -477,10 +477,6 @@ class SparkBackend(Protocol):
         """Whether a frame is known to be a list of few rows, computed already: Spark needs no task to give them."""
         ...
 
-    def with_fixed_rows(self, frame: DataFrame) -> "AbstractContextManager[DataFrame | None]":
-        """The frame with rows that are computed once for all jobs of the block; None if a job might do so again."""
-        ...
-
     def few_rows(self, frame: DataFrame, most_rows: int, most_bytes: int) -> "list[pa.RecordBatch] | None":
         """The rows of a frame, if each table that it is computed from is that small, and they are that few."""
         ...

@@ -46,11 +46,8 @@ class RewriteGroup(msgspec.Struct, frozen=True):
     """How rows are sorted within the group; None if they stay in the order of their files."""
     sorted_files: int = 1
     """Into how many files sorted rows are divided, by ranges."""
-
-    @property
-    def leaves_rows_out(self) -> bool:
-        """Whether rows are left out that are not deleted yet."""
-        return any(planned.without is not None for planned in self.files)
+    without: dict[str, PositionSet] = {}
+    """Positions of rows that are left out, by the path of their data file."""
 
     @property
     def splits(self) -> "list[RewriteGroup]":
@@ -153,9 +150,13 @@ def plan_copy_on_write(metadata: TableMetadata, plan: ScanPlan, files: Iterable[
 
 def plan_rewrite_without(metadata: TableMetadata, plan: ScanPlan, deleted: Iterable[DeletedPositions]) -> RewritePlan:
     """Rewrite some files of a scan without the rows at known positions, in the table's own layout."""
-    read = _all_rows(metadata, plan)
+    read, deleted = _all_rows(metadata, plan), tuple(deleted)
     write = msgspec.structs.replace(write_spec(metadata), schema=read.schema)
-    group = RewriteGroup(tuple(msgspec.structs.replace(d.planned, without=d.positions) for d in deleted), write)
+    group = RewriteGroup(
+        tuple(d.planned for d in deleted),
+        write,
+        without={d.planned.file.file_path: d.positions for d in deleted},
+    )
     return RewritePlan(read, (group,))
 
 

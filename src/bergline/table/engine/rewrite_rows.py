@@ -37,9 +37,10 @@ def rewrite_group(
                 continue
             if writer is None:
                 writer = stack.enter_context(DataFileWriter(io, group.write, prefix, partition=group.partition))
-            deleted += len(planned.without or ())
+            without = group.without.get(planned.file.file_path)
+            deleted += len(without or ())
             rewritten.append(planned.file.file_path)
-            for batch in read_file(io, planned, plan.read, deletes):
+            for batch in read_file(io, planned, plan.read, deletes, without=without):
                 rows = pa.Table.from_batches([batch])
                 kept = rows if stays is None else rows.filter(stays)
                 deleted += rows.num_rows - kept.num_rows

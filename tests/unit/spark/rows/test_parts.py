@@ -1,9 +1,9 @@
 """How a plan is cut into parts for tasks."""
 
-import msgspec
 import pytest
 
 from bergline import Lake, Table
+from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.deletes.position_set import position_set
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.plan import PlannedFile
@@ -12,6 +12,7 @@ from bergline.table.engine.plans import (
     DeletedPositions,
     GroupLayout,
     RewritePlan,
+    plan_copy_on_write,
     plan_rewrite,
     plan_rewrite_without,
 )
@@ -64,8 +65,8 @@ def test_groups_stay_apart(lake: Lake, orders: Table) -> None:
         orders.metadata, orders.scan().plan(), [GroupLayout(planned(1, 1)), GroupLayout(planned(1, partition=("x",)))]
     )
     assert [(number, len(group.files)) for number, group in split_groups(plan, cores=1)] == [(0, 2), (1, 1)]
-    deleted = [DeletedPositions(p, position_set([0])) for p in planned(1, 1, 1, 1)]
-    without = plan_rewrite_without(orders.metadata, orders.scan().plan(), deleted)
+    without = plan_copy_on_write(orders.metadata, orders.scan().plan(), planned(1, 1, 1, 1))
+    assert without.delete_where == ALWAYS_TRUE
     assert [(number, len(group.files)) for number, group in split_groups(without, cores=2)] == [(0, 2), (0, 2)]
 
 
@@ -74,6 +75,6 @@ def test_known_positions_go_with_their_data_files(orders: Table) -> None:
     parts = split_deleted(deleted, 1000)
     assert parts == [(d,) for d in deleted]
     groups = split_groups(plan_rewrite_without(orders.metadata, orders.scan().plan(), deleted), 1000)
-    assert [group.files for _, group in groups] == [
-        (msgspec.structs.replace(d.planned, without=d.positions),) for d in deleted
+    assert [(group.files, group.without) for _, group in groups] == [
+        ((d.planned,), {d.planned.file.file_path: d.positions}) for d in deleted
     ]

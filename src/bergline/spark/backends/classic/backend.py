@@ -346,18 +346,6 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
         return kind_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
 
-    @contextmanager
-    def with_fixed_rows(self, frame: DataFrame) -> Iterator[DataFrame | None]:
-        """In local mode, where no executor can be lost alone with what it has computed."""
-        if not _LOCAL.fullmatch(str(self.spark.sparkContext.master)):
-            yield None
-            return
-        rows = frame.localCheckpoint(eager=False)
-        try:
-            yield rows
-        finally:
-            analyzed(rows).rdd().unpersist(False)
-
     def few_rows(self, frame: DataFrame, most_rows: int, most_bytes: int) -> list[pa.RecordBatch] | None:
         leaves = scala_seq(analyzed(frame).collectLeaves())
         if any(int(str(leaf.stats().sizeInBytes())) > most_bytes for leaf in leaves):

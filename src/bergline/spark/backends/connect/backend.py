@@ -258,9 +258,6 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
         return False  # what a frame is made of stays on the server
 
-    def with_fixed_rows(self, frame: DataFrame) -> AbstractContextManager[None]:
-        return nullcontext()  # what a job has computed may be lost with an executor
-
     def few_rows(self, frame: DataFrame, most_rows: int, most_bytes: int) -> None:
         return None
 
