@@ -5,6 +5,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -172,6 +173,29 @@ def test_one_query_sees_one_state_of_a_table_while_others_write(spark: SparkSess
     finally:
         done.set()
         writer.join()
+
+
+def test_rows_without_a_query_are_those_of_which_a_frame_was_made(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    kept = spark.table("db.orders")
+    orders.append(order_rows(2))
+    assert [row.id for row in kept.rdd.collect()] == [1]
+    assert sorted(row.id for row in spark.table("db.orders").rdd.collect()) == [1, 2]
+
+
+def test_a_function_of_a_stream_sees_what_it_wrote(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
+    spark.range(1).write.parquet(f"{tmp_path}/source")
+    counts: list[int] = []
+
+    def carry_out(_: DataFrame, __: int) -> None:
+        for number in (1, 2):
+            counts.append(spark.table("db.orders").count())
+            spark.sql(f"INSERT INTO db.orders VALUES ({number}, 1.0, 'eu')")
+            counts.append(spark.sql("SELECT id FROM db.orders").count())
+
+    stream = spark.readStream.schema("id bigint").parquet(f"{tmp_path}/source").writeStream.foreachBatch(carry_out)
+    stream.option("checkpointLocation", f"{tmp_path}/checkpoint").trigger(availableNow=True).start().awaitTermination()
+    assert counts == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def test_little_work_is_done_by_this_process(
     for name in ("delete", "overwrite"):
         OPERATIONS[name](ours, None)
         costs = costs_of(spark, lambda name=name: OPERATIONS[name](theirs, engine))
-        assert (costs.round_trips, costs.jobs) == (0, 0)
+        assert costs.jobs == 0, costs
+        assert costs.round_trips <= 3, costs  # Spark's caches are told of the commit
         assert all_rows(theirs) == all_rows(ours)
 
 

@@ -33,8 +33,6 @@ Describe = Callable[[ScanPlan, Sequence[PlannedFile]], KnownFiles]
 _CHANGED = "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS"
 _MERGE_ON_READ = "merge-on-read"
 _MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
-_WITHOUT_QUERY_S = 0.2
-"""Without a query that can be named (`df.rdd`, `foreach`), what is asked for so soon after belongs together."""
 _MOST_PLANS = 4
 
 
@@ -77,6 +75,7 @@ class FollowedRead:
         self.scan = scan
         self._name = name
         self._backend = backend
+        self._made = time.monotonic()
         self._columns: tuple[str, ...] = ()
         self._places: tuple[Place, ...] | None = None
         self._lock = threading.Lock()
@@ -118,7 +117,9 @@ class FollowedRead:
         self, number: int | None, query: str | None, condition: Callable[[Schema], Predicate]
     ) -> tuple[ScanPlan, Sequence[PlannedFile]] | None:
         """The files of a place; None if the table is as it was."""
-        scan = self._scan_of(STATES.find(query, self._name, self._backend.is_running))
+        if query is None:  # nothing says what belongs together, so all of it is as it was when the frame was made
+            return None
+        scan = self._scan_of(STATES.find(query, self._name, self._made, self._backend.is_running))
         if _state(scan) == _state(self.scan):
             return None
         if number is None or self._places is None:
@@ -213,14 +214,11 @@ class QueryStates:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tables: dict[str, dict[Hashable, Table]] = {}
-        self._last: dict[Hashable, tuple[float, Table]] = {}
+        self._tables: dict[str, dict[Hashable, tuple[float, Table]]] = {}
 
-    def find(self, query: str | None, name: FollowedName, is_running: Callable[[str], bool]) -> Table:
-        """The table as a query sees it; what others saw that have ended is forgotten."""
+    def find(self, query: str, name: FollowedName, made: float, is_running: Callable[[str], bool]) -> Table:
+        """The table as a query sees it in a frame that was made at a time; what queries saw that have ended goes."""
         key = name.key
-        if query is None:
-            return self._without_query(name)
         with self._lock:
             is_new, others = query not in self._tables, list(self._tables)
             seen = self._tables.setdefault(query, {})
@@ -228,22 +226,14 @@ class QueryStates:
             if not is_running(other):
                 with self._lock:
                     self._tables.pop(other, None)
-        if key not in seen:
-            now = load_again(name.table)
+        # Frames are made before the query that reads them. One that was made since belongs to another query inside of
+        # this one, as those of `foreachBatch` do, and may be newer than what was seen before it.
+        if key not in seen or seen[key][0] < made:
+            looked_up, now = time.monotonic(), load_again(name.table)
             with self._lock:  # another thread of the query may have been faster
-                seen.setdefault(key, now)
-        return seen[key]
-
-    def _without_query(self, name: FollowedName) -> Table:
-        with self._lock:
-            asked, known = self._last.get(name.key, (0.0, None))
-        if known is None or time.monotonic() - asked > _WITHOUT_QUERY_S:
-            known = load_again(name.table)
-        with self._lock:
-            self._last[name.key] = time.monotonic(), known
-            recent = time.monotonic() - _WITHOUT_QUERY_S
-            self._last = {key: last for key, last in self._last.items() if last[0] > recent}
-        return known
+                if key not in seen or seen[key][0] < made:
+                    seen[key] = looked_up, now
+        return seen[key][1]
 
     def __len__(self) -> int:
         """How many queries are known."""
@@ -254,7 +244,6 @@ class QueryStates:
         """Drop everything."""
         with self._lock:
             self._tables.clear()
-            self._last.clear()
 
 
 STATES = QueryStates()
