@@ -81,6 +81,11 @@ class FollowedRead:
         self._lock = threading.Lock()
         self._plans: OrderedDict[Hashable, tuple[ScanPlan, list[list[PlannedFile]]]] = OrderedDict()
 
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What the files that it finds depend on, beside the state of the table and the conditions of a query."""
+        return self._name.key, _state(self.scan), self.scan.row_filter, self._columns, self._places
+
     def settle(self, plan: ScanPlan, groups: Sequence[ReadGroup]) -> list[ReadGroup] | None:
         """The groups that the frame reads, one for each place; None if it can only tell that the table has changed.
 
@@ -110,7 +115,7 @@ class FollowedRead:
         return FollowedRelation(self, number, describe)
 
     def guard(self) -> "FollowedRelation":
-        """A relation without files, beside others that cannot follow the table."""
+        """A relation without files beside others that stay as they were made: a query sees no other state then."""
         return FollowedRelation(self, None, None)
 
     def files_of(
@@ -119,7 +124,9 @@ class FollowedRead:
         """The files of a place; None if the table is as it was."""
         if query is None:  # nothing says what belongs together, so all of it is as it was when the frame was made
             return None
-        scan = self._scan_of(STATES.find(query, self._name, self._made, self._backend.is_running))
+        is_fixed = number is None or self._places is None
+        seen = STATES.find(query, self._name, self._made, self._backend.is_running, stays=is_fixed)
+        scan = self.scan if seen is self._name.table else self._scan_of(seen)
         if _state(scan) == _state(self.scan):
             return None
         if number is None or self._places is None:
@@ -199,6 +206,11 @@ class FollowedRelation:
         self._describe = describe
 
     @property
+    def key(self) -> Hashable:
+        """What relations have in common that read the same whenever they do."""
+        return (*self._read.key, self._number)
+
+    @property
     def location(self) -> str:
         """Where Spark finds the table."""
         return spark_location(self._read.scan.metadata.location)
@@ -216,8 +228,13 @@ class QueryStates:
         self._lock = threading.Lock()
         self._tables: dict[str, dict[Hashable, tuple[float, Table]]] = {}
 
-    def find(self, query: str, name: FollowedName, made: float, is_running: Callable[[str], bool]) -> Table:
-        """The table as a query sees it in a frame that was made at a time; what queries saw that have ended goes."""
+    def find(
+        self, query: str, name: FollowedName, made: float, is_running: Callable[[str], bool], *, stays: bool = False
+    ) -> Table:
+        """The table as a query sees it in a frame that was made at a time; what queries saw that have ended goes.
+
+        A frame that stays as it is says what the others of the query see, if it is the first to ask.
+        """
         key = name.key
         with self._lock:
             is_new, others = query not in self._tables, list(self._tables)
@@ -229,7 +246,7 @@ class QueryStates:
         # Frames are made before the query that reads them. One that was made since belongs to another query inside of
         # this one, as those of `foreachBatch` do, and may be newer than what was seen before it.
         if key not in seen or seen[key][0] < made:
-            looked_up, now = time.monotonic(), load_again(name.table)
+            looked_up, now = time.monotonic(), name.table if stays else load_again(name.table)
             with self._lock:  # another thread of the query may have been faster
                 if key not in seen or seen[key][0] < made:
                     seen[key] = looked_up, now

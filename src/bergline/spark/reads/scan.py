@@ -189,13 +189,14 @@ def _frame(
     followed: FollowedRead | None,
 ) -> DataFrame:
     """The groups of a plan together; columns that the narrow plan lacks are there, but must not be looked at."""
-    places = None if followed is None else followed.settle(narrow, groups)
+    # whether a frame follows its table must not depend on the columns that a query uses: all of its places agree
+    places = None if followed is None or narrow is not plan else followed.settle(plan, groups)
     if followed is not None and places is not None:
         frames = [
-            read_native(narrow, group, backend, io, functools.partial(followed.relation, number))
+            read_native(plan, group, backend, io, functools.partial(followed.relation, number))
             for number, group in enumerate(places)
         ]
-        return _together(plan, narrow, frames, backend)
+        return _together(plan, plan, frames, backend)
     rows = _together(plan, narrow, [_read_group(group, narrow, backend, io) for group in groups], backend)
     return rows if followed is None else read_guard(rows, followed.guard(), backend)
 

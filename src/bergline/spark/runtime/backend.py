@@ -4,7 +4,7 @@
 so it imports nothing that plans.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -177,6 +177,11 @@ class KnownFiles(NamedTuple):
 
 class FollowedFiles(Protocol):
     """Files of a table that is looked up again whenever a frame is run."""
+
+    @property
+    def key(self) -> Hashable:
+        """What those have in common that find the same files whenever they are asked; its text tells them apart."""
+        ...
 
     @property
     def location(self) -> str:

@@ -45,12 +45,6 @@ def with_callback_errors(convert: Callable[[Any], Exception]) -> Callable[[Any],
 
 
 def is_not_ours(record: logging.LogRecord) -> bool:
-    """Whether Py4J logs something else than an error of ours, which is raised where Spark was called."""
+    """Whether what is logged is something else than an error of ours, which is raised where Spark was called."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, CallbackError)
-
-
-def hush_py4j() -> None:
-    """Let Py4J not print errors that are raised later."""
-    for name in ("py4j.java_gateway", "py4j.clientserver"):
-        logging.getLogger(name).addFilter(is_not_ours)  # one that is there already is not added again

@@ -172,7 +172,7 @@ class SessionTables:
         scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
         if wanted is not None and ref is None:  # `main` is read until the session's branch is there
             scan = scan.as_branch(wanted)
-        if self._follows and not selector.names_a_version:
+        if self._follows and not selector.names_a_version and scan.version.branch is not None:  # a tag stays
             scan = following(scan, table)
         return scan.with_columns(more_columns)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from ways_of_changing import change_rows_by
 
 from bergline import Lake
 from bergline.spark.backends.classic.semi_joins import with_semi_join
@@ -94,7 +95,7 @@ def test_merge_gives_the_same_with_it(
     backend = type(changes.backend_of(spark))
     original = backend.with_semi_join
     monkeypatch.setattr(backend, "with_semi_join", lambda own, rows: done.append(original(own, rows)) or done[-1])
-    monkeypatch.setattr(changes, "_SMALL_TARGET", 0)
+    change_rows_by("tasks", monkeypatch)
     spark.sql(
         "MERGE INTO db.t USING changes s ON t.id = s.id WHEN MATCHED AND w = 0 THEN DELETE "
         "WHEN MATCHED THEN UPDATE SET v = w WHEN NOT MATCHED AND w < 2 THEN INSERT (id, v) VALUES (s.id, 7)"

@@ -4,7 +4,10 @@ Calls come in any thread of Spark's planner, and have the local properties of th
 query is one of them. Executors get files, nothing of this.
 """
 
+import hashlib
+import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 from pyspark.java_gateway import ensure_callback_server_started
@@ -15,7 +18,7 @@ from bergline.format.schema.schema import Schema
 from bergline.spark.backends.classic.catalyst import known_part, scala_items
 from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member
 from bergline.spark.runtime.backend import FollowedFiles, KnownFiles
-from bergline.spark.runtime.callbacks import CallbackError, hush_py4j
+from bergline.spark.runtime.callbacks import CallbackError, is_not_ours
 
 _QUERY = "spark.sql.execution.root.id"
 _EXECUTION = "org.apache.spark.sql.execution.SQLExecution"
@@ -24,7 +27,7 @@ _EXECUTION = "org.apache.spark.sql.execution.SQLExecution"
 class FollowedIndex:
     """Spark's `FileIndex`, around one of Spark's own for the files that a frame was made with.
 
-    The names of its methods are Spark's. It is equal to itself alone: a relation that is kept is one object.
+    The names of its methods are Spark's. It is equal to others that were made with the same files, and find the same.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class FollowedIndex:
         client = client_of(spark)
         gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # as `foreachBatch` does
-        hush_py4j()
+        _hush_py4j()
         self._index = index
         self._followed = followed
         self._make = make
@@ -43,6 +46,10 @@ class FollowedIndex:
         self._partitions = index.partitionSchema()
         self._never = index.metadataOpsTimeNs()
         self._size = int(index.sizeInBytes())
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(repr(self._followed.key).encode()).hexdigest()
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
         """The files for a plan, as directories with constants of their own."""
@@ -82,16 +89,16 @@ class FollowedIndex:
         return self._never
 
     def equals(self, other: Any) -> bool:
-        """Whether it is this one."""
-        return self is other
+        """Whether it would give the same files, whenever it is asked: Java hands over an object that stands for it."""
+        return str(other.toString()) == self.toString()
 
     def hashCode(self) -> int:  # noqa: N802
-        """A number of its own."""
-        return id(self) % 2**31
+        """A number that equal ones share."""
+        return int(self._digest[:7], 16)
 
     def toString(self) -> str:  # noqa: N802
-        """What plans show."""
-        return f"bergline {self._followed.location}"
+        """What plans show, and tells those apart that find other files."""
+        return f"bergline {self._followed.location} {self._digest[:16]}"
 
     class Java:
         """What Py4J implements."""
@@ -102,3 +109,9 @@ class FollowedIndex:
 def is_running(query: str, spark: SparkSession) -> bool:
     """Whether a query has not ended yet."""
     return java_member(client_of(spark), _EXECUTION, "getQueryExecution")(int(query)) is not None
+
+
+def _hush_py4j() -> None:
+    """Let Py4J not print errors that are raised later."""
+    for name in ("py4j.java_gateway", "py4j.clientserver"):
+        logging.getLogger(name).addFilter(is_not_ours)  # one that is there already is not added again
