@@ -145,6 +145,26 @@ def test_filters_choose_among_the_files_that_there_are_now(spark: SparkSession, 
     assert ids(kept) == [0, 1, 2, 3]
 
 
+def test_what_has_grown_is_not_broadcast(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    kept = spark.table("db.orders")
+    joined = kept.select("id").join(spark.range(1000, numPartitions=2).toDF("id"), "id")
+    settings = {"spark.sql.autoBroadcastJoinThreshold": "1500", "spark.sql.adaptive.enabled": "false"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        assert [row.id for row in joined.collect()] == [1]
+        again = kept.select("id").join(spark.range(1000, numPartitions=2).toDF("id"), "id")
+        for first in range(2, 12):
+            orders.append(order_rows(first))
+        assert sorted(row.id for row in again.collect()) == list(range(1, 12))
+        plans = [one._jdf.queryExecution().executedPlan().toString() for one in (joined, again)]
+        assert ["Broadcast" in plan for plan in plans] == [True, False]
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
 def test_one_query_sees_one_state_of_a_table_while_others_write(spark: SparkSession, lake: Lake) -> None:
     schema = pa.schema([("id", pa.int64())])
     table = lake.create_table("db.t", schema).append(pa.table({"id": [0]}, schema))

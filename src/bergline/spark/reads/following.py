@@ -15,6 +15,8 @@ import msgspec
 
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import Predicate
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY
 from bergline.format.schema.schema import Schema
 from bergline.scan.plan import PlannedFile, ScanPlan
@@ -124,8 +126,7 @@ class FollowedRead:
         """The files of a place; None if the table is as it was."""
         if query is None:  # nothing says what belongs together, so all of it is as it was when the frame was made
             return None
-        is_fixed = number is None or self._places is None
-        seen = STATES.find(query, self._name, self._made, self._backend.is_running, stays=is_fixed)
+        seen = self._seen_by(query, is_fixed=number is None or self._places is None)
         scan = self.scan if seen is self._name.table else self._scan_of(seen)
         if _state(scan) == _state(self.scan):
             return None
@@ -144,6 +145,18 @@ class FollowedRead:
                     self._plans.popitem(last=False)
         plan, files = found
         return plan, files[number]
+
+    def growth(self, query: str | None) -> int:
+        """How many bytes of files the table has more than when the frame was made, as summaries of snapshots say."""
+        if query is None or self._places is None:
+            return 0
+        now, before = self._seen_by(query, is_fixed=False).metadata, self.scan.metadata
+        branch = self.scan.version.branch or MAIN
+        sizes = [_size(metadata, branch if branch in metadata.refs else MAIN) for metadata in (now, before)]
+        return max(0, sizes[0] - sizes[1])
+
+    def _seen_by(self, query: str, *, is_fixed: bool) -> Table:
+        return STATES.find(query, self._name, self._made, self._backend.is_running, stays=is_fixed)
 
     def _scan_of(self, table: Table) -> TableScan:
         """The same read of a table as it is now."""
@@ -220,6 +233,10 @@ class FollowedRelation:
         found = self._read.files_of(self._number, query, condition)
         return None if found is None or self._describe is None else self._describe(*found)
 
+    def growth(self, query: str | None) -> int:
+        """How many bytes the table of a query has more than that of which the frame was made."""
+        return self._read.growth(query)
+
 
 class QueryStates:
     """The states of tables that running queries see, by query and table: each is looked up once for a query."""
@@ -277,6 +294,13 @@ def _fits(part: FilePart, place: Place) -> bool:
         return False
     both = place.way.with_also(part.way) if len(part.way.columns) == len(place.way.columns) else None
     return both is not None and both.columns == place.way.columns
+
+
+def _size(metadata: TableMetadata, branch: str) -> int:
+    """How many bytes of data files a branch has; 0 where nothing says so."""
+    head = metadata.head(branch)
+    size = "0" if head is None else head.summary.get("total-files-size", "0")
+    return int(size) if size.isdecimal() else 0
 
 
 def _state(scan: TableScan) -> Hashable:

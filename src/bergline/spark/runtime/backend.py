@@ -195,6 +195,10 @@ class FollowedFiles(Protocol):
         """
         ...
 
+    def growth(self, query: str | None) -> int:
+        """How many bytes the table of a query has more than when the frame was made; 0 if it has less."""
+        ...
+
 
 class ScriptStatement(NamedTuple):
     """A statement of a script: its text, and the tables in it as the backend parsed them."""

@@ -77,8 +77,11 @@ class FollowedIndex:
         """Nothing: files are looked up each time."""
 
     def sizeInBytes(self) -> int:  # noqa: N802
-        """How much there was to read."""
-        return self._size
+        """How much there is to read: a join must not broadcast what was small when the frame was made."""
+        try:
+            return self._size + self._followed.growth(self._spark.sparkContext.getLocalProperty(_QUERY))
+        except Exception as error:
+            raise CallbackError(error) from error
 
     def partitionSchema(self) -> Any:  # noqa: N802
         """The constants of files."""
