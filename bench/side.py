@@ -65,6 +65,7 @@ class Side:
         if rounds > 1:
             run()
         self.seconds[case] = statistics.fmean(times(rounds, run))
+        print(f"{self.seconds[case]:.2f} s {case}", file=sys.stderr, flush=True)  # the log says how far it is
 
     def query(self, case: str, text: str, rounds: int = 1) -> None:
         """The seconds of a query, and its rows, which must be those of every other side."""

@@ -41,7 +41,7 @@ from bergline.format.types.types import (
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, columns_to_read
-from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of, sizes_of
+from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of, records_of, sizes_of
 from bergline.spark.reads.native_columns import (
     KNOWS_NEW_ANNOTATIONS,
     NativeColumn,
@@ -59,6 +59,7 @@ MOST_MARKED_ROWS = 64 << 20
 MOST_WAYS = 16
 """In so many ways files of one plan are read by Spark's reader, each by a scan of its own."""
 
+_FEW_ROWS, _FEW_FILES = 1_000_000, 1000
 _HIDDEN = ("_", ".")
 _OWN_NAMES = "bergline "
 _UNFINISHED = "._COPYING_"
@@ -111,7 +112,8 @@ def read_groups(plan: ScanPlan, find: Find, s3_refusal: str | None = NO_SESSION)
     refusal = plan_refusal(plan)
     if refusal is not None:
         return [ReadGroup("arrow", refusal, plan.files, has_deletes=True)] if plan.files else []
-    return _grouped(file_parts(plan, find, s3_refusal))
+    parts = _without_many_deletes(file_parts(plan, find, s3_refusal))
+    return _grouped(parts if plan.key_columns else _few_with_others(parts))
 
 
 def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilePart]":
@@ -246,7 +248,7 @@ class _Ways:
 
 def _grouped(parts: Sequence[FilePart]) -> list[ReadGroup]:
     """Files brought together that are read in one way; Spark's reader gets those read in a few ways."""
-    parts = sorted(_without_many_deletes(parts), key=lambda part: -len(part.files))
+    parts = sorted(parts, key=lambda part: -len(part.files))
     ways: dict[bool, list[NativeColumns]] = {False: [], True: []}
     files: dict[tuple[int | None, bool], list[Sequence[PlannedFile]]] = {}
     refusals: dict[bool, str] = {}
@@ -279,6 +281,17 @@ def _joined(ways: list[NativeColumns], way: NativeColumns) -> int | None:
         return None
     ways.append(way)
     return len(ways) - 1
+
+
+def _few_with_others(parts: Sequence[FilePart]) -> Sequence[FilePart]:
+    """Few rows without deletes are looked up in the bits of others, where there are any, for a relation less."""
+    native = [part for part in parts if not isinstance(part.way, str)]
+    plain = [part for part in native if not part.has_deletes]
+    if len(plain) == len(native) or sum(records_of(part.files) for part in plain) > _FEW_ROWS:
+        return parts
+    if sum(len(part.files) for part in plain) > _FEW_FILES:
+        return parts
+    return [p if isinstance(p.way, str) else msgspec.structs.replace(p, has_deletes=True) for p in parts]
 
 
 def _without_many_deletes(parts: Sequence[FilePart]) -> Sequence[FilePart]:

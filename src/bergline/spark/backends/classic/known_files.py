@@ -5,10 +5,12 @@ What a stream has written, Spark reads by a list of files that it takes as it is
 The objects are made by Spark's own expressions, for all files at once.
 """
 
+import atexit
 import functools
 import hashlib
 import os
 import pickle
+import shutil
 import tempfile
 import threading
 from collections import OrderedDict
@@ -142,10 +144,17 @@ def _common_directory(files: KnownFiles) -> str:
 
 
 def _empty_index(client: Any, spark: SparkSession, options: tuple[tuple[str, str], ...]) -> Any:
-    with tempfile.TemporaryDirectory(prefix="bergline-") as directory:  # Spark reads it now, and never again
-        path = java_class(client, _PATH)(f"file://{directory}")
-        make, session = java_class(client, _index_name(client)), spark._jsparkSession  # noqa: SLF001
-        return make(session, path, _options(client, options), _object(client, "scala.None"))
+    path = java_class(client, _PATH)(f"file://{_empty_log()}")
+    make, session = java_class(client, _index_name(client)), spark._jsparkSession  # noqa: SLF001
+    return make(session, path, _options(client, options), _object(client, "scala.None"))
+
+
+@functools.lru_cache(maxsize=1)
+def _empty_log() -> str:
+    """A directory of this process in which Spark finds no list of files; it makes it anew if it is gone."""
+    directory = tempfile.mkdtemp(prefix="bergline-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
 
 
 def _is_left(client: Any, deleted: Any, number: str) -> Any:
