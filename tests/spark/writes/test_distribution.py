@@ -1,5 +1,6 @@
 """How rows are spread over tasks and ordered inside them before they are written."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -93,3 +94,25 @@ def test_options_of_one_write_count_more_than_the_table(spark: SparkSession, lak
     assert codec.compression == "UNCOMPRESSED"
     with pytest.raises(InvalidInputError, match="expected a whole number of 1 or more"):
         many(spark).writeTo("db.t").option("target-file-size-bytes", 0).append()
+
+
+def test_partitions_of_next_to_nothing_are_joined(spark: SparkSession, lake: Lake) -> None:
+    def files_written(rows: DataFrame, **options: str) -> int:
+        before = len(lake.load_table("db.t").scan().plan().files)
+        rows.writeTo("db.t").options(**options).append()
+        return len(lake.load_table("db.t").scan().plan().files) - before
+
+    spark.sql("CREATE TABLE db.t (id bigint, part int) USING iceberg")
+    few = 2 * spark.sparkContext.defaultParallelism
+    rows = spark.range(0, 2000, 1, 20).selectExpr("id", "CAST(id % 3 AS INT) AS part")
+    own = F.udf(lambda part: part, "int")
+    pieces = functools.reduce(DataFrame.union, [rows.where(f"id % 5 = {n}") for n in range(5)])
+    assert files_written(rows) == files_written(rows.where("id >= 0")) == files_written(pieces) == few
+    assert files_written(rows, **{"distribution-mode": "none"}) == 20
+    assert files_written(rows.repartition(7)) == 7
+    assert files_written(rows.coalesce(9)) == 9
+    assert files_written(rows.sortWithinPartitions("id")) == 20
+    assert files_written(rows.withColumn("part", own("part"))) == 20  # nobody knows what its tasks cost
+    assert files_written(rows.mapInArrow(lambda batches: batches, rows.schema)) == 20
+    assert files_written(spark.createDataFrame(rows.rdd, rows.schema)) == 20  # nobody knows how much it is
+    assert spark.table("db.t").groupBy("id").count().where("count != 10").count() == 0

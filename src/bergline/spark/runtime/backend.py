@@ -517,6 +517,10 @@ class SparkBackend(Protocol):
         """Whether columns of these names are chosen by a CASE with such a condition; None if only Spark can tell."""
         ...
 
+    def with_fewer_partitions(self, rows: DataFrame, bytes_in_each: int) -> DataFrame:
+        """The rows in no more partitions than are worth a task, where nobody said how many there should be."""
+        ...
+
     def with_semi_join(self, changes: DataFrame) -> DataFrame:
         """The changes of a MERGE, for which a large target is not shuffled where the source is small."""
         ...

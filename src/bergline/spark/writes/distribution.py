@@ -12,6 +12,7 @@ from bergline.format.partition.spec import PartitionSpec
 from bergline.format.partition.transforms import Transform, Void
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.writes.keys import key_column
 from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
@@ -19,6 +20,8 @@ from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_
 _NONE, _HASH, _RANGE = DISTRIBUTION_MODES
 _FANOUT = "write.spark.fanout.enabled"
 _KEY = "_bergline_key_"
+_WORTH_A_TASK = 64 << 20
+"""So many bytes, of which a file has less once they are compressed."""
 
 
 class ArrangedRows(NamedTuple):
@@ -31,7 +34,8 @@ class ArrangedRows(NamedTuple):
 def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelCommand | None = None) -> ArrangedRows:
     """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks.
 
-    A row-level command may have a distribution mode of its own.
+    A row-level command may have a distribution mode of its own. Where there is nothing to do and nobody has said `none`,
+    partitions of next to nothing are joined with their neighbours.
     """
     order, keys = _order(metadata), _Keys(rows, metadata.schema)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
@@ -46,6 +50,8 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelComm
         frame = frame.repartitionByRange(*ordering)
     if ordering and (sorting or not _is_true(metadata.properties.get(_FANOUT, "false"))):
         frame = frame.sortWithinPartitions(*ordering)
+    if frame is rows and command is None and DISTRIBUTION_MODE not in metadata.properties:
+        frame = backend_of(rows).with_fewer_partitions(rows, _WORTH_A_TASK)
     return ArrangedRows(keys.dropped_from(frame), order.order_id if sorting else 0)
 
 

@@ -61,7 +61,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
 from bergline.spark.backends.classic.scripts import read_script, run_script
-from bergline.spark.backends.classic.semi_joins import with_semi_join
+from bergline.spark.backends.classic.semi_joins import calls_functions_of_users, with_semi_join
 from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
 from bergline.spark.runtime.arrow_tasks import ArrowFunction
@@ -102,6 +102,11 @@ _ROWS = "LocalRelation"
 _FEW_ROWS = 256
 """So many rows are brought to the driver, however they are computed; not those of files, which may be of any size."""
 _COMPUTED = frozenset({_ROWS, "Range", "OneRowRelation"})
+_JOINED = _COMPUTED | {"Project", "Filter", "SubqueryAlias", "View", "Union", "Relation"}
+"""The nodes of plans of which Spark knows how much comes of them at most, and none of which asks for partitions."""
+_NODE = re.compile(r"^[\s:|+-]*(\w+)", re.MULTILINE)
+_TASKS_PER_CORE = 2
+_MOST_JOINED = 10_000
 _SCHEMA = "userSpecifiedSchema"
 _QUERY_NAME = "queryName"
 _TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
@@ -396,6 +401,17 @@ class ClassicBackend(msgspec.Struct, frozen=True):
                 return True
             pending += scala_seq(node.children())
         return False
+
+    def with_fewer_partitions(self, rows: DataFrame, bytes_in_each: int) -> DataFrame:
+        context = self.spark.sparkContext
+        if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
+            return rows  # how many cores there will be is not known yet
+        plan = analyzed(rows)
+        if not _JOINED.issuperset(_NODE.findall(str(plan.treeString()))) or calls_functions_of_users(plan, self.spark):
+            return rows
+        enough = -(-int(str(plan.stats().sizeInBytes())) // bytes_in_each)  # far too many where nothing is known
+        most = max(_TASKS_PER_CORE * context.defaultParallelism, enough)
+        return rows.coalesce(most) if most <= _MOST_JOINED else rows
 
     def with_semi_join(self, changes: DataFrame) -> DataFrame:
         return with_semi_join(changes, self.spark)

@@ -4,7 +4,7 @@ Spark cannot send a small source to every executor where rows of the source with
 whole target. A semi join in between leaves of the target what the source matches, and for that the source is sent.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,8 @@ _READ_TWICE: Final = {
     *("LocalRelation", "OneRowRelation", "Range"),
 }
 """What gives the same rows if a query reads it twice, as long as its expressions are deterministic."""
-_NOT_TWICE: Final = ("PLAN_EXPRESSION", "PYTHON_UDF", "SCALA_UDF")
+_FUNCTIONS: Final = ("PYTHON_UDF", "SCALA_UDF")
+_NOT_TWICE: Final = ("PLAN_EXPRESSION", *_FUNCTIONS)
 
 
 def with_semi_join(changes: DataFrame, spark: SparkSession) -> DataFrame:
@@ -65,11 +66,19 @@ def _may_be_read_twice(join: Any, spark: SparkSession) -> bool:
     source, condition = [join.right(), join.left()][_target_place(join)], join.condition()
     if condition.isEmpty() or not condition.get().deterministic():
         return False
-    patterns = scala_object(spark, "org.apache.spark.sql.catalyst.trees.TreePattern")
-    never = [getattr(patterns, name)() for name in _NOT_TWICE]
-    if any(each.containsPattern(pattern) for each in (condition.get(), source) for pattern in never):
+    if any(_has_pattern(each, _NOT_TWICE, spark) for each in (condition.get(), source)):
         return False
     return all(map(_gives_the_same_twice, _all_below(source)))
+
+
+def calls_functions_of_users(plan: Any, spark: SparkSession) -> bool:
+    """Whether a plan calls functions that are not Spark's own."""
+    return _has_pattern(plan, _FUNCTIONS, spark)
+
+
+def _has_pattern(plan: Any, names: Iterable[str], spark: SparkSession) -> bool:
+    patterns = scala_object(spark, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    return any(plan.containsPattern(getattr(patterns, name)()) for name in names)
 
 
 def _is_worth_it(join: Any, spark: SparkSession) -> bool:
