@@ -34,8 +34,8 @@ class ArrangedRows(NamedTuple):
 def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelCommand | None = None) -> ArrangedRows:
     """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks.
 
-    A row-level command may have a distribution mode of its own. Where there is nothing to do and nobody has said `none`,
-    partitions of next to nothing are joined with their neighbours.
+    A row-level command may have a distribution mode of its own. Where there is nothing to do and nobody has said
+    `none`, partitions of next to nothing are joined with their neighbours.
     """
     order, keys = _order(metadata), _Keys(rows, metadata.schema)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
