@@ -4,7 +4,7 @@ The transaction that moves the tables marks the pull request as published, and o
 looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -64,13 +64,14 @@ from bergline.governance.pull_requests.publishing import (
 )
 from bergline.governance.pull_requests.store import Act, SqlPullRequests
 from bergline.governance.reviews.model import CheckState
+from bergline.table.references.publish import PublishRequest
 from bergline.table.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
 _TRIES = 100
 
-PublishTables = Callable[..., object]
-"""`LakeRefs.publish`: one commit to all tables."""
+PublishTables = Callable[[PublishRequest, Mapping[str | TableName, int]], object]
+"""Publishes a branch of tables, each at the snapshot that is named, in one commit."""
 
 
 class DirectPullRequests:
@@ -258,12 +259,14 @@ class DirectPullRequests:
 
         with standing_for(seen, record.author), self._database.noting(note):
             self._publish(
-                record.branch,
-                into=record.target,
-                tables=heads,
-                merge=method is PublishMethod.MERGE,
-                squash=method is PublishMethod.SQUASH,
-                keep_branch=publication.keep_branch,
+                PublishRequest(
+                    record.branch,
+                    record.target,
+                    merge=method is not PublishMethod.FAST_FORWARD,
+                    squash=method is PublishMethod.SQUASH,
+                    keep_branch=publication.keep_branch,
+                ),
+                heads,
             )
 
     def _publish_nothing(self, publishing: Publishing) -> PullRequestRecord:
