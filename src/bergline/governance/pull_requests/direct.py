@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from bergline.arguments import check_no_nul, check_text, shown
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
@@ -68,7 +69,6 @@ from bergline.table.references.publish import PublishRequest
 from bergline.table.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
-_TRIES = 100
 
 PublishTables = Callable[[PublishRequest, Mapping[str | TableName, int]], object]
 """Publishes a branch of tables, each at the snapshot that is named, in one commit."""
@@ -372,14 +372,15 @@ class DirectPullRequests:
         check: Callable[[Sequence[LoadedTable]], None],
     ) -> PullRequestRecord:
         """Record what is said about heads that the tables have, as `check` says, until it is recorded."""
-        for _ in range(_TRIES):
+        tries = attempts(f"the tables of pull request {record.number} moved on whenever it was to be reviewed")
+        while True:
+            next(tries)
             tables = self._load(record)
             check(tables)
             try:
                 return self._review(record.number, entry, _in_order(record, heads), said, tables)
             except _MovedError:
                 continue
-        raise ConflictError(f"the tables of pull request {record.number} move all the time", hints=["try again"])
 
     def _hold(self, connection: Connection, tables: Sequence[LoadedTable]) -> None:
         for table in sorted(tables, key=lambda t: t.name):  # before their reviews, and in order, as commits do

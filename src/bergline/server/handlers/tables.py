@@ -1,7 +1,10 @@
 """Tables: list, create, load, register, rename."""
 
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer.named_pointers import check_namespace
@@ -37,7 +40,7 @@ from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
-_MAX_ATTEMPTS = 100
+_Read = TypeVar("_Read")
 
 
 def list_tables(context: ServerContext, request: Request) -> Response:
@@ -130,16 +133,21 @@ def register_table(context: ServerContext, request: Request) -> Response:
 
 def unregister_table(context: ServerContext, request: Request) -> Response:
     """Drop a table and return it as it was; one that cannot be loaded stays."""
-    name = request.table
-    for _ in range(_MAX_ATTEMPTS):
+    return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, pointer, "all").body))
+
+
+def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], _Read]) -> _Read:
+    """Drop a table at the very pointer that `read` was given, and return what it read."""
+    tries = attempts(f"table `{name}` moved on whenever it was to be dropped")
+    while True:
+        next(tries)
         pointer = context.catalog.pointer(name)
-        body = _load(context, pointer, "all").body
+        found = read(pointer)
         try:
             context.catalog.drop_table(name, pointer)
         except ConflictError:  # a commit came first
             continue
-        return Response(200, body)
-    raise ConflictError(f"table `{name}` moved on each of {_MAX_ATTEMPTS} times that it was to be unregistered")
+        return found
 
 
 def rename_table(context: ServerContext, request: Request) -> Response:
