@@ -6,18 +6,16 @@ from typing import TypeVar
 
 from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import LoadedTable
-from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.rest.protocol.bodies import (
     CreateTableRequest,
     ListTablesResponse,
     MetricsRequest,
     RegisterTableRequest,
-    RenameRequest,
 )
-from bergline.catalog.rest.protocol.messages import renamed_onto
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
+from bergline.errors import ConflictError, NotFoundError
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
@@ -35,7 +33,7 @@ from bergline.server.handlers.credentials import (
     with_credentials,
 )
 from bergline.server.handlers.governance.registered_files import check_registered_file
-from bergline.server.handlers.new_tables import new_name, new_table
+from bergline.server.handlers.new_tables import new_name, new_table, rename
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
@@ -152,13 +150,7 @@ def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], 
 
 def rename_table(context: ServerContext, request: Request) -> Response:
     """Give a table another name."""
-    body: RenameRequest = request.read()
-    source = parse_table_name(body.source)
-    try:
-        context.catalog.rename_table(source, new_name(body.destination.namespace, body.destination.name))
-    except AlreadyExistsError as error:
-        raise renamed_onto(source, error) from error
-    return NO_CONTENT
+    return rename(request, context.catalog.rename_table)
 
 
 def report_metrics(context: ServerContext, request: Request) -> Response:
