@@ -24,6 +24,10 @@ import pyarrow as pa
 import bergline
 import bergline.errors
 from bergline.governance.events.model import LoggedEvent
+from bergline.lake.ref_report import RefReport
+from bergline.lake.tables import LakeTransaction
+from bergline.table.orphans.purge import PurgeResult
+from bergline.table.view import View
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "python.md"
 COMMAND = "python tools/python_reference.py"
@@ -59,6 +63,8 @@ _INTERNAL = {
     "TableMetadata": {"missing_ref"},
     "TableScan": {"as_branch", "branch_read", "followed", "io", "table_identity", "table_schema", "version"},
 }
+# What a lake's methods return: it imports them later, so their annotations are names.
+_OF_LAKES = [LakeTransaction, LoggedEvent, PurgeResult, RefReport, View]
 # Plain attributes, which have no docstring of their own.
 _ATTRIBUTES = {"Lake.name": "The name of the catalog.", "Table.refs": "Branches and tags: see below."}
 # What methods return from these packages is explained above, or by the Iceberg specification.
@@ -92,8 +98,8 @@ def render() -> str:
     page.functions("`bergline.spark`", spark, [n for n in spark.__all__ if not inspect.isclass(getattr(spark, n))])
     page.type_("`bergline.spark.Pipeline`", spark.Pipeline)
     page.functions("`bergline.spark.audits`", *_audits())
-    exported = [getattr(bergline, name) for name in bergline.__all__] + [LoggedEvent]  # which `lake.events` gives
-    page.values("Values", [c for c in exported if inspect.isclass(c) and not issubclass(c, Exception)])
+    exported = [getattr(bergline, name) for name in bergline.__all__]
+    page.values("Values", [c for c in exported if inspect.isclass(c) and not issubclass(c, Exception)] + _OF_LAKES)
     page.errors()
     return _HEAD + "".join(page.parts)
 

@@ -3,8 +3,9 @@
 What works with tables is imported when it is first used: connecting needs none of it.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -14,13 +15,17 @@ from bergline.catalog.catalog import Catalog, DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
+from bergline.format.schema.schema import Schema
+from bergline.io.locations import absolute_location
 from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog, portable_config
 from bergline.lazy_module import LazyModule
 from bergline.table.commits.retry import Timing
-from bergline.table.delegation import delegated, later
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bergline.governance import governance
     from bergline.governance.events import events
     from bergline.governance.events.model import LoggedEvent
@@ -28,15 +33,37 @@ if TYPE_CHECKING:
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
     from bergline.governance.reviews import reviews
     from bergline.governance.rules import rules
-    from bergline.lake import pull_requests, references, tables, views
+    from bergline.lake import pull_requests, references, staged_table, tables, views
+    from bergline.lake.ref_report import RefReport
+    from bergline.lake.references import SnapshotChoices
+    from bergline.lake.tables import LakeTransaction
+    from bergline.table import table_selection
+    from bergline.table.commits.isolation import Isolation
+    from bergline.table.evolution import definition
+    from bergline.table.orphans import purge
+    from bergline.table.orphans.purge import PurgeResult
+    from bergline.table.references import new_ref, publish, ref_changes
+    from bergline.table.references.published_runs import PublishedRun
+    from bergline.table.scans.scan import TableScan
+    from bergline.table.scans.version import BranchRead, SnapshotChoice
+    from bergline.table.table import Table
+    from bergline.table.table_selection import TableNames
+    from bergline.table.view import View
 else:
+    access = LazyModule("bergline.governance.grants.access")
+    definition = LazyModule("bergline.table.evolution.definition")
     events = LazyModule("bergline.governance.events.events")
     governance = LazyModule("bergline.governance.governance")
+    new_ref = LazyModule("bergline.table.references.new_ref")
+    publish = LazyModule("bergline.table.references.publish")
     pull_requests = LazyModule("bergline.lake.pull_requests")
-    access = LazyModule("bergline.governance.grants.access")
+    purge = LazyModule("bergline.table.orphans.purge")
+    ref_changes = LazyModule("bergline.table.references.ref_changes")
     references = LazyModule("bergline.lake.references")
     reviews = LazyModule("bergline.governance.reviews.reviews")
     rules = LazyModule("bergline.governance.rules.rules")
+    staged_table = LazyModule("bergline.lake.staged_table")
+    table_selection = LazyModule("bergline.table.table_selection")
     tables = LazyModule("bergline.lake.tables")
     views = LazyModule("bergline.lake.views")
 
@@ -185,8 +212,7 @@ class Lake:
 
     def list_tables(self, namespace: str | Namespace | None = None) -> list[str]:
         """The tables in a namespace, or in all of them."""
-        namespaces = self.catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
-        return [str(t) for n in namespaces for t in self.catalog.list_tables(n)]
+        return [str(t) for n in self._namespaces(namespace) for t in self.catalog.list_tables(n)]
 
     def table_exists(self, name: str | TableName) -> bool:
         """Whether there is such a table; its files are not looked at."""
@@ -231,27 +257,214 @@ class Lake:
         """Checks and approvals of snapshots, which rules can demand."""
         return reviews.LakeReviews(governance.governance_of(self.catalog).reviews)
 
-    create_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.create_table))
-    stage_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.stage_table))
-    load_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.load_table))
-    register_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.register_table))
-    undrop_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.undrop_table))
-    purge_table = later(lambda: delegated(tables.LakeTables, tables.LakeTables.purge_table))
-    transaction = later(lambda: delegated(tables.LakeTables, tables.LakeTables.transaction))
+    def create_table(
+        self,
+        name: str | TableName,
+        schema: "pa.Schema | Schema",
+        *,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        if_not_exists: bool = False,
+    ) -> "Table":
+        """A new, empty table: v2, unless the property `format-version` says 1 or 3."""
+        table = parse_table_name(name)
+        wanted = definition.define_table(schema, partition_by=partition_by, properties=properties, location=location)
+        try:
+            return tables.create_table(self._handle, table, wanted)
+        except AlreadyExistsError as error:
+            if not if_not_exists or error.kind != "table":
+                raise
+            return self.load_table(table)
 
-    create_view = later(lambda: delegated(views.LakeViews, views.LakeViews.create_view))
-    load_view = later(lambda: delegated(views.LakeViews, views.LakeViews.load_view))
-    view_exists = later(lambda: delegated(views.LakeViews, views.LakeViews.view_exists))
-    list_views = later(lambda: delegated(views.LakeViews, views.LakeViews.list_views))
-    rename_view = later(lambda: delegated(views.LakeViews, views.LakeViews.rename_view))
-    drop_view = later(lambda: delegated(views.LakeViews, views.LakeViews.drop_view))
-    undrop_view = later(lambda: delegated(views.LakeViews, views.LakeViews.undrop_view))
+    @contextlib.contextmanager
+    def stage_table(
+        self,
+        name: str | TableName,
+        schema: "pa.Schema | Schema",
+        *,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        replace: bool = False,
+        isolation: "str | Isolation | None" = None,
+        validate_from: "TableScan | int | None" = None,
+        reads: "Iterable[BranchRead]" = (),
+    ) -> "Iterator[Table]":
+        """A new table that is created when the block ends, with what the block wrote to it.
 
-    branch = later(lambda: delegated(references.LakeRefs, references.LakeRefs.branch))
-    tag = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tag))
-    publish = later(lambda: delegated(references.LakeRefs, references.LakeRefs.publish))
-    drop_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.drop_ref))
-    tables_with_ref = later(lambda: delegated(references.LakeRefs, references.LakeRefs.tables_with_ref))
+        With `replace`, an existing table is replaced: its history and its other refs stay, `main` and the columns
+        are new. Where rows of the old `main` go into the new one, `validate_from` is the scan or the snapshot that they
+        came from, or `reads` are those of which some may be of it: ConflictError if others changed it since.
+        """
+        wanted = definition.define_table(schema, partition_by=partition_by, properties=properties, location=location)
+        with staged_table.staged_table(
+            self._handle,
+            parse_table_name(name),
+            wanted,
+            replace=replace,
+            isolation=isolation,
+            validate_from=validate_from,
+            reads=reads,
+        ) as table:
+            yield table
+
+    def load_table(self, name: str | TableName) -> "Table":
+        """The table as it is now."""
+        return tables.open_table(self._handle, self.catalog.load_table(parse_table_name(name)))
+
+    def register_table(self, name: str | TableName, metadata_location: str) -> "Table":
+        """A table that exists already, by its metadata file; two names for one table are two tables to every writer."""
+        if not isinstance(metadata_location, str) or not metadata_location:
+            raise InvalidInputError(f"expected the location of a metadata file, found {metadata_location!r}")
+        location = absolute_location(metadata_location)
+        return tables.open_table(self._handle, self.catalog.register_table(parse_table_name(name), location))
+
+    def undrop_table(self, name: str | TableName, to: str | TableName | None = None) -> "Table":
+        """Bring back the table that was dropped last under a name, with all its refs; `to` is another name for it."""
+        new = None if to is None else parse_table_name(to)
+        return tables.open_table(self._handle, self.catalog.undrop_table(parse_table_name(name), new))
+
+    def purge_table(self, name: str | TableName, *, read_all_tables: bool = False) -> "PurgeResult":
+        """Forget a table and delete its files: those of all its snapshots, and its metadata.
+
+        RefusedError if another table uses one of them; `read_all_tables` reads the manifests of all tables to know,
+        not only of those that may have files in the same directories.
+        """
+        return purge.purge_table(self.catalog, parse_table_name(name), read_all=read_all_tables)
+
+    @contextlib.contextmanager
+    def transaction(self) -> "Iterator[LakeTransaction]":
+        """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
+        with tables.transaction(self._handle) as transaction:
+            yield transaction
+
+    def create_view(
+        self,
+        name: str | TableName,
+        sql: str | Mapping[str, str],
+        schema: "pa.Schema | Schema",
+        *,
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        default_namespace: str | Namespace | None = None,
+        default_catalog: str | None = None,
+        if_not_exists: bool = False,
+    ) -> "View":
+        """A new view of a query in Spark's SQL, or of queries by dialect; names in it are those of its namespace."""
+        view = parse_table_name(name)
+        wanted = views.NewView(sql, schema, properties, location, default_namespace, default_catalog)
+        try:
+            return views.create_view(self._handle, view, wanted)
+        except AlreadyExistsError as error:
+            if not if_not_exists or error.kind != "view":
+                raise
+            return self.load_view(view)
+
+    def load_view(self, name: str | TableName) -> "View":
+        """The view as it is now."""
+        return views.open_view(self._handle, self.catalog.load_view(parse_table_name(name)))
+
+    def view_exists(self, name: str | TableName) -> bool:
+        """Whether there is such a view; its files are not looked at."""
+        view = parse_table_name(name)
+        return self.catalog.namespace_exists(view.namespace) and view in self.catalog.list_views(view.namespace)
+
+    def list_views(self, namespace: str | Namespace | None = None) -> list[str]:
+        """The views in a namespace, or in all of them."""
+        return [str(v) for n in self._namespaces(namespace) for v in self.catalog.list_views(n)]
+
+    def rename_view(self, name: str | TableName, new: str | TableName) -> None:
+        """Give a view another name."""
+        self.catalog.rename_view(parse_table_name(name), parse_table_name(new))
+
+    def drop_view(self, name: str | TableName) -> None:
+        """Forget a view; its files stay."""
+        self.catalog.drop_view(parse_table_name(name))
+
+    def undrop_view(self, name: str | TableName, to: str | TableName | None = None) -> "View":
+        """Bring back the view that was dropped last under a name; `to` is another name for it."""
+        new = None if to is None else parse_table_name(to)
+        return views.open_view(self._handle, self.catalog.undrop_view(parse_table_name(name), new))
+
+    def branch(
+        self,
+        name: str,
+        tables: "TableNames | SnapshotChoices | None" = None,
+        *,
+        namespace: str | Namespace | None = None,
+        at: "SnapshotChoice | None" = None,
+        min_snapshots_to_keep: int | None = None,
+        max_snapshot_age_ms: int | None = None,
+        max_ref_age_ms: int | None = None,
+        if_not_exists: bool = False,
+        or_replace: bool = False,
+    ) -> "RefReport":
+        """A branch of every table that is named, or of all in a namespace and below it.
+
+        It begins where `at` says, or for each table what a mapping says, by default at the head of its `main`.
+        """
+        retention = ref_changes.Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        wanted = new_ref.NewRef(name, SnapshotRefType.BRANCH, retention, if_not_exists, or_replace)
+        return references.create_refs(self._handle, wanted, tables, namespace, at)
+
+    def tag(
+        self,
+        name: str,
+        tables: "TableNames | SnapshotChoices | None" = None,
+        *,
+        namespace: str | Namespace | None = None,
+        at: "SnapshotChoice | None" = None,
+        max_ref_age_ms: int | None = None,
+        if_not_exists: bool = False,
+        or_replace: bool = False,
+    ) -> "RefReport":
+        """A tag of every table that is named, or of all in a namespace and below it.
+
+        It names the snapshot that `at` says, or a mapping for each table, by default the head of its `main`.
+        """
+        retention = ref_changes.Retention(max_ref_age_ms=max_ref_age_ms)
+        wanted = new_ref.NewRef(name, SnapshotRefType.TAG, retention, if_not_exists, or_replace)
+        return references.create_refs(self._handle, wanted, tables, namespace, at)
+
+    def publish(
+        self,
+        branch: str,
+        *,
+        into: str = MAIN,
+        tables: "TableNames | Mapping[str | TableName, int] | None" = None,
+        namespace: str | Namespace | None = None,
+        merge: bool = False,
+        squash: bool = False,
+        keep_branch: bool = False,
+        tag: str | None = None,
+        run: "PublishedRun | None" = None,
+    ) -> "RefReport":
+        """Bring what a branch has into another, in the named tables or in all that have it, and drop the branch.
+
+        Where the other has moved on as well that is refused, unless `merge`: then the branch's snapshots are replayed
+        on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag` is
+        created in the same commit. A mapping of tables says at which snapshot the branch of each must be. The `run` of
+        a pipeline is kept in a property of each table whose `into` moves.
+        """
+        request = publish.PublishRequest(branch, into, merge or squash, squash, keep_branch, tag, run=run)
+        return references.publish(self._handle, request, tables, namespace)
+
+    def drop_ref(
+        self,
+        name: str,
+        *,
+        tables: "TableNames | None" = None,
+        namespace: str | Namespace | None = None,
+        if_exists: bool = False,
+    ) -> "RefReport":
+        """Forget a branch or tag in the named tables, or in all that have it; its snapshots stay until expiry."""
+        return references.drop_refs(self._handle, name, tables, namespace, if_exists=if_exists)
+
+    def tables_with_ref(self, name: str, *, namespace: str | Namespace | None = None) -> list[str]:
+        """The tables that have a branch or tag of this name, in the lake, or in a namespace and below it."""
+        check_ref_name(name)
+        return [str(table) for table in table_selection.find_tables(self.catalog, name, namespace)]
 
     def events(
         self,
@@ -281,6 +494,9 @@ class Lake:
     def pull_requests(self) -> "LakePullRequests":
         """The pull requests of the lake; UnsupportedError where its catalog has none."""
         return pull_requests.pull_requests_of(self._handle)
+
+    def _namespaces(self, one: str | Namespace | None) -> Sequence[Namespace]:
+        return self.catalog.list_namespaces() if one is None else [parse_namespace(one)]
 
     def close(self) -> None:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""

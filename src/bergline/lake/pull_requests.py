@@ -1,11 +1,13 @@
 """The pull requests of a lake, which are published by its own commits to several tables."""
 
+import functools
+
 from bergline.errors import UnsupportedError
 from bergline.governance.governance import governance_of
 from bergline.governance.pull_requests.model import PullRequestCalls
 from bergline.governance.pull_requests.pull_requests import LakePullRequests
 from bergline.lake.handle import LakeHandle
-from bergline.lake.references import LakeRefs
+from bergline.lake.references import publish
 
 
 def pull_requests_of(lake: LakeHandle) -> LakePullRequests:
@@ -15,7 +17,7 @@ def pull_requests_of(lake: LakeHandle) -> LakePullRequests:
 
 def pull_request_calls(lake: LakeHandle) -> PullRequestCalls:
     """What can be done with pull requests; UnsupportedError where the catalog has none."""
-    calls = governance_of(lake.catalog).pull_requests(LakeRefs(lake).publish, lake.timing.clock_ms)
+    calls = governance_of(lake.catalog).pull_requests(functools.partial(publish, lake), lake.timing.clock_ms)
     if calls is None:
         raise UnsupportedError(
             "expected a catalog with pull requests, found another kind",

@@ -1,7 +1,7 @@
 """A table that is created, or replaced, together with its first content."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
@@ -9,31 +9,36 @@ from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.locations import absolute_location
+from bergline.lake.handle import LakeHandle
 from bergline.table.changes.overwrite import OverwriteChecks
-from bergline.table.commits.isolation import ValidateFrom
+from bergline.table.changes.validate_from import validation_start
+from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Change, MetadataOperation
-from bergline.table.commits.retry import Timing
 from bergline.table.commits.validate import Validation
 from bergline.table.evolution.definition import TableDefinition, new_location
+from bergline.table.scans.scan import TableScan
+from bergline.table.scans.version import BranchRead
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction, staged_creation
 
 
 @contextlib.contextmanager
 def staged_table(
-    catalog: Catalog,
+    lake: LakeHandle,
     name: TableName,
     definition: TableDefinition,
-    timing: Timing,
     *,
     replace: bool,
-    validate: Callable[[TableMetadata], ValidateFrom | None],
+    isolation: str | Isolation | None,
+    validate_from: TableScan | int | None,
+    reads: Iterable[BranchRead],
 ) -> Iterator[Table]:
     """The table as the block fills it; nobody else sees it before the block ends.
 
     AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced. ConflictError if
-    others changed `main` of the table that is replaced since the snapshot that `validate` says, if it says one.
+    others changed `main` of the table that is replaced since it was read.
     """
+    catalog, timing = lake.catalog, lake.timing
     base = _existing(catalog, name)
     if base is None:
         _check_no_view(catalog, name)
@@ -44,7 +49,7 @@ def staged_table(
     if not replace:
         raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
     home = absolute_location(definition.location) if definition.location else None
-    start = validate(base.metadata)
+    start = validation_start(base.metadata, MAIN, isolation, validate_from, reads)
 
     def replace_table(now: TableMetadata) -> Change:
         if start is not None:

@@ -2,11 +2,11 @@
 
 import functools
 import inspect
-import types
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 _Handle = TypeVar("_Handle")
+_Own = TypeVar("_Own")
 _Part = TypeVar("_Part")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -16,33 +16,6 @@ class Holder(Protocol[_Handle]):
     """A class whose parts all work on one handle."""
 
     _handle: _Handle
-
-
-_Own = TypeVar("_Own")
-
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def later(make: Callable[[], _Method]) -> _Method:
-    """A method that is made when it is first asked for, of the class or of an object."""
-    return cast("_Method", _LaterMethod(make))
-
-
-class _LaterMethod:
-    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
-        self._make = make
-        self._name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, holder: object | None, owner: type) -> Any:
-        method = self._make()
-        for cls in owner.__mro__:
-            if cls.__dict__.get(self._name) is self:  # else another thread was faster
-                setattr(cls, self._name, method)
-        return method if holder is None else types.MethodType(method, holder)
 
 
 def delegated(

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.rule_scope import RuleLevel
@@ -10,9 +12,25 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import TableWork, commit, load_same_table
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.retry import Timing
+from bergline.table.engine.row_engine import RowEngine
 from bergline.table.references.summary import check_summary, wap_summary
+
+
+class WriteArguments(msgspec.Struct, frozen=True):
+    """Where a write goes, what its snapshot says, what others may do meanwhile, and who does the work."""
+
+    branch: str
+    summary: Mapping[str, str] | None = None
+    isolation: str | Isolation | None = None
+    wap_id: str | None = None
+    engine: RowEngine | None = None
+
+    def level(self, metadata: TableMetadata, command: RowLevelCommand) -> Isolation | None:
+        """The isolation level; None where only what would break the table is looked after."""
+        return None if self.isolation == NO_ISOLATION else isolation_level(metadata, command, self.isolation)
 
 
 class TableHandle:

@@ -4,8 +4,6 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from bergline.arguments import check_list, check_text, shown
 from bergline.errors import InvalidInputError, near_names
 from bergline.expressions.predicate import Predicate
@@ -18,9 +16,9 @@ from bergline.parquet.write.input_rows import ArrowRows, as_arrow
 from bergline.table.changes.row_changes import RowLevelWrite
 from bergline.table.changes.validate_from import oldest_read
 from bergline.table.commits.branches import check_write_branch
-from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, ValidateFrom, isolation_level
+from bergline.table.commits.isolation import Isolation, RowLevelCommand, ValidateFrom
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
-from bergline.table.handle import TableHandle
+from bergline.table.handle import TableHandle, WriteArguments
 from bergline.table.references.staged import staged
 from bergline.table.row_expressions.casts import check_whole
 from bergline.table.row_expressions.parse import Names
@@ -38,16 +36,6 @@ from bergline.table.row_merges.operation import RowMerge, merge_engine
 from bergline.table.row_merges.source import SourceRows, source_rows
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead
-
-
-class _Options(msgspec.Struct, frozen=True):
-    """What every write takes."""
-
-    branch: str
-    summary: Mapping[str, str] | None
-    isolation: str | Isolation | None
-    wap_id: str | None
-    engine: RowEngine | None
 
 
 class TableMerges:
@@ -74,7 +62,7 @@ class TableMerges:
 
         Values are SQL text over the row's columns (`{"amount": "amount * 2"}`), or Python values as literals.
         """
-        options = _Options(branch, summary, isolation, wap_id, engine)
+        options = WriteArguments(branch, summary, isolation, wap_id, engine)
         request, now, by_engine = UpdateRequest(values, where), self._now(), merge_engine(engine) is not None
 
         def bind(base: TableMetadata) -> BoundMerge:
@@ -109,7 +97,7 @@ class TableMerges:
         if not clauses:
             raise InvalidInputError("expected to update or to insert, found neither")
         request = RowMergeRequest(columns, tuple(clauses), only_changed=True, partial=True, unique_source=True)
-        options = _Options(branch, summary, isolation, wap_id, engine)
+        options = WriteArguments(branch, summary, isolation, wap_id, engine)
         return self._merge(request, self._rows_to_write(rows, columns), options, _branch_read(rows))
 
     def merge(
@@ -129,7 +117,7 @@ class TableMerges:
 
         `on` is a condition such as `target.id = source.id`, or a list of columns that are equal on both sides.
         """
-        options = _Options(branch, summary, isolation, wap_id, engine)
+        options = WriteArguments(branch, summary, isolation, wap_id, engine)
         aliases = [check_text(alias, "text for an alias").casefold() for alias in (source_alias, target_alias)]
         if aliases[0] == aliases[1] or "" in aliases:
             raise InvalidInputError(f"expected two aliases, found `{source_alias}` and `{target_alias}`")
@@ -143,7 +131,7 @@ class TableMerges:
         )
 
     def _merge(
-        self, request: RowMergeRequest, source: SourceRows, options: "_Options", read: BranchRead | None
+        self, request: RowMergeRequest, source: SourceRows, options: WriteArguments, read: BranchRead | None
     ) -> RowCounts:
         now, by_engine = self._now(), merge_engine(options.engine) is not None
 
@@ -159,15 +147,15 @@ class TableMerges:
         request: RowMergeRequest | UpdateRequest,
         bind: Callable[[TableMetadata], BoundMerge],
         source: SourceRows,
-        options: "_Options",
+        options: WriteArguments,
         *,
         read: BranchRead | None = None,
     ) -> RowCounts:
-        metadata, isolation = self._table.metadata, options.isolation
+        metadata = self._table.metadata
         check_write_branch(metadata, options.branch)
-        level = None if isolation == NO_ISOLATION else isolation_level(metadata, command, isolation)
+        level = options.level(metadata, command)
         own = self._table.snapshot_summary(options.summary, options.wap_id)
-        write = RowLevelWrite(command, options.branch, isolation=isolation, summary=own)
+        write = RowLevelWrite(command, options.branch, isolation=options.isolation, summary=own)
         # what others changed since the source was read from the same branch would be overwritten
         from_branch = oldest_read(metadata, options.branch, (read,)) if read and level else None
         operation = RowMerge(

@@ -20,9 +20,9 @@ from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.replace_partitions import replace_partitions
 from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.branches import check_write_branch, head_id
-from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
+from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
-from bergline.table.handle import TableHandle
+from bergline.table.handle import TableHandle, WriteArguments
 from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan, to_predicate
@@ -90,9 +90,9 @@ class TableWrites:
         hold other rows too are rewritten in this process, or by the `engine` that is given.
         """
         self.check_branch(branch)
-        check_row_engine(engine)
+        options = WriteArguments(branch, summary, isolation, wap_id, check_row_engine(engine))
         own = self._table.snapshot_summary(summary, wap_id)
-        validate = self._validation(rows, branch, isolation, validate_from)
+        validate = self._validation(rows, options, validate_from)
         if row_filter is None:
             operation = Overwrite(
                 self._table.io,
@@ -107,8 +107,8 @@ class TableWrites:
             self._table.commit(staged(operation, wap_id))
             return
         since = validate.snapshot_id if validate else head_id(self._table.metadata, branch)
-        wanted = self._rows_to_delete(row_filter, branch, isolation, since)
-        self._delete(wanted, write_data_files(self._table.io, self._table.metadata, rows), summary, wap_id, engine)
+        wanted = self._rows_to_delete(row_filter, options, since)
+        self._delete(wanted, write_data_files(self._table.io, self._table.metadata, rows), options)
 
     def delete(
         self,
@@ -129,8 +129,8 @@ class TableWrites:
         if row_filter is None:
             raise InvalidInputError("expected a filter, found none", hints=['"true" deletes all rows'])
         self.check_branch(branch)
-        check_row_engine(engine)
-        self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id, engine)
+        options = WriteArguments(branch, summary, isolation, wap_id, check_row_engine(engine))
+        self._delete(self._rows_to_delete(row_filter, options), (), options)
 
     def overwrite_partitions(
         self,
@@ -148,7 +148,7 @@ class TableWrites:
         """
         self.check_branch(branch)
         own = self._table.snapshot_summary(summary, wap_id)
-        validate = self._validation(rows, branch, isolation, validate_from)
+        validate = self._validation(rows, WriteArguments(branch, isolation=isolation), validate_from)
         files = write_data_files(self._table.io, self._table.metadata, rows)
         if files:
             operation = replace_partitions(
@@ -164,36 +164,22 @@ class TableWrites:
             self._table.commit(staged(operation, wap_id))
 
     def _validation(
-        self,
-        rows: ArrowRows | TableScan,
-        branch: str,
-        isolation: str | Isolation | None,
-        given: TableScan | int | None,
+        self, rows: ArrowRows | TableScan, options: WriteArguments, given: TableScan | int | None
     ) -> ValidateFrom | None:
-        read = rows.branch_read if isinstance(rows, TableScan) else None
-        return validation_start(self._table.metadata, branch, isolation, given, (read,) if read else ())
+        reads = (rows.branch_read,) if isinstance(rows, TableScan) and rows.branch_read else ()
+        return validation_start(self._table.metadata, options.branch, options.isolation, given, reads)
 
     def _rows_to_delete(
-        self,
-        row_filter: str | Predicate,
-        branch: str,
-        isolation: str | Isolation | None,
-        since: int | Literal["head"] | None = "head",
+        self, row_filter: str | Predicate, options: WriteArguments, since: int | Literal["head"] | None = "head"
     ) -> RowsToDelete:
-        level = None if isolation == NO_ISOLATION else isolation_level(self._table.metadata, "delete", isolation)
+        level = options.level(self._table.metadata, "delete")
         # a filter that does not fit is refused before anything is written
-        return RowsToDelete(bind_filter(to_predicate(row_filter), self._table.schema), branch, level, since)
+        return RowsToDelete(bind_filter(to_predicate(row_filter), self._table.schema), options.branch, level, since)
 
-    def _delete(
-        self,
-        rows: RowsToDelete,
-        files: Sequence[DataFile],
-        summary: Mapping[str, str] | None,
-        wap_id: str | None,
-        engine: RowEngine | None,
-    ) -> None:
-        own = self._table.snapshot_summary(summary, wap_id)
-        self._table.commit(staged(Delete(self._table.io, rows, files, summary=own, engine=engine), wap_id))
+    def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], options: WriteArguments) -> None:
+        own = self._table.snapshot_summary(options.summary, options.wap_id)
+        operation = Delete(self._table.io, rows, files, summary=own, engine=options.engine)
+        self._table.commit(staged(operation, options.wap_id))
 
 
 def write_data_files(io: FileIO, metadata: TableMetadata, rows: ArrowRows | TableScan) -> list[DataFile]:

@@ -3,11 +3,12 @@
 from rows import ORDERS
 
 from bergline import Lake
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.io.memory import MemoryFileIO
 from bergline.lake.handle import LakeHandle
-from bergline.lake.views import LakeViews
+from bergline.lake.views import NewView, create_view
 from bergline.table.commits.retry import Timing
 
 
@@ -16,7 +17,7 @@ def test_parts_work_on_the_catalog_and_the_clock_of_the_handle() -> None:
     handle = LakeHandle(catalog, Timing(clock_ms=lambda: 1_700_000_000_000))
     lake = Lake(catalog, "lake", timing=handle.timing)
     lake.create_namespace("db")
-    view = LakeViews(handle).create_view("db.v", "SELECT 1 AS id", ORDERS)
+    view = create_view(handle, TableName(("db",), "v"), NewView("SELECT 1 AS id", ORDERS))
     assert lake.load_view("db.v").metadata == view.metadata
     assert view.metadata.current_version.timestamp_ms == 1_700_000_000_000
     assert lake.create_table("db.t", ORDERS).metadata.last_updated_ms == 1_700_000_000_000

@@ -1,5 +1,6 @@
 """Opening lakes and creating tables."""
 
+import inspect
 import pickle
 import resource
 from collections.abc import Callable
@@ -36,6 +37,13 @@ def test_public_names_are_these() -> None:
         "connect",
         "maintain",
     ]
+
+
+def test_public_methods_are_written_out_in_the_class() -> None:
+    methods = [name for name, _ in inspect.getmembers(Lake, inspect.isfunction) if not name.startswith("_")]
+    text = inspect.getsource(Lake)
+    assert {"create_table", "create_view", "publish", "transaction"} <= set(methods)
+    assert [name for name in methods if f"    def {name}(" not in text] == []
 
 
 def test_default_lake_is_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,23 @@
-"""Tables by name: methods that a lake finds when it is asked for them; what they do is in the tests of `lake`."""
+"""Tables as a lake opens and creates them; what its methods do with them is in the tests of `lake`."""
 
-import inspect
+from rows import ORDERS
 
-from bergline import Lake
-from bergline.lake.tables import LakeTables
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.io.memory import MemoryFileIO
+from bergline.lake.handle import LakeHandle
+from bergline.lake.tables import create_table, open_table, transaction
+from bergline.table.commits.retry import Timing
+from bergline.table.evolution.definition import define_table
+
+NAME = TableName(("db",), "orders")
 
 
-def test_methods_of_a_lake_have_the_signature_and_text_of_its_part() -> None:
-    for name in ("create_table", "load_table", "stage_table", "register_table", "purge_table", "transaction"):
-        method, part = getattr(Lake, name), getattr(LakeTables, name)
-        assert inspect.signature(method) == inspect.signature(part)
-        assert method.__doc__ == part.__doc__
+def test_tables_are_created_and_opened_on_the_catalog_of_the_handle() -> None:
+    lake = LakeHandle(PointerCatalog(MemoryPointerStore(), MemoryFileIO(), "memory://warehouse"), Timing())
+    lake.catalog.create_namespace(NAME.namespace, {})
+    created = create_table(lake, NAME, define_table(ORDERS))
+    assert open_table(lake, lake.catalog.load_table(NAME)).metadata == created.metadata
+    with transaction(lake) as tables:
+        assert tables.load_table(NAME) is tables.load_table("db.orders")

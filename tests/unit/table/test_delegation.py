@@ -1,15 +1,12 @@
 """Methods that parts carry out: called and documented like methods of the class itself."""
 
 import inspect
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Self
 
 import pytest
 
 from bergline.lake import Lake
-from bergline.table.delegation import chained, delegated, later
+from bergline.table.delegation import chained, delegated
 from bergline.table.files import TableFiles
 from bergline.table.maintenance import TableMaintenance
 from bergline.table.metadata_updates import TableMetadataUpdates
@@ -68,35 +65,3 @@ def test_help_shows_real_signatures(owner: type) -> None:
     for name, method in inspect.getmembers(owner, inspect.isfunction):
         kinds = {p.kind for p in inspect.signature(method).parameters.values()}
         assert not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} or name == "__exit__"
-
-
-def test_method_that_is_made_later_is_made_once_and_bound() -> None:
-    made = []
-
-    def make() -> Callable[[Any, int], tuple[Any, int]]:
-        made.append(1)
-        return lambda own, number: (own, number)
-
-    class Base:
-        method = later(make)
-
-    class Derived(Base): ...
-
-    assert made == []
-    holder = Derived()
-    assert (holder.method(1), holder.method(2), Base().method(3)[1]) == ((holder, 1), (holder, 2), 3)
-    assert made == [1]
-
-
-def test_method_that_threads_ask_for_at_the_same_time_is_there_for_all() -> None:
-    at_once = threading.Barrier(4, timeout=30)
-
-    def make() -> Callable[[Any], int]:
-        at_once.wait()
-        return lambda _: 7
-
-    class Base:
-        method = later(make)
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda _: Base().method(), range(4))) == [7] * 4

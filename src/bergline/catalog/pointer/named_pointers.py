@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import DroppedTable, DroppedView, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
@@ -25,7 +26,6 @@ from bergline.errors import (
 NameKind = Literal["table", "view"]
 Waits = Iterable[Callable[[], None]]
 Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
-_TRIES = 100
 _MOST_NAMED = 5
 _NEIGHBOURS = 25
 """How many names on each side of a missing one are considered as suggestions."""
@@ -117,14 +117,15 @@ class NamedPointers:
         After a lost response, a missing name counts as dropped; because another client may have renamed it, that is an
         UnprovenDropError if `proven`.
         """
-        for _ in range(_TRIES):
+        tries = attempts(f"{self._kind} `{name}` moved on whenever it was to be dropped")
+        while True:
+            next(tries)
             pointer = self.find(name)
             if expected is not None and pointer != expected:
-                break
+                raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
             check(pointer)
             if self._drop(name, pointer, proven=proven):
                 return pointer
-        raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
 
     def _created_twice(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> str | None:
         """The pointer of a refused name that is ours after all: a request that is delivered twice refuses itself."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from bergline.catalog.protection import rule_scope
 else:  # not needed to read
     rule_scope = LazyModule("bergline.catalog.protection.rule_scope")
-
-_TRIES = 100
 
 
 class PointerTables(PointerNamespaces):
@@ -76,13 +75,14 @@ class PointerTables(PointerNamespaces):
     def register_over(self, name: TableName, metadata_location: str) -> LoadedTable:
         """Register a metadata file under a name, replacing the table that had it, if any."""
         metadata = self._table_files.load(metadata_location)
-        for _ in range(_TRIES):
+        tries = attempts(f"table `{name}` moved on whenever it was to be registered anew")
+        while True:
+            next(tries)
             before = self._named("table").pointers.read(name)
             if before is None:
                 return self.register_table(name, metadata_location)
             if before == metadata_location or self._replace(PointerSwap(name, before, metadata_location), metadata):
                 return LoadedTable(name, metadata, metadata_location)
-        raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
 
     def unregister_table(self, name: TableName) -> str:
         return self._drop_table(name, None, "the table unregistered", proven=True)

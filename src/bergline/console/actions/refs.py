@@ -1,5 +1,7 @@
 """Create, rename and drop branches and tags, and set how long they are kept."""
 
+from typing import Any
+
 from bergline.console.actions.equivalents import alter, command, python_call
 from bergline.console.actions.form import Answers, Field
 from bergline.console.actions.review import ConsoleAction, Equivalents, Review, ReviewedState, review_refs
@@ -21,44 +23,36 @@ _UNITS = ((86_400_000, "DAYS"), (3_600_000, "HOURS"), (60_000, "MINUTES"))
 
 
 def _review_create_branch(table: Table, answers: Answers, _now_ms: int) -> Review:
-    name, at = answers.text("new"), answers.snapshot("at")
-    keep, age, ref_age = (
-        answers.number("min_snapshots"),
-        answers.age_ms("max_snapshot_age"),
-        answers.age_ms("max_ref_age"),
-    )
-    settings = dict(zip(_SETTINGS, (keep, age, ref_age), strict=True))
-    place = _place(table, at)
-    return review_refs(
-        table,
-        lambda refs: refs.create_branch(
-            name, at=at, min_snapshots_to_keep=keep, max_snapshot_age_ms=age, max_ref_age_ms=ref_age
-        ),
-        _state(name, at=at),
-        lambda _: (f"branch `{name}` is created at {place}", *_retention_lines(settings)),
-        Equivalents(
-            python_call(table.name, "refs.create_branch", name, at=at, **settings),
-            _sql(table, "CREATE BRANCH", name, at, settings),
-            _command("branch create", table, name, settings, at=at),
-        ),
-    )
+    return _review_create(table, answers, "branch", _retention(answers))
 
 
 def _review_create_tag(table: Table, answers: Answers, _now_ms: int) -> Review:
-    name, at, ref_age = answers.text("new"), answers.snapshot("at"), answers.age_ms("max_ref_age")
-    settings = {"max_ref_age_ms": ref_age}
+    return _review_create(table, answers, "tag", {"max_ref_age_ms": answers.age_ms("max_ref_age")})
+
+
+def _review_create(table: Table, answers: Answers, kind: str, settings: dict[str, Any]) -> Review:
+    name, at = answers.text("new"), answers.snapshot("at")
     place = _place(table, at)
     return review_refs(
         table,
-        lambda refs: refs.create_tag(name, at=at, max_ref_age_ms=ref_age),
+        lambda refs: (
+            refs.create_branch(name, at=at, **settings)
+            if kind == "branch"
+            else refs.create_tag(name, at=at, **settings)
+        ),
         _state(name, at=at),
-        lambda _: (f"tag `{name}` is created at {place}", *_retention_lines(settings)),
+        lambda _: (f"{kind} `{name}` is created at {place}", *_retention_lines(settings)),
         Equivalents(
-            python_call(table.name, "refs.create_tag", name, at=at, **settings),
-            _sql(table, "CREATE TAG", name, at, settings),
-            _command("tag create", table, name, settings, at=at),
+            python_call(table.name, f"refs.create_{kind}", name, at=at, **settings),
+            _sql(table, f"CREATE {kind.upper()}", name, at, settings),
+            _command(f"{kind} create", table, name, settings, at=at),
         ),
     )
+
+
+def _retention(answers: Answers) -> dict[str, int | None]:
+    given = answers.number("min_snapshots"), answers.age_ms("max_snapshot_age"), answers.age_ms("max_ref_age")
+    return dict(zip(_SETTINGS, given, strict=True))
 
 
 def _review_rename(table: Table, answers: Answers, _now_ms: int) -> Review:
@@ -103,20 +97,13 @@ def _review_drop(table: Table, answers: Answers, _now_ms: int) -> Review:
 def _review_retention(table: Table, answers: Answers, _now_ms: int) -> Review:
     name = answers.text("ref")
     kind, ref = _kind(table, name), table.metadata.ref(name)
-    keep, age, ref_age = (
-        answers.number("min_snapshots"),
-        answers.age_ms("max_snapshot_age"),
-        answers.age_ms("max_ref_age"),
-    )
-    if kind == "tag" and (keep is not None or age is not None):
+    settings = _retention(answers)
+    if kind == "tag" and any(settings[name] is not None for name in _SETTINGS[:2]):
         raise InvalidInputError(f"expected no snapshots to keep for tag `{name}`, found some: a tag names one snapshot")
-    settings = dict(zip(_SETTINGS, (keep, age, ref_age), strict=True))
     cleared = [s for s, new in settings.items() if new is None and getattr(ref, s) is not None]
     return review_refs(
         table,
-        lambda refs: refs.set_retention(
-            name, min_snapshots_to_keep=keep, max_snapshot_age_ms=age, max_ref_age_ms=ref_age, clear=cleared
-        ),
+        lambda refs: refs.set_retention(name, **settings, clear=cleared),
         _state(name),
         lambda _: (
             (f"the retention of {kind} `{name}` is set; nothing is removed before the next expiry",)

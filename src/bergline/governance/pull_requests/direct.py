@@ -4,11 +4,12 @@ The transaction that moves the tables marks the pull request as published, and o
 looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from bergline.arguments import check_no_nul, check_text, shown
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, TableName
 from bergline.catalog.protection.caller import current_caller, standing_for
@@ -64,13 +65,13 @@ from bergline.governance.pull_requests.publishing import (
 )
 from bergline.governance.pull_requests.store import Act, SqlPullRequests
 from bergline.governance.reviews.model import CheckState
+from bergline.table.references.publish import PublishRequest
 from bergline.table.table_selection import find_tables, named_tables
 
 _LONGEST_TEXT = 64 * 1024
-_TRIES = 100
 
-PublishTables = Callable[..., object]
-"""`LakeRefs.publish`: one commit to all tables."""
+PublishTables = Callable[[PublishRequest, Mapping[str | TableName, int]], object]
+"""Publishes a branch of tables, each at the snapshot that is named, in one commit."""
 
 
 class DirectPullRequests:
@@ -258,12 +259,14 @@ class DirectPullRequests:
 
         with standing_for(seen, record.author), self._database.noting(note):
             self._publish(
-                record.branch,
-                into=record.target,
-                tables=heads,
-                merge=method is PublishMethod.MERGE,
-                squash=method is PublishMethod.SQUASH,
-                keep_branch=publication.keep_branch,
+                PublishRequest(
+                    record.branch,
+                    record.target,
+                    merge=method is not PublishMethod.FAST_FORWARD,
+                    squash=method is PublishMethod.SQUASH,
+                    keep_branch=publication.keep_branch,
+                ),
+                heads,
             )
 
     def _publish_nothing(self, publishing: Publishing) -> PullRequestRecord:
@@ -369,14 +372,15 @@ class DirectPullRequests:
         check: Callable[[Sequence[LoadedTable]], None],
     ) -> PullRequestRecord:
         """Record what is said about heads that the tables have, as `check` says, until it is recorded."""
-        for _ in range(_TRIES):
+        tries = attempts(f"the tables of pull request {record.number} moved on whenever it was to be reviewed")
+        while True:
+            next(tries)
             tables = self._load(record)
             check(tables)
             try:
                 return self._review(record.number, entry, _in_order(record, heads), said, tables)
             except _MovedError:
                 continue
-        raise ConflictError(f"the tables of pull request {record.number} move all the time", hints=["try again"])
 
     def _hold(self, connection: Connection, tables: Sequence[LoadedTable]) -> None:
         for table in sorted(tables, key=lambda t: t.name):  # before their reviews, and in order, as commits do

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.protection.caller import see_made
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
-from bergline.errors import AlreadyExistsError, ConflictError
+from bergline.errors import AlreadyExistsError
 from bergline.governance.pull_requests.model import (
     PULL_REQUEST,
     EntryKind,
@@ -22,7 +23,6 @@ from bergline.governance.pull_requests.model import (
     missing_pull_request,
 )
 
-_TRIES = 100
 _COLUMNS = [PULL_REQUESTS.c[name] for name in PullRequestRecord.__struct_fields__]
 _HISTORY = [PULL_REQUEST_HISTORY.c[name] for name in PullRequestEntry.__struct_fields__]
 
@@ -46,7 +46,9 @@ class SqlPullRequests:
         Those of other tables are no obstacle: who may not see them would learn of them.
         """
         newest = sa.select(sa.func.max(PULL_REQUESTS.c.number)).where(self._mine)
-        for _ in range(_TRIES):
+        tries = attempts("others opened a pull request whenever this one was to be opened")
+        while True:
+            next(tries)
             try:
                 with self._database.changing() as connection:
                     number = (connection.execute(newest).scalar_one() or 0) + 1
@@ -61,7 +63,6 @@ class SqlPullRequests:
                     return record
             except sa.exc.IntegrityError:  # another got the number first
                 continue
-        raise ConflictError("others open pull requests all the time: try again")
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> list[PullRequestRecord]:
         """So many, newest first; none where the database has no pull requests yet."""

@@ -3,6 +3,7 @@
 import time
 
 from bergline.arguments import check_no_nul, check_text
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, check_lengths
 from bergline.catalog.protection.caller import current_caller
@@ -16,11 +17,10 @@ from bergline.catalog.sql.rules.reviews import (
     SqlReviews,
 )
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.governance.reviews.model import CheckState, SnapshotApproval, SnapshotCheck
 
 _MAX_DETAIL_CHARACTERS = 4000
-_TRIES = 100
 
 
 class SqlSnapshotReviews:
@@ -80,7 +80,7 @@ class SqlSnapshotReviews:
                 )
         now_ms, who = time.time_ns() // 1_000_000, current_caller().name
         review = RecordedReview(snapshot_id, kind, name, state, who, now_ms, detail)
-        for _ in range(_TRIES):
+        for _ in attempts(f"table `{table}` moved on whenever it was to be reviewed"):
             reviewed, pointer = self._reviewed(table, snapshot_id)
             with self._database.changing() as connection:
                 # else the snapshot may have been removed meanwhile, and another have come under its id
@@ -88,9 +88,6 @@ class SqlSnapshotReviews:
                     self._reviews.record(reviewed, review, connection)
                     self._database.note(connection)
                     return
-        raise ConflictError(
-            f"table `{table}` moved on each of {_TRIES} times that it was reviewed", hints=["try again"]
-        )
 
     def _reviewed(self, table: TableName, snapshot_id: int) -> tuple[ReviewedTable, str]:
         """The table, and where it was read; NotFoundError if it has no such snapshot."""

@@ -1,10 +1,14 @@
-"""A new table from a request: fresh ids for columns, partition fields and the sort order."""
+"""A new table, or a new name, from a request: fresh ids for columns, partition fields and the sort order."""
+
+from collections.abc import Callable
 
 import msgspec
 
 from bergline.arguments import check_texts
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths, parse_table_name
-from bergline.catalog.rest.protocol.bodies import CreateTableRequest
+from bergline.catalog.rest.protocol.bodies import CreateTableRequest, RenameRequest
+from bergline.catalog.rest.protocol.messages import renamed_onto
+from bergline.errors import AlreadyExistsError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.compatibility import (
     check_free_names,
@@ -15,6 +19,8 @@ from bergline.format.partition.compatibility import (
 from bergline.format.partition.sort_order import FIRST_SORT_ORDER_ID, UNSORTED, SortOrder
 from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import NO_CONTENT, Response
 from bergline.table.evolution.definition import TableDefinition
 
 
@@ -23,6 +29,17 @@ def new_name(namespace: Namespace, name: str) -> TableName:
     parsed = parse_table_name(TableName(namespace, name))
     check_lengths(".".join(parsed.namespace), parsed.name)
     return parsed
+
+
+def rename(request: Request, move: Callable[[TableName, TableName], None]) -> Response:
+    """Give a table or a view another name."""
+    body: RenameRequest = request.read()
+    source = parse_table_name(body.source)
+    try:
+        move(source, new_name(body.destination.namespace, body.destination.name))
+    except AlreadyExistsError as error:
+        raise renamed_onto(source, error) from error
+    return NO_CONTENT
 
 
 def new_table(context: ServerContext, name: TableName, body: CreateTableRequest, now_ms: int) -> TableMetadata:

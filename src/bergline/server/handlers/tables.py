@@ -1,20 +1,21 @@
 """Tables: list, create, load, register, rename."""
 
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import LoadedTable
-from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.rest.protocol.bodies import (
     CreateTableRequest,
     ListTablesResponse,
     MetricsRequest,
     RegisterTableRequest,
-    RenameRequest,
 )
-from bergline.catalog.rest.protocol.messages import renamed_onto
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
+from bergline.errors import ConflictError, NotFoundError
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
@@ -32,12 +33,12 @@ from bergline.server.handlers.credentials import (
     with_credentials,
 )
 from bergline.server.handlers.governance.registered_files import check_registered_file
-from bergline.server.handlers.new_tables import new_name, new_table
+from bergline.server.handlers.new_tables import new_name, new_table, rename
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 
-_MAX_ATTEMPTS = 100
+_Read = TypeVar("_Read")
 
 
 def list_tables(context: ServerContext, request: Request) -> Response:
@@ -130,27 +131,26 @@ def register_table(context: ServerContext, request: Request) -> Response:
 
 def unregister_table(context: ServerContext, request: Request) -> Response:
     """Drop a table and return it as it was; one that cannot be loaded stays."""
-    name = request.table
-    for _ in range(_MAX_ATTEMPTS):
+    return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, pointer, "all").body))
+
+
+def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], _Read]) -> _Read:
+    """Drop a table at the very pointer that `read` was given, and return what it read."""
+    tries = attempts(f"table `{name}` moved on whenever it was to be dropped")
+    while True:
+        next(tries)
         pointer = context.catalog.pointer(name)
-        body = _load(context, pointer, "all").body
+        found = read(pointer)
         try:
             context.catalog.drop_table(name, pointer)
         except ConflictError:  # a commit came first
             continue
-        return Response(200, body)
-    raise ConflictError(f"table `{name}` moved on each of {_MAX_ATTEMPTS} times that it was to be unregistered")
+        return found
 
 
 def rename_table(context: ServerContext, request: Request) -> Response:
     """Give a table another name."""
-    body: RenameRequest = request.read()
-    source = parse_table_name(body.source)
-    try:
-        context.catalog.rename_table(source, new_name(body.destination.namespace, body.destination.name))
-    except AlreadyExistsError as error:
-        raise renamed_onto(source, error) from error
-    return NO_CONTENT
+    return rename(request, context.catalog.rename_table)
 
 
 def report_metrics(context: ServerContext, request: Request) -> Response:

@@ -25,14 +25,13 @@ from bergline.governance.grants.securable import Securable, table_of, view_of
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name
-from bergline.server.handlers.tables import table_response
+from bergline.server.handlers.tables import drop_as_read, table_response
 from bergline.server.handlers.views import view_response
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 from bergline.table.orphans.purge import check_purge, purge_table
 
-_TRIES = 100
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _Dropped = TypeVar("_Dropped", DroppedTable, DroppedView)
 
@@ -40,7 +39,8 @@ _Dropped = TypeVar("_Dropped", DroppedTable, DroppedView)
 def drop_table(context: ServerContext, request: Request) -> Response:
     """Drop a table, and delete its files if requested: at once, or when it has been in the trash for long enough."""
     if context.settings.drop_retention_s:
-        _drop_into_trash(context, request)
+        # its pointer, which is kept in the trash, is the one that was read: `keep_dropped` is given it
+        drop_as_read(context, request.table, lambda _: _check_dropped(context, request))
     elif request.flag("purgeRequested"):
         result, caller = purge_table(context.catalog, request.table), requesting_caller()
         seen = None if caller is None else caller.changes.get(request.table)
@@ -99,19 +99,9 @@ def _mark(dropped_ms: str, number: str) -> TrashMark:
     return int(dropped_ms), int(number)
 
 
-def _drop_into_trash(context: ServerContext, request: Request) -> None:
-    """Drop a table as it was read; the transaction that drops it keeps its pointer in the trash."""
-    name, purge = request.table, request.flag("purgeRequested")
-    for _ in range(_TRIES):
-        pointer = context.catalog.pointer(name)
-        if purge:
-            check_purge(context.catalog.load_table(name))
-        try:
-            context.catalog.drop_table(name, pointer)
-        except ConflictError:  # a commit came first
-            continue
-        return
-    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be dropped")
+def _check_dropped(context: ServerContext, request: Request) -> None:
+    if request.flag("purgeRequested"):
+        check_purge(context.catalog.load_table(request.table))
 
 
 def _new_name(request: Request) -> TableName | None:

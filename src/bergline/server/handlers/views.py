@@ -7,17 +7,16 @@ import msgspec
 
 from bergline.arguments import check_texts
 from bergline.catalog.catalog import LoadedView
-from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import requesting_caller
 from bergline.catalog.rest.protocol.bodies import (
     CommitViewRequest,
     CreateViewRequest,
     RegisterViewRequest,
-    RenameRequest,
 )
-from bergline.catalog.rest.protocol.messages import check_queries, renamed_onto
+from bergline.catalog.rest.protocol.messages import check_queries
 from bergline.catalog.sql.directories.reserved_directories import DirectoryKind
-from bergline.errors import AlreadyExistsError, InvalidInputError
+from bergline.errors import InvalidInputError
 from bergline.format.metadata.updates import AddSchema, AssignUuid, SetLocation, SetProperties
 from bergline.format.metadata.updates_json import plain_updates
 from bergline.format.view.apply import apply_view_updates
@@ -27,7 +26,7 @@ from bergline.server.commits.requested_commits import commit_requested_view
 from bergline.server.handlers.content_encoding import load_response
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.governance.registered_files import check_registered_file
-from bergline.server.handlers.new_tables import new_name
+from bergline.server.handlers.new_tables import new_name, rename
 from bergline.server.handlers.tables import names_response
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response
@@ -106,13 +105,7 @@ def register_view(context: ServerContext, request: Request) -> Response:
 
 def rename_view(context: ServerContext, request: Request) -> Response:
     """Give a view another name."""
-    body: RenameRequest = request.read()
-    source = parse_table_name(body.source)
-    try:
-        context.catalog.rename_view(source, new_name(body.destination.namespace, body.destination.name))
-    except AlreadyExistsError as error:
-        raise renamed_onto(source, error) from error
-    return NO_CONTENT
+    return rename(request, context.catalog.rename_view)
 
 
 def view_response(context: ServerContext, view: LoadedView) -> Response:

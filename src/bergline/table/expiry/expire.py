@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from bergline.arguments import counted
+from bergline.catalog.attempts import looks
 from bergline.catalog.table_locations import OwnFiles
-from bergline.errors import BerglineError, FormatError, NotFoundError, UnavailableError, UnsupportedError
+from bergline.errors import BerglineError, FormatError, NotFoundError, UnsupportedError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.requirements import Requirement, same_table
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -29,7 +30,6 @@ from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, Expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
-_TRIES = 10
 _KINDS = (
     "data_files",
     "position_delete_files",
@@ -214,7 +214,9 @@ class Expire:
     ) -> tuple[Sequence[StoredFile], TableMetadata]:
         """The files that no snapshot added after a checked state references; and the state that was checked."""
         contents = self._cleaning.level is CleanupLevel.ALL
-        for _ in range(_TRIES):
+        tries = looks("the table moved on whenever its files were looked for")
+        while True:
+            next(tries)
             if now == checked:
                 return files, checked
             try:
@@ -224,7 +226,6 @@ class Expire:
                 if later == now:
                     raise
                 now = later  # it moved on, and another expiry was allowed to delete what was to be read
-        raise UnavailableError(f"the table moved on each of {_TRIES} times that its files were looked for")
 
     def _delete(self, files: Sequence[StoredFile], before: int, after: int) -> list[str]:
         report = self._cleaning.progress

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from bergline.catalog.attempts import looks
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files, view_files
@@ -28,7 +29,6 @@ from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.footprints import NearOwners, find_near
 from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
-_TRIES = 10
 _METADATA = "metadata"
 _UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError, RefusedError, StorageError)
 
@@ -107,7 +107,7 @@ class OtherTables:
         if other.metadata_location in self._in_trash:
             yield from self._files_of_dropped(other)
             return
-        for _ in range(_TRIES):
+        for _ in looks(f"table `{other.name}` moved on whenever its files were looked for"):
             try:
                 yield from self._read_files(table)
             except _UNREADABLE as error:
@@ -119,7 +119,6 @@ class OtherTables:
                 table = newest  # it moved on, and expiry was allowed to delete the file
             else:
                 return
-        raise UnavailableError(f"table `{other.name}` moved on each of {_TRIES} times that its files were looked for")
 
     def views(self) -> Iterator[LoadedView]:
         """All views, without unreadable ones that are outside of the directories; those in the trash last."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Catalog, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
@@ -29,7 +30,6 @@ from bergline.table.expiry.reachable import CONTENT_KINDS, FileKind, StoredFile,
 from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.other_tables import OtherTables
 
-_TRIES = 100
 _Error = TypeVar("_Error", bound=BerglineError)
 _READERS = 16
 _PIECE = 2000
@@ -54,7 +54,9 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
     if catalog.purge_later(name):
         return PurgeResult(0)
     refused: tuple[str, ConflictError] | None = None
-    for _ in range(_TRIES):
+    tries = attempts(f"table `{name}` moved on whenever it was to be purged")
+    while True:
+        next(tries)
         table = catalog.load_table(name)
         if refused is not None and refused[0] == table.metadata_location:
             raise refused[1]  # nobody came first: it would be refused again
@@ -76,7 +78,6 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
             files = [location for location in files if normalized(location) not in staying]
         failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
-    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
 
 
 def purge_dropped(

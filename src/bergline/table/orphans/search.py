@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
+from bergline.catalog.attempts import looks
 from bergline.catalog.catalog import Catalog, LoadedTable
-from bergline.errors import NotFoundError, RefusedError, UnavailableError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.io.fileio import ListedFile
 from bergline.io.locations import normalized, scheme_of
 from bergline.table.commits.commit import load_same_table
@@ -18,7 +19,6 @@ from bergline.table.scans.version import readable_ms
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _DEFAULT_AGE_MS = 3 * _DAY_MS
-_TRIES = 10
 _NAMED_IN_ERRORS = 3
 _SAY_EVERY = 1000
 
@@ -79,7 +79,9 @@ def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: Ref
     name, table_uuid = (
         (table.name, table.metadata.table_uuid) if isinstance(table, LoadedTable) else (table.table, table.table_uuid)
     )
-    for _ in range(_TRIES):
+    tries = looks(f"table `{name}` moved on whenever its files were looked for")
+    while True:
+        next(tries)
         newest = load_same_table(catalog, name, table_uuid, table.metadata_location)
         collecting = newest.metadata.properties.get("gc.enabled", "true")
         if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
@@ -93,7 +95,6 @@ def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: Ref
                 raise
         else:
             return newest
-    raise UnavailableError(f"table `{name}` moved on each of {_TRIES} times that its files were looked for")
 
 
 def list_directories(catalog: Catalog, directories: Sequence[str]) -> Iterator[tuple[str, ListedFile]]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bergline.catalog.catalog import DroppedTable
+from bergline.catalog.catalog import DroppedTable, DroppedView
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.contention_layout import FOOTPRINTS
@@ -30,18 +30,9 @@ _ANYWHERE = ""
 """The path of a directory that is not spelled plainly: it may be any."""
 TrashMark = tuple[int, int]
 """The end of a page: when the last one was dropped, and its number in the trash."""
-_COLUMNS = (
-    DROPPED_TABLES.c.namespace,
-    DROPPED_TABLES.c.name,
-    DROPPED_TABLES.c.metadata_location,
-    DROPPED_TABLES.c.dropped_ms,
-    DROPPED_TABLES.c.keep_until_ms,
-    DROPPED_TABLES.c.principal,
-    DROPPED_TABLES.c.purges_files,
-    DROPPED_TABLES.c.purge_begun,
-    DROPPED_TABLES.c.problem,
-    DROPPED_TABLES.c.id,
-)
+_COLUMNS = [  # as a DroppedTable has them, whose `bin_id` is the last
+    DROPPED_TABLES.c[name] for name in ("namespace", *DroppedTable.__struct_fields__[:-1], "id")
+]
 
 
 class ClaimedPurge(msgspec.Struct, frozen=True):
@@ -65,19 +56,8 @@ class SqlDroppedTables:
 
     def add(self, connection: sa.Connection, dropped: DroppedTable) -> None:
         """Keep a table, in the transaction that drops it."""
-        row = {
-            "catalog_name": self._catalog,
-            "namespace": join_namespace(dropped.name.namespace),
-            "name": dropped.name.name,
-            "metadata_location": dropped.metadata_location,
-            "principal": dropped.principal,
-            "dropped_ms": dropped.dropped_ms,
-            "keep_until_ms": dropped.keep_until_ms,
-            "purges_files": dropped.purges_files,
-            "claimed_until_ms": _FREE,
-            "purge_begun": False,
-        }
-        connection.execute(sa.insert(DROPPED_TABLES).values(row))
+        purge = {"purges_files": dropped.purges_files, "claimed_until_ms": _FREE, "purge_begun": False}
+        add_to_trash(connection, DROPPED_TABLES, self._catalog, dropped, **purge)
 
     def tables(self, most: int | None = None, after: TrashMark | None = None) -> list[DroppedTable]:
         """The dropped tables, newest first, all or the next ones; none where the database has no trash yet."""
@@ -183,6 +163,22 @@ class SqlDroppedTables:
         return sa.and_(
             self._mine, DROPPED_TABLES.c.id == claim.table.bin_id, DROPPED_TABLES.c.claimed_until_ms == claim.until_ms
         )
+
+
+def add_to_trash(
+    connection: sa.Connection, table: sa.Table, catalog_name: str, dropped: DroppedTable | DroppedView, **more: object
+) -> None:
+    """Keep what is dropped, in the transaction that drops it."""
+    row = {
+        "catalog_name": catalog_name,
+        "namespace": join_namespace(dropped.name.namespace),
+        "name": dropped.name.name,
+        "metadata_location": dropped.metadata_location,
+        "principal": dropped.principal,
+        "dropped_ms": dropped.dropped_ms,
+        "keep_until_ms": dropped.keep_until_ms,
+    }
+    connection.execute(sa.insert(table).values(row | more))
 
 
 def newest_first(query: sa.Select[Any], table: sa.Table, most: int | None, after: TrashMark | None) -> sa.Select[Any]:

@@ -8,9 +8,8 @@ from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
-from bergline.catalog.sql.layout import join_namespace
 from bergline.catalog.sql.pointers import SqlPointers
-from bergline.catalog.sql.trash.dropped_tables import TrashMark, names_in_trash, newest_first
+from bergline.catalog.sql.trash.dropped_tables import TrashMark, add_to_trash, names_in_trash, newest_first
 from bergline.errors import ConflictError
 
 _COLUMNS = [DROPPED_VIEWS.c[name] for name in ("metadata_location", "dropped_ms", "keep_until_ms", "principal", "id")]
@@ -27,16 +26,7 @@ class SqlDroppedViews:
 
     def add(self, connection: sa.Connection, dropped: DroppedView) -> None:
         """Keep a view, in the transaction that drops it."""
-        row = {
-            "catalog_name": self._catalog,
-            "namespace": join_namespace(dropped.name.namespace),
-            "name": dropped.name.name,
-            "metadata_location": dropped.metadata_location,
-            "principal": dropped.principal,
-            "dropped_ms": dropped.dropped_ms,
-            "keep_until_ms": dropped.keep_until_ms,
-        }
-        connection.execute(sa.insert(DROPPED_VIEWS).values(row))
+        add_to_trash(connection, DROPPED_VIEWS, self._catalog, dropped)
 
     def views(self, most: int | None = None, after: TrashMark | None = None) -> list[DroppedView]:
         """The dropped views, newest first, all or the next ones; none where the database has no such trash yet."""

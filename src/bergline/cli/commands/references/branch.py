@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
-from bergline.cli.commands.references.refs import plan_drop, print_refs
+from bergline.cli.commands.references.refs import Cleared, RefAge, add_ref_commands, print_changed_ref, set_retention
 from bergline.cli.durations import parse_milliseconds
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
@@ -20,34 +20,17 @@ from bergline.table.table import Table
 
 app = typer.Typer(help="The branches of a table.", no_args_is_help=True)
 
-BranchArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="Name of the branch", metavar="BRANCH", autocompletion=complete_ref)
-]
+BRANCH = typer.Argument(help="Name of the branch", metavar="BRANCH", autocompletion=complete_ref)
+BranchArgument: TypeAlias = Annotated[str, BRANCH]
 MinSnapshots: TypeAlias = Annotated[
     int | None, typer.Option("--min-snapshots-to-keep", help="Snapshots that expiry leaves on the branch.", min=1)
 ]
 SnapshotAge: TypeAlias = Annotated[
     str | None, typer.Option("--max-snapshot-age", help="Age up to which expiry leaves its snapshots, e.g. 7d or 12h.")
 ]
-RefAge: TypeAlias = Annotated[
-    str | None, typer.Option("--max-ref-age", help="Age from which expiry removes the ref itself, e.g. 90d.")
-]
-Cleared: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--clear", help="A setting to be the table's again, e.g. max-ref-age; may be repeated."),
-]
 Squash: TypeAlias = Annotated[
     bool, typer.Option("--squash", help="Take the difference as one snapshot, where history has expired too.")
 ]
-
-
-@app.command("list")
-@with_lake
-def list_branches(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
-    """List branches with the age of their heads and their retention."""
-    with options.open() as lake:
-        loaded = lake.load_table(table)
-        print_refs(loaded, loaded.refs.branches, as_json=as_json)
 
 
 @app.command()
@@ -76,40 +59,10 @@ def create(
             max_ref_age_ms=ref_age,
             if_not_exists=if_not_exists,
         )
-        print_changed_ref(loaded, branch, "branch `{}` is at snapshot {}", as_json=as_json)
+        print_changed_ref(loaded, branch, as_json=as_json)
 
 
-@app.command()
-@with_lake
-def drop(
-    options: LakeOptions,
-    table: TableArgument,
-    branch: BranchArgument,
-    *,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="A branch that is missing is no error.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Drop a branch; its snapshots stay until expiry."""
-    with options.open() as lake:
-        drop_ref(lake.load_table(table), branch, "branch", if_exists=if_exists, yes=yes, as_json=as_json)
-
-
-@app.command()
-@with_lake
-def rename(
-    options: LakeOptions,
-    table: TableArgument,
-    branch: BranchArgument,
-    new: Annotated[str, typer.Argument(help="Its new name", metavar="NEW")],
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Rename a branch."""
-    with options.open() as lake:
-        loaded = lake.load_table(table)
-        loaded.refs.rename_branch(branch, to=new)
-        print_changed_ref(loaded, new, "branch `{}` is at snapshot {}", as_json=as_json)
+add_ref_commands(app, "branch", BRANCH)
 
 
 @app.command()
@@ -237,46 +190,6 @@ def diff(
     end_with_problems(found.problems)
 
 
-def drop_ref(table: Table, name: str, kind: str, *, if_exists: bool, yes: bool, as_json: bool) -> None:
-    """Show what dropping a branch or tag means, ask, and drop it."""
-    drop_it = table.refs.drop_branch if kind == "branch" else table.refs.drop_tag
-    is_there = name in table.refs
-    if is_there and name != MAIN and table.refs[name].snapshot_ref_type == kind:
-        confirm(plan_drop(table, name), yes)
-    drop_it(name, if_exists=if_exists)
-    if as_json:
-        print_json({"table": str(table.name), "name": name, "dropped": is_there})
-    elif is_there:
-        print_lines([f"dropped {kind} `{name}`"])
-
-
-def set_retention(
-    options: LakeOptions,
-    place: tuple[str, str],
-    wanted: dict[str, int | None],
-    clear: list[str] | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Set what is wanted of a ref's retention, and print the ref."""
-    table, name = place
-    cleared = [_setting_name(text) for text in clear or ()]
-    with options.open() as lake:
-        loaded = lake.load_table(table)
-        if cleared or any(value is not None for value in wanted.values()):
-            loaded.refs.set_retention(name, **wanted, clear=cleared)
-        print_refs(loaded, {name: loaded.refs[name]}, as_json=as_json)
-
-
-def print_changed_ref(table: Table, name: str, text: str, *, as_json: bool) -> None:
-    """Print where a ref is."""
-    ref = table.refs[name]
-    if as_json:
-        print_refs(table, {name: ref}, as_json=True)
-    else:
-        print_lines([text.format(name, ref.snapshot_id)])
-
-
 def print_move(table: Table, ref: str, result: MergeResult, *, as_json: bool) -> None:
     """Print where a ref was and is."""
     if not as_json:
@@ -332,9 +245,3 @@ def _json_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         "operation": snapshot.operation,
         "summary": snapshot.summary,
     }
-
-
-def _setting_name(text: str) -> str:
-    """A setting by the name of its option."""
-    name = text.replace("-", "_")
-    return f"{name}_ms" if name.endswith("_age") else name

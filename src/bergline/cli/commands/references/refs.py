@@ -1,8 +1,8 @@
-"""`bergline refs`: the branches and tags of a table."""
+"""`bergline refs`: the branches and tags of a table; and what `bergline branch` and `bergline tag` have in common."""
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -11,12 +11,20 @@ from bergline.catalog.protection.ref_protection import ProtectingRule
 from bergline.cli.arguments import TableArgument
 from bergline.cli.commands.references.rule import json_rule
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.rows import AsJson, print_json, print_table
-from bergline.format.metadata.refs import SnapshotRef
+from bergline.cli.output.plans import Yes, confirm
+from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
+from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.reports.units import render_age, render_duration
 from bergline.table.table import Table
 
 app = typer.Typer()
+RefAge: TypeAlias = Annotated[
+    str | None, typer.Option("--max-ref-age", help="Age from which expiry removes the ref itself, e.g. 90d.")
+]
+Cleared: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--clear", help="A setting to be the table's again, e.g. max-ref-age; may be repeated."),
+]
 _COLUMNS = ("name", "type", "snapshot_id", "age", "retention", "rules")
 
 
@@ -27,6 +35,85 @@ def refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False)
     with options.open() as lake:
         loaded = lake.load_table(table)
         print_refs(loaded, loaded.metadata.refs, as_json=as_json)
+
+
+def add_ref_commands(app: typer.Typer, kind: Literal["branch", "tag"], argument: Any) -> None:
+    """Add the commands `list`, `drop` and `rename` of branches or of tags."""
+    kinds = "branches" if kind == "branch" else "tags"
+
+    @app.command(
+        "list",
+        help=f"List {kinds} with the age of their {'heads' if kind == 'branch' else 'snapshots'} and their retention.",
+    )
+    @with_lake
+    def list_refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
+        with options.open() as lake:
+            loaded = lake.load_table(table)
+            print_refs(loaded, loaded.refs.branches if kind == "branch" else loaded.refs.tags, as_json=as_json)
+
+    @app.command(help=f"Drop a {kind}; its snapshot{'s stay' if kind == 'branch' else ' stays'} until expiry.")
+    @with_lake
+    def drop(
+        options: LakeOptions,
+        table: TableArgument,
+        ref: Annotated[str, argument],
+        *,
+        if_exists: Annotated[bool, typer.Option("--if-exists", help=f"A {kind} that is missing is no error.")] = False,
+        yes: Yes = False,
+        as_json: AsJson = False,
+    ) -> None:
+        with options.open() as lake:
+            loaded = lake.load_table(table)
+            is_there = ref in loaded.refs
+            if is_there and ref != MAIN and loaded.refs[ref].snapshot_ref_type == kind:
+                confirm(plan_drop(loaded, ref), yes)
+            (loaded.refs.drop_branch if kind == "branch" else loaded.refs.drop_tag)(ref, if_exists=if_exists)
+        if as_json:
+            print_json({"table": str(loaded.name), "name": ref, "dropped": is_there})
+        elif is_there:
+            print_lines([f"dropped {kind} `{ref}`"])
+
+    @app.command(help=f"Rename a {kind}.")
+    @with_lake
+    def rename(
+        options: LakeOptions,
+        table: TableArgument,
+        ref: Annotated[str, argument],
+        new: Annotated[str, typer.Argument(help="Its new name", metavar="NEW")],
+        *,
+        as_json: AsJson = False,
+    ) -> None:
+        with options.open() as lake:
+            loaded = lake.load_table(table)
+            (loaded.refs.rename_branch if kind == "branch" else loaded.refs.rename_tag)(ref, to=new)
+            print_changed_ref(loaded, new, as_json=as_json)
+
+
+def set_retention(
+    options: LakeOptions,
+    place: tuple[str, str],
+    wanted: dict[str, int | None],
+    clear: list[str] | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Set what is wanted of a ref's retention, and print the ref."""
+    table, name = place
+    cleared = [_setting_name(text) for text in clear or ()]
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        if cleared or any(value is not None for value in wanted.values()):
+            loaded.refs.set_retention(name, **wanted, clear=cleared)
+        print_refs(loaded, {name: loaded.refs[name]}, as_json=as_json)
+
+
+def print_changed_ref(table: Table, name: str, *, as_json: bool) -> None:
+    """Print where a ref is."""
+    ref = table.refs[name]
+    if as_json:
+        print_refs(table, {name: ref}, as_json=True)
+    else:
+        print_lines([f"{ref.snapshot_ref_type} `{name}` is at snapshot {ref.snapshot_id}"])
 
 
 def print_refs(table: Table, shown: Mapping[str, SnapshotRef], *, as_json: bool) -> None:
@@ -109,3 +196,9 @@ def _retention(ref: SnapshotRef) -> str:
     if ref.max_ref_age_ms is not None:
         parts.append(f"the ref for {render_duration(ref.max_ref_age_ms)}")
     return ", ".join(parts)
+
+
+def _setting_name(text: str) -> str:
+    """A setting by the name of its option."""
+    name = text.replace("-", "_")
+    return f"{name}_ms" if name.endswith("_age") else name

@@ -5,8 +5,13 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
-from bergline.cli.commands.references.branch import Cleared, RefAge, drop_ref, print_changed_ref, set_retention
-from bergline.cli.commands.references.refs import print_refs
+from bergline.cli.commands.references.refs import (
+    Cleared,
+    RefAge,
+    add_ref_commands,
+    print_changed_ref,
+    set_retention,
+)
 from bergline.cli.durations import parse_milliseconds
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
@@ -14,18 +19,8 @@ from bergline.cli.output.rows import AsJson
 
 app = typer.Typer(help="The tags of a table.", no_args_is_help=True)
 
-TagArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="Name of the tag", metavar="TAG", autocompletion=complete_ref)
-]
-
-
-@app.command("list")
-@with_lake
-def list_tags(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
-    """List tags with the age of their snapshots and their retention."""
-    with options.open() as lake:
-        loaded = lake.load_table(table)
-        print_refs(loaded, loaded.refs.tags, as_json=as_json)
+TAG = typer.Argument(help="Name of the tag", metavar="TAG", autocompletion=complete_ref)
+TagArgument: TypeAlias = Annotated[str, TAG]
 
 
 @app.command()
@@ -46,40 +41,10 @@ def create(
         loaded = lake.load_table(table)
         state = None if at is None else parse_state(loaded, at)
         loaded.refs.create_tag(tag, at=state, max_ref_age_ms=ref_age, if_not_exists=if_not_exists)
-        print_changed_ref(loaded, tag, "tag `{}` is at snapshot {}", as_json=as_json)
+        print_changed_ref(loaded, tag, as_json=as_json)
 
 
-@app.command()
-@with_lake
-def drop(
-    options: LakeOptions,
-    table: TableArgument,
-    tag: TagArgument,
-    *,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="A tag that is missing is no error.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Drop a tag; its snapshot stays until expiry."""
-    with options.open() as lake:
-        drop_ref(lake.load_table(table), tag, "tag", if_exists=if_exists, yes=yes, as_json=as_json)
-
-
-@app.command()
-@with_lake
-def rename(
-    options: LakeOptions,
-    table: TableArgument,
-    tag: TagArgument,
-    new: Annotated[str, typer.Argument(help="Its new name", metavar="NEW")],
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Rename a tag."""
-    with options.open() as lake:
-        loaded = lake.load_table(table)
-        loaded.refs.rename_tag(tag, to=new)
-        print_changed_ref(loaded, new, "tag `{}` is at snapshot {}", as_json=as_json)
+add_ref_commands(app, "tag", TAG)
 
 
 @app.command()
@@ -100,7 +65,7 @@ def replace(
         now = loaded.metadata.ref(tag).snapshot_id
         confirm(f"move tag `{tag}` of `{loaded.name}` from snapshot {now} to {at or 'main'}", yes)
         loaded.refs.replace_tag(tag, at=state)
-        print_changed_ref(loaded, tag, "tag `{}` is at snapshot {}", as_json=as_json)
+        print_changed_ref(loaded, tag, as_json=as_json)
 
 
 @app.command()

@@ -1,0 +1,15 @@
+"""Attempts that others come before."""
+
+import itertools
+
+import pytest
+
+from bergline.catalog.attempts import attempts
+from bergline.errors import UnavailableError
+
+
+def test_after_so_many_attempts_the_next_is_an_error() -> None:
+    tries = attempts("table `db.t` moved on whenever it was read", 3, UnavailableError)
+    assert len(list(itertools.islice(tries, 3))) == 3
+    with pytest.raises(UnavailableError, match=r"it was read, 3 times in a row\nhint: try again$"):
+        next(tries)
