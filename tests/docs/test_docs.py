@@ -172,6 +172,14 @@ def test_guide_to_serving_runs(tmp_path: Path) -> None:
         assert output_of(here, tmp_path).splitlines() == ["[1, 3]", "3", "2"]
 
 
+def test_guide_to_serving_names_every_option() -> None:
+    table = page("guides/serving.md").partition("| option |")[2].partition("\n\n")[0]
+    spellings = [{*option.opts, *option.secondary_opts} for option in load_command("serve").params]
+    listed = set(re.findall(r"--[a-z-]+", table))
+    assert listed <= set().union(*spellings)
+    assert [names for names in spellings if not names & listed and not min(names).startswith("--oidc-")] == []
+
+
 @pytest.mark.server
 def test_guide_to_dropped_tables_runs(tmp_path: Path) -> None:
     example = "\n".join(re.findall(r"```python\n(.*?)```", page("guides/undrop.md"), re.DOTALL))
