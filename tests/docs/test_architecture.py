@@ -94,7 +94,7 @@ def test_targets_of_make_exist(page: Path) -> None:
 def test_index_names_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     install = (ROOT / "docs" / "README.md").read_text().partition("| extra |")[2].partition("\n\n")[0]
-    assert set(re.findall(r"`([a-z0-9]+)`", install)) == {*project["optional-dependencies"]} - {"dev"}
+    assert {*project["optional-dependencies"]} - {"dev"} <= set(re.findall(r"`([a-z0-9]+)`", install))
 
 
 @pytest.mark.parametrize("name", ["orc", "avro"])
