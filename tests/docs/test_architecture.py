@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -10,8 +11,11 @@ import pytest
 from support_path import ROOT
 
 from bergline.catalog.rest.protocol.endpoints import FETCH_PLANNING_RESULT
+from bergline.errors import UnsupportedError
+from bergline.format.schema.schema import Schema
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.sql.statements.registry import HEADS
+from bergline.table.evolution.properties import check_properties
 
 PACKAGE = ROOT / "src" / "bergline"
 TOP = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -72,7 +76,34 @@ def test_layers_are_those_that_are_checked(layers: ModuleType) -> None:
 
 
 def test_architecture_is_short() -> None:
-    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1800
+
+
+def test_contributing_says_what_every_folder_of_tests_is_for() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| folder |")[2].partition("\n\n")[0]
+    named = {path.split("/")[1] for path in re.findall(r"`(tests/\w+)", table)}
+    assert named == {p.name for p in (ROOT / "tests").iterdir() if p.is_dir() and p.name != "__pycache__"} - {"support"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_targets_of_make_exist(page: Path) -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"(?:`|^    )make ([a-z-]+)", page.read_text(), re.MULTILINE)) <= set(targets)
+
+
+def test_index_names_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    install = (ROOT / "docs" / "README.md").read_text().partition("| extra |")[2].partition("\n\n")[0]
+    assert {*project["optional-dependencies"]} - {"dev"} <= set(re.findall(r"`([a-z0-9]+)`", install))
+
+
+@pytest.mark.parametrize("name", ["orc", "avro"])
+def test_pages_say_which_formats_are_read_and_written(name: str) -> None:
+    assert (PACKAGE / "parquet" / "formats" / f"{name}.py").exists()
+    with pytest.raises(UnsupportedError, match="only that is written"):
+        check_properties({"write.format.default": name}, Schema(()))
+    (tables,) = re.findall(r"^\| Tables \|.*\| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert tables == "writing ORC and Avro"
 
 
 def test_no_two_folders_import_each_other() -> None:

@@ -67,6 +67,15 @@ def test_every_row_is_in_a_table(path: Path) -> None:
     assert not lost
 
 
+@pytest.mark.parametrize("path", [p for p in PAGES if p.name != "python.md"], ids=lambda p: str(p.relative_to(ROOT)))
+def test_lines_of_prose_end_at_120_characters(path: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\n\n(?: {4}.*\n+)+", "\n\n", text)  # indented code
+    prose = [line for line in text.splitlines() if not line.startswith("|")]
+    long = [line for line in prose if len(line) > 120 and " " in re.sub("`[^`]+`", "code", line.strip())]
+    assert not long  # what has no place to break is code or a link
+
+
 def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
@@ -170,6 +179,14 @@ def test_guide_to_serving_runs(tmp_path: Path) -> None:
     with BerglineServer(tmp_path) as server:
         here = example.replace("http://127.0.0.1:8181", server.uri)
         assert output_of(here, tmp_path).splitlines() == ["[1, 3]", "3", "2"]
+
+
+def test_guide_to_serving_names_every_option() -> None:
+    table = page("guides/serving.md").partition("| option |")[2].partition("\n\n")[0]
+    spellings = [{*option.opts, *option.secondary_opts} for option in load_command("serve").params]
+    listed = set(re.findall(r"`(--[a-z-]+)", table))
+    assert listed <= set().union(*spellings)
+    assert [names for names in spellings if not names & listed and not min(names).startswith("--oidc-")] == []
 
 
 @pytest.mark.server

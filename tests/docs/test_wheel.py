@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import bergline
+
 ROOT = Path(__file__).parents[2]
 STORY = """
 import bergline, pyarrow as pa
@@ -61,7 +63,7 @@ def run(bare: Path, cwd: Path, *arguments: str) -> str:
 
 
 def test_command_line_of_the_wheel_runs(bare: Path, tmp_path: Path) -> None:
-    assert run(bare, tmp_path, f"{bare}/bin/bergline", "--version").startswith("bergline ")
+    assert run(bare, tmp_path, f"{bare}/bin/bergline", "--version") == f"bergline {bergline.__version__}\n"
     assert "Usage" in run(bare, tmp_path, f"{bare}/bin/bergline", "--help")
 
 
