@@ -1,7 +1,7 @@
 """The changes that a MERGE makes, as one frame: for each row its action, its place in the table, and its new columns.
 
 The frame that it starts from is target and source joined, with what the clauses make of each row (see
-`sql/rewrite/merge_query.py`), whether a statement's text or `mergeInto` said so.
+`spark/query_text/merge_query.py`), whether a statement's text or `mergeInto` said so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,8 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.rows.change_task import ADDS, DELETES
-from bergline.spark.rows.changes import ACTION, FILE, POS
-from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
-from bergline.spark.writes.projection import SqlOrColumn, project, with_computed
-from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
-from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
-from bergline.sql.rewrite.merge_query import (
+from bergline.spark.query_text.assigned_fields import INVALID_ASSIGNMENTS, default_literal
+from bergline.spark.query_text.merge_query import (
     CLAUSE,
     FILE_COLUMN,
     INSERTED,
@@ -36,6 +30,12 @@ from bergline.sql.rewrite.merge_query import (
     target_column,
     value_field,
 )
+from bergline.spark.rows.change_task import ADDS, DELETES
+from bergline.spark.rows.changes import ACTION, FILE, POS
+from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
+from bergline.spark.writes.projection import SqlOrColumn, project, with_computed
+from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
 from bergline.sql.text.tokens import Name
 
 BY_SOURCE = 4

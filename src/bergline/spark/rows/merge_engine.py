@@ -32,6 +32,8 @@ from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import session_backend
+from bergline.spark.query_text.assigned_fields import assigned_fields, default_literal, qualifiers_of
+from bergline.spark.query_text.merge_query import key_columns
 from bergline.spark.reads.planning import ReadPlan
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.change_task import ADDS, DELETES
@@ -44,8 +46,6 @@ from bergline.spark.rows.statements import changed_twice, place_columns, update_
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.writes.store_assignment import AssignmentRules
-from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, qualifiers_of
-from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.table.changes.row_changes import RowChanges
 from bergline.table.engine.row_engine import RowEngine

@@ -14,9 +14,8 @@ from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
-from bergline.sql.queries.merge import ClauseAction, ClauseKind
-from bergline.sql.rewrite.assigned_fields import assigned_fields, qualifiers_of
-from bergline.sql.rewrite.merge_query import (
+from bergline.spark.query_text.assigned_fields import assigned_fields, qualifiers_of
+from bergline.spark.query_text.merge_query import (
     CLAUSE,
     FILE_COLUMN,
     INSERTED,
@@ -31,6 +30,7 @@ from bergline.sql.rewrite.merge_query import (
     target_column,
     value_field,
 )
+from bergline.sql.queries.merge import ClauseAction, ClauseKind
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 

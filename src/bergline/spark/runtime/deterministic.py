@@ -4,9 +4,9 @@ A task that runs again would find other rows.
 """
 
 from bergline.errors import BerglineError, InvalidInputError
+from bergline.spark.query_text.assigned_fields import place_of
+from bergline.spark.query_text.random_calls import random_calls
 from bergline.sql.queries.assignments import Expression
-from bergline.sql.rewrite.assigned_fields import place_of
-from bergline.sql.text.random_calls import random_calls
 from bergline.sql.text.tokens import SqlText
 
 _CONDITION = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"

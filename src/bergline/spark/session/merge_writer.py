@@ -9,6 +9,7 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
+from bergline.spark.query_text.merge_query import key_columns
 from bergline.spark.reads.scan import read
 from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
 from bergline.spark.rows.statements import place_columns
@@ -19,7 +20,6 @@ from bergline.spark.writes.evolution import evolved
 from bergline.spark.writes.store_assignment import assignment_rules
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.queries.merge import ClauseAction, ClauseKind
-from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
 

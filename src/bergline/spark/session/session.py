@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from bergline.arguments import check_text
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
+from bergline.spark.query_text.identifier_clauses import with_identifiers
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.statements.caching import cache_by_name, forget_cached
@@ -26,7 +27,6 @@ from bergline.sql.names.resolve import Current, Lakes
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, MultiInsert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
 from bergline.sql.queries.wrappers import ExplainedChange
-from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.drop_table import ForgetCached

@@ -11,6 +11,17 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.query_text.merge_query import (
+    INSERTED,
+    MATCHED,
+    UNMATCHED,
+    ClauseValues,
+    clause_values,
+    compose_merge,
+    compose_source,
+    evolving_columns,
+    key_columns,
+)
 from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.rows.merge import COPIED, checks_cardinality, merge_changes, merge_summary
@@ -22,17 +33,6 @@ from bergline.spark.writes.store_assignment import AssignmentRules, assignment_r
 from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
-from bergline.sql.rewrite.merge_query import (
-    INSERTED,
-    MATCHED,
-    UNMATCHED,
-    ClauseValues,
-    clause_values,
-    compose_merge,
-    compose_source,
-    evolving_columns,
-    key_columns,
-)
 from bergline.sql.text.composed import ComposedText
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table

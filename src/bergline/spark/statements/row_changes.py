@@ -6,6 +6,7 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.errors import SqlSyntaxError
+from bergline.spark.query_text.target_rows import set_fields, target_rows
 from bergline.spark.rows.statements import (
     check_condition,
     delete_found_rows,
@@ -22,7 +23,6 @@ from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import OtherStatement, Query, RowLevel
-from bergline.sql.rewrite.target_rows import set_fields, target_rows
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.text.composed import ComposedText, parameter_order
 from bergline.sql.text.names import dotted_names

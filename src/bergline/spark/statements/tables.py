@@ -13,6 +13,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.query_text.metadata_columns import metadata_columns
 from bergline.spark.reads.following import following
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.merge_engine import row_engine
@@ -27,7 +28,6 @@ from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, ViewTarget, new_table_name
 from bergline.sql.names.selector import CHANGES_OPTIONS, READ_OPTIONS, VersionSelector, with_options
 from bergline.sql.names.session_catalog import SESSION_CATALOG
-from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.references.changed_rows import Changelog

@@ -14,18 +14,18 @@ from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError
 from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
-from bergline.sql.queries.assignments import Expression
-from bergline.sql.queries.merge import ClauseAction, ClauseKind, MergeInto, WhenClause
-from bergline.sql.queries.query import Query
-from bergline.sql.queries.read import read_query
-from bergline.sql.rewrite.assigned_fields import (
+from bergline.spark.query_text.assigned_fields import (
     AssignedField,
     assigned_fields,
     default_literal,
     place_of,
     qualifiers_of,
 )
-from bergline.sql.rewrite.tables import column_edit
+from bergline.sql.queries.assignments import Expression
+from bergline.sql.queries.merge import ClauseAction, ClauseKind, MergeInto, WhenClause
+from bergline.sql.queries.query import Query
+from bergline.sql.queries.read import read_query
+from bergline.sql.queries.rewritten import column_edit
 from bergline.sql.text.composed import ComposedText, Composer
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Edit, Name, SqlText, TokenKind

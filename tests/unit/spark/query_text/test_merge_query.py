@@ -6,10 +6,10 @@ from sql_statements import meaning
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, STRING, NestedField, StructType
+from bergline.spark.query_text.merge_query import MergeQuery, clause_values, compose_merge
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.rewrite.merge_query import MergeQuery, clause_values, compose_merge
 from bergline.sql.text.composed import written_place
 from bergline.sql.text.tokens import SqlText
 
