@@ -4,10 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bergline.spark.merge.engine import row_engine
     from bergline.spark.pipeline.pipeline import Pipeline
     from bergline.spark.reads.explain import explain_read
     from bergline.spark.reads.scan import read
-    from bergline.spark.rows.merge_engine import row_engine
     from bergline.spark.session.attach import attach, detach
     from bergline.spark.session.start import session
 
@@ -20,7 +20,7 @@ _MODULES = {
     "detach": "session.attach",
     "explain_read": "reads.explain",
     "read": "reads.scan",
-    "row_engine": "rows.merge_engine",
+    "row_engine": "merge.engine",
 }
 
 

@@ -31,6 +31,7 @@ from bergline.table.row_merges.clauses import (
     RowCounts,
     RowMergeRequest,
     UpdateRequest,
+    ValueClause,
 )
 from bergline.table.row_merges.operation import RowMerge, merge_engine
 from bergline.table.row_merges.source import SourceRows, source_rows
@@ -89,7 +90,7 @@ class TableMerges:
         that the rows do not have stay as they are, and have their default in new rows.
         """
         columns = self._keys(keys)
-        clauses = []
+        clauses: list[ValueClause] = []
         if when_matched_update_all:
             clauses.append(MergeClause("matched", "update"))
         if when_not_matched_insert_all:

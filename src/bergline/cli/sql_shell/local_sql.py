@@ -13,7 +13,7 @@ from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes, Target, ViewTarget
 from bergline.sql.names.selector import with_as_of, with_options
 from bergline.sql.queries.query import OtherStatement, Query, TableUse
-from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.registry import run_statement

@@ -12,9 +12,11 @@ from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMe
 from bergline.format.schema import reserved
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.condition import exact_condition, exact_equality
+from bergline.spark.query_text.assigned_fields import AssignedField
+from bergline.spark.query_text.deterministic import not_deterministic
+from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
 from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.runtime.deterministic import not_deterministic
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
 from bergline.spark.writes.insert import static_values
 from bergline.spark.writes.projection import project, with_computed
@@ -23,8 +25,6 @@ from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.store_assignment import AssignmentRules, assignment_rules
 from bergline.spark.writes.target import WriteTarget
 from bergline.sql.queries.query import RowLevel
-from bergline.sql.rewrite.assigned_fields import AssignedField
-from bergline.sql.rewrite.partition_functions import FUNCTION_PREFIX
 from bergline.sql.text.tokens import SqlText
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite

@@ -22,7 +22,7 @@ from bergline.spark.runtime.arrow_tasks import ArrowFunction
 
 if TYPE_CHECKING:
     from bergline.sql.queries.query import OtherStatement, Query
-    from bergline.sql.rewrite.tables import RewrittenQuery
+    from bergline.sql.queries.rewritten import RewrittenQuery
     from bergline.sql.text.tokens import Name, SqlText
     from bergline.table.scans.scan import TableScan
 

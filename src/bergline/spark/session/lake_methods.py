@@ -12,9 +12,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.merge.writer import LakeMergeWriter
 from bergline.spark.runtime.backend import DEFAULT_SOURCE, LoadRequest, PatchedClasses
 from bergline.spark.session import catalog_listings as listings
-from bergline.spark.session.merge_writer import LakeMergeWriter
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.streams import start_stream, streamed_with

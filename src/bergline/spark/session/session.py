@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame
 from bergline.arguments import check_text
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
+from bergline.spark.merge.statement import merge_rows
+from bergline.spark.query_text.identifier_clauses import with_identifiers
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.statements.caching import cache_by_name, forget_cached
@@ -17,7 +19,7 @@ from bergline.spark.statements.immediate import ImmediateStatement, constant, im
 from bergline.spark.statements.inserts import check_replaces, create_as, insert_rows, insert_several
 from bergline.spark.statements.queries import cache_rows, create_view, no_result, result_frame
 from bergline.spark.statements.query_session import QuerySession
-from bergline.spark.statements.row_changes import change_rows, merge_rows
+from bergline.spark.statements.row_changes import change_rows
 from bergline.spark.statements.scripts import run_script
 from bergline.spark.statements.session_text import VARIABLE, session_text
 from bergline.spark.statements.tables import SparkEngineContext
@@ -26,7 +28,6 @@ from bergline.sql.names.resolve import Current, Lakes
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, MultiInsert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
 from bergline.sql.queries.wrappers import ExplainedChange
-from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.drop_table import ForgetCached

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from bergline.spark.runtime.backend import RunSql, SparkBackend
-from bergline.sql.rewrite.tables import escaped
+from bergline.sql.queries.rewritten import escaped
 
 
 def with_named_frames(

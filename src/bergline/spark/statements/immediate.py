@@ -8,11 +8,11 @@ import msgspec
 from pyspark.errors import PySparkException
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
+from bergline.spark.query_text.identifier_clauses import with_identifiers
 from bergline.spark.runtime.backend import RunSql
 from bergline.sql.analyze import Statement
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import Insert, MultiInsert, Query, RowLevel, TruncateTable
-from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import loose_names

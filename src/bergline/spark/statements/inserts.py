@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.query_text.insert_defaults import source_with_defaults
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.types import stored_schema
 from bergline.spark.statements.queries import no_result
@@ -19,7 +20,6 @@ from bergline.spark.writes.target import check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.names.selector import VersionSelector
 from bergline.sql.queries.query import Insert, MultiInsert, Query
-from bergline.sql.rewrite.insert_defaults import source_with_defaults
 from bergline.sql.statements.create_table import CreateTable, check_exists, place_new_table, staged
 from bergline.table.commits.isolation import NO_ISOLATION
 

@@ -30,8 +30,8 @@ from bergline.spark.runtime.backend import (
     TablePlace,
     TableQuery,
 )
+from bergline.sql.queries.rewritten import RewrittenQuery
 from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
-from bergline.sql.rewrite.tables import RewrittenQuery
 from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 

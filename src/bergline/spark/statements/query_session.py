@@ -9,6 +9,13 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.spark.query_text.current_names import with_current_names
+from bergline.spark.query_text.metadata_columns import find_metadata_columns, metadata_columns
+from bergline.spark.query_text.partition_functions import (
+    FUNCTION_PREFIX,
+    check_no_partition_functions,
+    with_partition_functions,
+)
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TablePlace
 from bergline.spark.statements.queries import run_query
 from bergline.spark.statements.stream_reads import stream_rows
@@ -19,14 +26,7 @@ from bergline.sql.analyze import Statement, analyze
 from bergline.sql.names.resolve import Lakes, Target, ViewTarget
 from bergline.sql.names.selector import with_as_of
 from bergline.sql.queries.query import Query, TableUse
-from bergline.sql.rewrite.current_names import with_current_names
-from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
-from bergline.sql.rewrite.partition_functions import (
-    FUNCTION_PREFIX,
-    check_no_partition_functions,
-    with_partition_functions,
-)
-from bergline.sql.rewrite.tables import RewrittenQuery, rewrite_query
+from bergline.sql.queries.rewritten import RewrittenQuery, rewrite_query
 from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.scans.scan import TableScan
 

@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from bergline.errors import SqlSyntaxError
 from bergline.quoting import back_quoted
+from bergline.spark.query_text.variables import with_values
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.sql.names.resolve import name_parts
 from bergline.sql.text.tokens import PLAIN, Dialect, Edit, Name, SqlText, TokenKind
-from bergline.sql.text.variables import with_values
 
 VARIABLE = "${"
 """What variables begin with."""

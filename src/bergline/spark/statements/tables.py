@@ -13,9 +13,10 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.query_text.metadata_columns import metadata_columns
 from bergline.spark.reads.following import following
 from bergline.spark.reads.scan import late_frame, read
-from bergline.spark.rows.merge_engine import row_engine
+from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.backend import DeferredRows, RunSql, SparkBackend, check_running
 from bergline.spark.statements.queries import read_deferred, result_frame
 from bergline.spark.statements.session_catalog import SparkSessionCatalog
@@ -27,7 +28,6 @@ from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, ViewTarget, new_table_name
 from bergline.sql.names.selector import CHANGES_OPTIONS, READ_OPTIONS, VersionSelector, with_options
 from bergline.sql.names.session_catalog import SESSION_CATALOG
-from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.references.changed_rows import Changelog
@@ -237,7 +237,8 @@ class SparkEngineContext:
 
     def row_engine(self) -> RowEngine:
         """The engine of the session's executors."""
-        return row_engine(self._backend.spark)
+        check_running(self._backend)
+        return SparkRowEngine(self._backend.spark)
 
     def predicate(self, condition: str, schema: Schema) -> Predicate:
         """What a condition means to Spark: its names, casts and time zone count."""

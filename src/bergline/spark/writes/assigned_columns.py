@@ -8,10 +8,10 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField, StructType
 from bergline.quoting import back_quoted
+from bergline.spark.query_text.assigned_fields import AssignedField
 from bergline.spark.runtime.types import is_cut, spark_type
 from bergline.spark.writes.projection import SqlOrColumn
 from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit, stored_value
-from bergline.sql.rewrite.assigned_fields import AssignedField
 from bergline.sql.text.tokens import Name
 
 _UNSAFE = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"

@@ -1,7 +1,5 @@
 """MERGE INTO: target, source, condition and clauses, as places in the statement's text."""
 
-from typing import Literal
-
 import msgspec
 
 from bergline.errors import SqlSyntaxError
@@ -11,23 +9,11 @@ from bergline.sql.queries.time_travel import time_travel_clauses
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, TokenKind, syntax_error
+from bergline.table.row_merges.clauses import MergeClause, When, clause_before_others
 
-ClauseKind = Literal["matched", "not matched", "not matched by source"]
-ClauseAction = Literal["update", "delete", "insert"]
+TextClause = MergeClause[Expression, tuple[Assignment, ...]]
+"""A clause of a statement: its condition and its values are places in the text."""
 _NO_ALIAS = ("USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR", "SYSTEM_VERSION", "SYSTEM_TIME")
-
-
-class WhenClause(msgspec.Struct, frozen=True):
-    """WHEN … THEN …: what becomes of the rows of a kind for which the condition is true."""
-
-    kind: ClauseKind
-    action: ClauseAction
-    start: int
-    """Where it stands in the text."""
-    condition: Expression | None = None
-    assignments: tuple[Assignment, ...] = ()
-    star: bool = False
-    """UPDATE SET * and INSERT *: every column that source and table have."""
 
 
 class MergeSource(msgspec.Struct, frozen=True):
@@ -47,13 +33,9 @@ class MergeInto(msgspec.Struct, frozen=True):
     alias: str | None
     source: MergeSource
     condition: Expression
-    clauses: tuple[WhenClause, ...]
+    clauses: tuple[TextClause, ...]
     schema_evolution: bool = False
     named_queries: Expression | None = None
-
-    def of_kind(self, kind: ClauseKind) -> list[tuple[int, WhenClause]]:
-        """The clauses of a kind, in order, with their numbers in the statement."""
-        return [(number, clause) for number, clause in enumerate(self.clauses) if clause.kind == kind]
 
 
 def read_merge(sql: SqlText, read: QueryReader) -> MergeInto | OtherStatement | None:
@@ -83,13 +65,15 @@ def parse_merge(cursor: Cursor, named_queries: Expression | None = None) -> Merg
     source = _source(cursor)
     cursor.expect("ON")
     condition = take_expression(cursor, "a condition", _at_clause)
-    clauses: list[WhenClause] = []
+    clauses: list[TextClause] = []
     while not cursor.is_at_end:
         clauses.append(_clause(cursor))
     if not clauses:
         cursor.fail("`WHEN`")
     cursor.expect_end()
-    _check_conditions(cursor.sql, clauses)
+    if (early := clause_before_others(clauses)) is not None:
+        message = f"expected a condition in every `WHEN {early.when.upper()}` but the last, found none"
+        raise syntax_error(cursor.sql.text, early.start, message)
     return MergeInto(
         cursor.sql,
         table,
@@ -161,34 +145,34 @@ def _at_then(cursor: Cursor) -> bool:
     return cursor.token.is_word("THEN")
 
 
-def _clause(cursor: Cursor) -> WhenClause:
+def _clause(cursor: Cursor) -> TextClause:
     start = cursor.token.start
     cursor.expect("WHEN")
-    kind: ClauseKind = "matched"
+    when: When = "matched"
     if cursor.accept("NOT", "MATCHED"):
-        kind = "not matched by source" if cursor.accept("BY", "SOURCE") else "not matched"
-        if kind == "not matched" and cursor.accept("BY"):
+        when = "not matched by source" if cursor.accept("BY", "SOURCE") else "not matched"
+        if when == "not matched" and cursor.accept("BY"):
             cursor.expect("TARGET")
     elif not cursor.accept("MATCHED"):
         cursor.fail("`MATCHED`, `NOT MATCHED` or `NOT MATCHED BY SOURCE`")
     condition = take_expression(cursor, "a condition", _at_then) if cursor.accept("AND") else None
     cursor.expect("THEN")
-    if kind == "not matched":
+    if when == "not matched":
         return _insert(cursor, start, condition)
     if cursor.accept("DELETE"):
-        return WhenClause(kind, "delete", start, condition)
+        return MergeClause(when, "delete", condition, start=start)
     if not cursor.accept("UPDATE"):
         cursor.fail("`UPDATE` or `DELETE`")
     cursor.expect("SET")
-    if kind == "matched" and cursor.accept_symbol("*"):
-        return WhenClause(kind, "update", start, condition, star=True)
-    return WhenClause(kind, "update", start, condition, parse_assignments(cursor, _at_clause))
+    has_star = when == "matched" and cursor.accept_symbol("*")
+    values = None if has_star else parse_assignments(cursor, _at_clause)
+    return MergeClause(when, "update", condition, values, start)
 
 
-def _insert(cursor: Cursor, start: int, condition: Expression | None) -> WhenClause:
+def _insert(cursor: Cursor, start: int, condition: Expression | None) -> TextClause:
     cursor.expect("INSERT")
     if cursor.accept_symbol("*"):
-        return WhenClause("not matched", "insert", start, condition, star=True)
+        return MergeClause("not matched", "insert", condition, start=start)
     columns = _columns(cursor)
     cursor.expect("VALUES")
     place = cursor.token.start
@@ -202,7 +186,7 @@ def _insert(cursor: Cursor, start: int, condition: Expression | None) -> WhenCla
             cursor.sql.text, place, f"expected {len(columns)} values, as many as columns, found {len(values)}"
         )
     assignments = (Assignment(name, at, value) for (name, at), value in zip(columns, values, strict=True))
-    return WhenClause("not matched", "insert", start, condition, tuple(assignments))
+    return MergeClause("not matched", "insert", condition, tuple(assignments), start)
 
 
 def _columns(cursor: Cursor) -> list[tuple[Name, int]]:
@@ -216,13 +200,3 @@ def _columns(cursor: Cursor) -> list[tuple[Name, int]]:
 
 def _nowhere(_: Cursor) -> bool:
     return False
-
-
-def _check_conditions(sql: SqlText, clauses: list[WhenClause]) -> None:
-    """Only the last clause of a kind may have no condition: nothing would ever be left for those after it."""
-    for number, clause in enumerate(clauses):
-        if clause.condition is None and any(later.kind == clause.kind for later in clauses[number + 1 :]):
-            words = f"WHEN {clause.kind.upper()}"
-            raise syntax_error(
-                sql.text, clause.start, f"expected a condition in every `{words}` but the last, found none"
-            )

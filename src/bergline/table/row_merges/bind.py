@@ -59,7 +59,14 @@ from bergline.table.row_merges.assignments import (
     same_names,
     with_defaults,
 )
-from bergline.table.row_merges.clauses import TARGET, Action, MergeClause, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.clauses import (
+    TARGET,
+    Action,
+    RowMergeRequest,
+    UpdateRequest,
+    ValueClause,
+    clause_before_others,
+)
 from bergline.table.row_merges.source import SourceRows
 from bergline.table.scans.scan import to_predicate
 
@@ -151,14 +158,13 @@ def bind_merge(
     """
     keys, rest, own_filter = _bind_on(request, target, names, any_zone=by_engine)
     bound: dict[str, list[BoundClause]] = {"matched": [], "not matched": [], "not matched by source": []}
+    if (early := clause_before_others(request.clauses)) is not None:
+        raise InvalidInputError(
+            f"expected a condition for every clause WHEN {early.when.upper()} but the last, found none in "
+            f"{early.heading}"
+        )
     for clause in request.clauses:
-        found = bound[clause.when]
-        if found and found[-1].condition is None:
-            raise InvalidInputError(
-                f"expected a condition for every clause WHEN {clause.when.upper()} but the last, found none before "
-                f"{clause.action.upper()}"
-            )
-        found.append(_bind_clause(clause, request, target, source.schema, names))
+        bound[clause.when].append(_bind_clause(clause, request, target, source.schema, names))
     merge = BoundMerge(
         request.target_alias,
         request.source_alias,
@@ -224,7 +230,7 @@ def _join_key(tree: exp.Expression, text: str, names: Names, request: RowMergeRe
 
 
 def _bind_clause(
-    clause: MergeClause, request: RowMergeRequest, target: Schema, source: Schema, names: Names
+    clause: ValueClause, request: RowMergeRequest, target: Schema, source: Schema, names: Names
 ) -> BoundClause:
     """A clause sees the sides that it has a row of."""
     aliases = {

@@ -1,7 +1,7 @@
-"""What a merge is asked to do, as the caller said it: texts and values, not yet bound to columns."""
+"""What a merge is asked to do, as the caller said it: conditions and values, not yet bound to columns."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -10,16 +10,28 @@ from bergline.expressions.predicate import Predicate
 When = Literal["matched", "not matched", "not matched by source"]
 Action = Literal["update", "delete", "insert"]
 TARGET, SOURCE = "target", "source"
+Condition = TypeVar("Condition")
+Values = TypeVar("Values")
 
 
-class MergeClause(msgspec.Struct, frozen=True):
-    """`WHEN … [AND condition] THEN action`."""
+class MergeClause(msgspec.Struct, Generic[Condition, Values], frozen=True):
+    """`WHEN … [AND condition] THEN action`, from Python, from `mergeInto` or from the text of a statement.
+
+    What a condition is, and how values are given to columns, differs by where the clause is from.
+    """
 
     when: When
     action: Action
-    condition: str | None = None
-    values: Mapping[str, Any] | None = None
-    """A value for each column, SQL text or a Python value; None for the source's columns of the same names."""
+    condition: Condition | None = None
+    values: Values | None = None
+    """What columns are set to; None where rows are deleted, and for the source's columns of the same names."""
+    start: int = 0
+    """Where it stands in the text of a statement."""
+
+    @property
+    def has_star(self) -> bool:
+        """Whether it is `UPDATE SET *` or `INSERT *`: columns get the source's values by their names."""
+        return self.values is None and self.action != "delete"
 
     @property
     def heading(self) -> str:
@@ -27,12 +39,24 @@ class MergeClause(msgspec.Struct, frozen=True):
         return f"WHEN {self.when.upper()} THEN {self.action.upper()}"
 
 
+ValueClause = MergeClause[str, Mapping[str, Any]]
+"""A clause from Python: conditions are SQL text, and values SQL text or Python values."""
+
+
+def clause_before_others(clauses: Sequence[MergeClause[Any, Any]]) -> MergeClause[Any, Any] | None:
+    """The first clause without a condition that others of its kind come after: nothing would be left for them."""
+    for number, clause in enumerate(clauses):
+        if clause.condition is None and any(later.when == clause.when for later in clauses[number + 1 :]):
+            return clause
+    return None
+
+
 class RowMergeRequest(msgspec.Struct, frozen=True):
     """How source rows find target rows, and what becomes of both."""
 
     on: str | tuple[str, ...]
     """A condition, or the columns that are equal on both sides."""
-    clauses: tuple[MergeClause, ...]
+    clauses: tuple[ValueClause, ...]
     target_alias: str = TARGET
     source_alias: str = SOURCE
     only_changed: bool = False

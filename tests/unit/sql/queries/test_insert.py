@@ -6,7 +6,7 @@ from sql_statements import meaning
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.insert import InsertHead, parse_insert_head
 from bergline.sql.queries.query import Insert, OtherStatement, Query
-from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.text.tokens import SqlText
 
 ORDERS = ("db", "orders")

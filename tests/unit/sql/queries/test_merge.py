@@ -31,10 +31,10 @@ def _clauses(merge: MergeInto) -> list[tuple[object, ...]]:
 
     return [
         (
-            clause.kind,
+            clause.when,
             clause.action,
             text(clause.condition),
-            "*" if clause.star else [(".".join(a.target), text(a.value)) for a in clause.assignments],
+            "*" if clause.has_star else [(".".join(a.target), text(a.value)) for a in clause.values or ()],
         )
         for clause in merge.clauses
     ]

@@ -19,7 +19,7 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate, any_o
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.classic.catalyst import exact_predicate, kind_of, known_part, scala_seq
 from bergline.spark.backends.classic.java_classes import scala_object
-from bergline.spark.runtime.deterministic import not_deterministic
+from bergline.spark.query_text.deterministic import not_deterministic
 from bergline.spark.runtime.types import spark_type
 
 _PLACEHOLDER = "LogicalRDD"

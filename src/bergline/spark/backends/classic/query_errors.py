@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from pyspark.errors.exceptions.captured import CapturedException, SQLQueryContext
 from pyspark.sql import DataFrame, SparkSession
 
-from bergline.sql.rewrite.tables import RewrittenQuery
+from bergline.sql.queries.rewritten import RewrittenQuery
 
 _REMEMBERED = 2000
 _NAME = re.compile(r"bergline_[0-9a-f]{32}")

@@ -44,7 +44,7 @@ from bergline.spark.runtime.backend import (
 )
 from bergline.sql.queries.query import OtherStatement, Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.rewrite.tables import escaped
+from bergline.sql.queries.rewritten import escaped
 from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 

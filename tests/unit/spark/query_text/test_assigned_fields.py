@@ -14,7 +14,7 @@ from bergline.format.types.types import (
     NestedField,
     StructType,
 )
-from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, place_of, qualifiers_of
+from bergline.spark.query_text.assigned_fields import assigned_fields, default_literal, place_of, qualifiers_of
 from bergline.sql.text.tokens import SqlText
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.reserved import METADATA_COLUMNS
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import (
@@ -32,24 +32,23 @@ from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import session_backend
+from bergline.spark.merge.changes import BY_SOURCE, checks_cardinality, merge_changes
+from bergline.spark.merge.frames import FrameClause, FrameMerge, frame_clauses
+from bergline.spark.merge.several_sources import SeveralSources, key_columns
+from bergline.spark.query_text.assigned_fields import assigned_fields, default_literal, qualifiers_of
 from bergline.spark.reads.planning import ReadPlan
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.rows.change_task import ADDS, DELETES
 from bergline.spark.rows.changes import ChangedRows, write_changes
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.rows.merge import BY_SOURCE, checks_cardinality, merge_changes
-from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
-from bergline.spark.rows.several_sources import SeveralSources
 from bergline.spark.rows.statements import changed_twice, place_columns, update_changes
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.writes.store_assignment import AssignmentRules
-from bergline.sql.rewrite.assigned_fields import assigned_fields, default_literal, qualifiers_of
-from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.table.changes.row_changes import RowChanges
 from bergline.table.engine.row_engine import RowEngine
-from bergline.table.row_merges.clauses import TARGET, MergeClause, RowCounts, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.clauses import TARGET, RowCounts, RowMergeRequest, UpdateRequest, ValueClause
 from bergline.table.row_merges.find_changes import FoundChanges
 from bergline.table.row_merges.source import SourceRows
 
@@ -86,26 +85,22 @@ class SparkMergeEngine(SparkRowEngine):
             changes = _update_frame(request, target, metadata)
             return _found_changes(write_changes(changes, io, metadata, "update", ReadPlan(read), twice=changed_twice))
         merge = self._frame_merge(request, metadata, source)
-        changes = merge_changes(
-            merge.joined(target), merge.values, metadata.schema, AssignmentRules(), has_row_ids=merge.has_row_ids
-        )
+        changes = merge_changes(merge.joined(target), merge.clauses, metadata, AssignmentRules())
         keys = key_columns(_condition(request, metadata.schema), metadata.schema, request.target_alias)
         several = SeveralSources(lambda _: read, keys, metadata.schema, io, self._spark)
-        twice = several if checks_cardinality(merge.values) else None
+        twice = several if checks_cardinality(request.clauses) else None
         return _found_changes(write_changes(changes, io, metadata, "merge", ReadPlan(read), twice=twice))
 
     def _frame_merge(self, request: RowMergeRequest, metadata: TableMetadata, source: SourceRows) -> FrameMerge:
-        schema, has_row_ids = metadata.schema, metadata.format_version >= ROW_LINEAGE_VERSION
+        schema = metadata.schema
         rows = arrow_frame(self._spark, source.table).alias(request.source_alias)
         clauses = [_frame_clause(clause, request, schema, source.schema) for clause in request.clauses]
         return FrameMerge(
             rows,
             F.expr(_condition(request, schema)),
-            clauses,
-            frame_clause_values(clauses, schema, (request.target_alias,), source.table.column_names, evolves=False),
+            frame_clauses(clauses, schema, (request.target_alias,), source.table.column_names, evolves=False),
             (request.target_alias,),
-            [field.name for field in schema.fields],
-            has_row_ids,
+            metadata,
         )
 
 
@@ -131,10 +126,10 @@ def _update_frame(request: UpdateRequest, target: DataFrame, metadata: TableMeta
     return update_changes(rows.select(*own, *values), fields, metadata, AssignmentRules())
 
 
-def _frame_clause(clause: MergeClause, request: RowMergeRequest, target: Schema, source: Schema) -> FrameClause:
+def _frame_clause(clause: ValueClause, request: RowMergeRequest, target: Schema, source: Schema) -> FrameClause:
     condition = None if clause.condition is None else F.expr(clause.condition)
-    if clause.action == "delete" or (clause.values is None and not request.partial):
-        return FrameClause(clause.when, clause.action, condition, star=clause.action != "delete")
+    if clause.action == "delete" or (clause.has_star and not request.partial):
+        return FrameClause(clause.when, clause.action, condition)
     if clause.values is not None:
         fields = assigned_fields(
             [(parse_name(name, "a column name"), "") for name in clause.values],

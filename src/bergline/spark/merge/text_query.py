@@ -5,124 +5,74 @@ only the target, for rows that no source row matches. An expression is evaluated
 to, and every clause's values come in columns of their own, so that each can be assigned by its own type.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError
+from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
+from bergline.spark.merge.clauses import (
+    CLAUSE,
+    FILE_COLUMN,
+    INSERTED,
+    MATCHED,
+    POS_COLUMN,
+    PRESENT,
+    RESULTS,
+    ROW_ID_COLUMN,
+    AssignedClause,
+    assigned_clauses,
+    join_type,
+    of_kind,
+    target_column,
+    value_field,
+)
+from bergline.spark.query_text.assigned_fields import default_literal, place_of, qualifiers_of
 from bergline.sql.queries.assignments import Expression
-from bergline.sql.queries.merge import ClauseAction, ClauseKind, MergeInto, WhenClause
+from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.rewrite.assigned_fields import (
-    AssignedField,
-    assigned_fields,
-    default_literal,
-    place_of,
-    qualifiers_of,
-)
-from bergline.sql.rewrite.tables import column_edit
+from bergline.sql.queries.rewritten import column_edit
 from bergline.sql.text.composed import ComposedText, Composer
 from bergline.sql.text.names import parse_name
-from bergline.sql.text.tokens import Edit, Name, SqlText, TokenKind
+from bergline.sql.text.tokens import Edit, SqlText
+from bergline.table.row_merges.clauses import When
 
-MATCHED, INSERTED, UNMATCHED = "_bergline_matched", "_bergline_inserted", "_bergline_unmatched"
-"""Structs: what clauses of a kind make of a row; null where none applies."""
-CLAUSE = "clause"
-"""The field of these structs that says which clause applies, by its number in the statement."""
-FILE_COLUMN, POS_COLUMN, ROW_ID_COLUMN = "_bergline_file", "_bergline_pos", "_bergline_row_id"
-PRESENT = "_bergline_present"
-"""True in rows that have a source row."""
 _SOURCE_ALIAS = "_bergline_source"
-_RESULTS: dict[ClauseKind, str] = {"matched": MATCHED, "not matched": INSERTED, "not matched by source": UNMATCHED}
-
-
-class ClauseValues(msgspec.Struct, frozen=True):
-    """What a clause does, and which fields it gives values to, in order; none if it deletes."""
-
-    kind: ClauseKind
-    action: ClauseAction
-    has_condition: bool
-    fields: tuple[AssignedField, ...]
-    places: tuple[str, ...]
-    """Where each value stands, for errors."""
 
 
 class MergeQuery(msgspec.Struct, frozen=True):
-    """The text, and what its columns mean."""
+    """The text of a query, and where the target stands in it."""
 
     composed: ComposedText
     target_start: int
-    """Where the name of the target stands in it."""
-    clauses: tuple[ClauseValues, ...]
 
 
-def target_column(number: int) -> str:
-    """The name that a column of the target has in the result."""
-    return f"_bergline_target_{number}"
-
-
-def value_field(clause: int, number: int) -> str:
-    """The field of a result that has a clause's value."""
-    return f"v{clause}_{number}"
-
-
-def join_type(kinds: Sequence[ClauseKind]) -> str:
-    """The join that keeps the rows that clauses of these kinds are about; the target is on the left.
-
-    Clauses for source rows that match nothing need an anti join, if there are no others.
-    """
-    match "not matched" in kinds, "not matched by source" in kinds:
-        case False, False:
-            return "INNER"
-        case True, False:
-            return "RIGHT OUTER"
-        case False, True:
-            return "LEFT OUTER"
-    return "FULL OUTER"
-
-
-def clause_values(
+def text_clauses(
     merge: MergeInto, schema: Schema, source_columns: Sequence[str], *, case_sensitive: bool = False
-) -> tuple[ClauseValues, ...]:
-    """The columns that each clause gives values to, for a table of this schema; one error for the first unknown one.
-
-    `*` needs a column of the source for each of the table's, unless the statement lets the schema evolve.
-    """
-    qualifiers = qualifiers_of(merge.table, merge.alias)
-    return tuple(
-        _clause_values(merge, clause, schema, qualifiers, source_columns, case_sensitive=case_sensitive)
-        for clause in merge.clauses
+) -> tuple[AssignedClause, ...]:
+    """The clauses of a statement on the columns of a table."""
+    return assigned_clauses(
+        merge.clauses,
+        schema,
+        qualifiers_of(merge.table, merge.alias),
+        source_columns,
+        names=lambda values: [(value.target, place_of(merge.sql, value.start)) for value in values],
+        place=lambda start: place_of(merge.sql, start),
+        evolves=merge.schema_evolution,
+        case_sensitive=case_sensitive,
     )
 
 
-def star_fields(
-    schema: Schema, source_columns: Sequence[str], place: str, *, evolves: bool, case_sensitive: bool = False
-) -> list[AssignedField]:
-    """What `*` gives values to: all columns of a table that the source has too."""
-    fold = str if case_sensitive else str.casefold
-    given = {fold(name) for name in source_columns}
-    if not evolves and (lacking := [f.name for f in schema.fields if fold(f.name) not in given]):
-        raise NotFoundError(
-            f"no column `{lacking[0]}` in the source for `*`{place}",
-            kind="column",
-            name=lacking[0],
-            known=source_columns,
-            hints=["name the columns that get values, or write MERGE WITH SCHEMA EVOLUTION"],
-        )
-    return [AssignedField((f.name,), f) for f in schema.fields if fold(f.name) in given]
-
-
 def compose_merge(
-    merge: MergeInto, clauses: tuple[ClauseValues, ...], columns: Sequence[str], *, has_row_ids: bool
+    merge: MergeInto, clauses: tuple[AssignedClause, ...], columns: Sequence[str], *, has_row_ids: bool
 ) -> MergeQuery:
     """The query's text; `columns` are those of the target, which are all in the result if a clause updates rows."""
     composition = _Composition(merge, clauses, columns, has_row_ids=has_row_ids)
-    return MergeQuery(composition.composed(), composition.target_start, clauses)
+    return MergeQuery(composition.composed(), composition.target_start)
 
 
 def compose_source(merge: MergeInto) -> ComposedText:
@@ -138,12 +88,12 @@ def compose_source(merge: MergeInto) -> ComposedText:
 
 def evolving_columns(merge: MergeInto, source_columns: Sequence[str]) -> list[str]:
     """The columns of the source that the table takes over: all for `*`, else those set to one of their own name."""
-    if any(clause.star for clause in merge.clauses):
+    if any(clause.has_star for clause in merge.clauses):
         return list(source_columns)
     assigned = [
         (assignment.target[-1].casefold(), assignment.value.text(merge.sql))
         for clause in merge.clauses
-        for assignment in clause.assignments
+        for assignment in clause.values or ()
         if assignment.value is not None
     ]
     sources = {merge.source.alias or (merge.source.name[-1] if merge.source.name else "")}
@@ -160,60 +110,11 @@ def _is_column(name: str, qualifiers: set[str], target: str, value: str) -> bool
     return is_source and name.casefold() == target == parts[-1].casefold()
 
 
-def key_columns(condition: str, schema: Schema, target: str) -> list[str]:
-    """The columns of a target that a condition speaks of, by their names alone or with the target's in front."""
-    try:
-        tokens = SqlText(condition).tokens
-    except SqlSyntaxError:
-        return []
-    found: dict[str, None] = {}
-    for place, token in enumerate(tokens):
-        qualifier = tokens[place - 2].value if place > 1 and tokens[place - 1].is_symbol(".") else target
-        column = next((f.name for f in schema.fields if f.name.casefold() == token.value.casefold()), None)
-        if (
-            column is not None
-            and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
-            and qualifier.casefold() == target.casefold()
-        ):
-            found[column] = None
-    return list(found)
-
-
-def _clause_values(
-    merge: MergeInto,
-    clause: WhenClause,
-    schema: Schema,
-    qualifiers: list[Name],
-    source_columns: Sequence[str],
-    *,
-    case_sensitive: bool,
-) -> ClauseValues:
-    if clause.star:
-        place = place_of(merge.sql, clause.start)
-        fields = star_fields(
-            schema, source_columns, place, evolves=merge.schema_evolution, case_sensitive=case_sensitive
-        )
-        return _values(clause, fields, [place] * len(fields))
-    places = [place_of(merge.sql, assignment.start) for assignment in clause.assignments]
-    targets = [(assignment.target, place) for assignment, place in zip(clause.assignments, places, strict=True)]
-    fields = assigned_fields(targets, schema, qualifiers, case_sensitive=case_sensitive)
-    for field, place in zip(fields, places, strict=True):
-        if clause.action == "insert" and len(field.path) > 1:
-            raise InvalidInputError(
-                f"expected columns to insert into, found the field `{'.'.join(field.path)}` of one{place}"
-            )
-    return _values(clause, fields, places)
-
-
-def _values(clause: WhenClause, fields: Sequence[AssignedField], places: Sequence[str]) -> ClauseValues:
-    return ClauseValues(clause.kind, clause.action, clause.condition is not None, tuple(fields), tuple(places))
-
-
 class _Composition:
     """The text of one MERGE's query."""
 
     def __init__(
-        self, merge: MergeInto, clauses: tuple[ClauseValues, ...], columns: Sequence[str], *, has_row_ids: bool
+        self, merge: MergeInto, clauses: tuple[AssignedClause, ...], columns: Sequence[str], *, has_row_ids: bool
     ) -> None:
         self._merge = merge
         self._clauses = clauses
@@ -227,7 +128,7 @@ class _Composition:
                 f"expected target and source by different names, found both as `{self._target}`",
                 hints=["give one of them an alias, as in `USING db.changes AS c`"],
             )
-        self._kinds = [clause.kind for clause in merge.clauses]
+        self._kinds = [clause.when for clause in merge.clauses]
         self._updates = any(clause.action == "update" for clause in merge.clauses)
         sides = (merge.table, merge.alias), (merge.source.name, merge.source.alias)
         self._named = [name for name, alias in sides if name is not None and alias is None]
@@ -321,46 +222,45 @@ class _Composition:
         """The target's columns that levels above the join need."""
         return [target_column(i) for i in range(len(self._columns))] if all_columns or self._updates else []
 
-    def _result(self, kind: ClauseKind, applies: str | None) -> None:
+    def _result(self, kind: When, applies: str | None) -> None:
         """A struct of the first clause of a kind whose condition is true, with its values; None if all rows are."""
-        clauses = self._merge.of_kind(kind)
+        clauses = of_kind(self._clauses, kind)
         if applies is not None:
             self._out.add(f"CASE WHEN {applies} THEN ")
-        if clauses[0][1].condition is None:
-            self._struct(0, clauses)
+        first, *others = clauses
+        if not others and clauses[first].clause.condition is None:
+            self._struct(first, clauses)
         else:
             self._out.add("CASE")
-            for place, (_, clause) in enumerate(clauses):
+            for number, assigned in clauses.items():
                 self._out.add(" WHEN ")
-                if clause.condition is None:
+                if assigned.clause.condition is None:
                     self._out.add("true")
                 else:
-                    self._quote(clause.condition, edited=True)
+                    self._quote(assigned.clause.condition, edited=True)
                 self._out.add(" THEN ")
-                self._struct(place, clauses)
+                self._struct(number, clauses)
             self._out.add(" END")
-        self._out.add(f"{'' if applies is None else ' END'} AS {_RESULTS[kind]}")
+        self._out.add(f"{'' if applies is None else ' END'} AS {RESULTS[kind]}")
 
-    def _struct(self, chosen: int, clauses: Sequence[tuple[int, WhenClause]]) -> None:
+    def _struct(self, chosen: int, clauses: Mapping[int, AssignedClause]) -> None:
         """The values of one clause, and null for those of the others."""
-        out = self._out
-        out.add(f"named_struct('{CLAUSE}', {clauses[chosen][0]}")
-        for place, (number, clause) in enumerate(clauses):
-            for i, assigned in enumerate(self._clauses[number].fields):
-                out.add(f", '{value_field(number, i)}', ")
-                if place != chosen:
-                    out.add("NULL")
+        self._out.add(f"named_struct('{CLAUSE}', {chosen}")
+        for number, assigned in clauses.items():
+            for i in range(len(assigned.fields)):
+                self._out.add(f", '{value_field(number, i)}', ")
+                if number == chosen:
+                    self._value(assigned, i)
                 else:
-                    self._value(clause, i, assigned)
-        out.add(")")
+                    self._out.add("NULL")
+        self._out.add(")")
 
-    def _value(self, clause: WhenClause, number: int, assigned: AssignedField) -> None:
-        if clause.star:
-            self._out.add(back_quoted_path((self._source, assigned.path[0])))
-            return
-        value = clause.assignments[number].value
-        if value is None:
-            self._out.add(default_literal(assigned.field))
+    def _value(self, assigned: AssignedClause, number: int) -> None:
+        clause, column = assigned.clause, assigned.fields[number]
+        if clause.values is None:
+            self._out.add(back_quoted_path((self._source, column.path[0])))
+        elif (value := clause.values[number].value) is None:
+            self._out.add(default_literal(column.field))
         else:
             self._quote(value, edited=True)
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
-from bergline.sql.queries.query import RowLevel
-from bergline.sql.rewrite.assigned_fields import (
+from bergline.spark.query_text.assigned_fields import (
     AssignedField,
     assigned_fields,
     default_literal,
     place_of,
     qualifiers_of,
 )
+from bergline.sql.queries.query import RowLevel
 from bergline.sql.text.tokens import Edit
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
+from bergline.spark.query_text.assigned_fields import default_literal
 from bergline.sql.queries.query import Insert
-from bergline.sql.rewrite.assigned_fields import default_literal
 from bergline.sql.text.tokens import SqlText, Token, TokenKind
 
 

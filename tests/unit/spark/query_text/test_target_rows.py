@@ -6,11 +6,11 @@ import pytest
 from bergline import Lake
 from bergline.errors import NotFoundError
 from bergline.format.types.types import LONG, NestedField
+from bergline.spark.query_text.assigned_fields import AssignedField
+from bergline.spark.query_text.target_rows import set_fields, target_rows
 from bergline.sql.analyze import analyze
 from bergline.sql.queries.query import RowLevel
-from bergline.sql.rewrite.assigned_fields import AssignedField
-from bergline.sql.rewrite.tables import rewrite_query
-from bergline.sql.rewrite.target_rows import set_fields, target_rows
+from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.text.tokens import SqlText
 
 NESTED = pa.schema([("id", pa.int64()), ("who", pa.struct([("name", pa.string()), ("age", pa.int32())]))])

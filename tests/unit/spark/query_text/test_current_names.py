@@ -3,8 +3,8 @@
 import pytest
 
 from bergline import Lake
+from bergline.spark.query_text.current_names import with_current_names
 from bergline.sql.names.resolve import Current, Lakes
-from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.text.tokens import SqlText
 
 CATALOG, SCHEMA = "'lake' AS `current_catalog()`", "'db' AS `current_schema()`"

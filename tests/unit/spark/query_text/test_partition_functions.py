@@ -4,9 +4,9 @@ import pytest
 
 from bergline import Lake
 from bergline.errors import UnsupportedError
+from bergline.spark.query_text.partition_functions import check_no_partition_functions, with_partition_functions
 from bergline.sql.names.engine_context import NoEngine
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.rewrite.partition_functions import check_no_partition_functions, with_partition_functions
 from bergline.sql.text.tokens import SqlText
 
 

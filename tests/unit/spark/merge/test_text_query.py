@@ -6,10 +6,11 @@ from sql_statements import meaning
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, STRING, NestedField, StructType
+from bergline.spark.merge.clauses import AssignedClause
+from bergline.spark.merge.text_query import MergeQuery, compose_merge, text_clauses
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.rewrite.merge_query import MergeQuery, clause_values, compose_merge
 from bergline.sql.text.composed import written_place
 from bergline.sql.text.tokens import SqlText
 
@@ -31,10 +32,13 @@ def _merge(text: str) -> MergeInto:
     return merge
 
 
+def _clauses(merge: MergeInto) -> tuple[AssignedClause, ...]:
+    return text_clauses(merge, SCHEMA, ["ID", "name", "point", "level", "more"])
+
+
 def _composed(text: str) -> MergeQuery:
     merge = _merge(text)
-    values = clause_values(merge, SCHEMA, ["ID", "name", "point", "level", "more"])
-    return compose_merge(merge, values, COLUMNS, has_row_ids=True)
+    return compose_merge(merge, _clauses(merge), COLUMNS, has_row_ids=True)
 
 
 @pytest.mark.parametrize(
@@ -68,23 +72,23 @@ def test_deletes_alone_carry_no_column_of_the_target() -> None:
 
 
 def test_each_clause_has_values_of_its_own() -> None:
-    query = _composed(
+    text = (
         HEAD + "WHEN MATCHED AND s.a THEN UPDATE SET *\n"
         "WHEN MATCHED THEN UPDATE SET t.point.x = s.x, level = DEFAULT\n"
         "WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, DEFAULT)"
     )
-    assert [[".".join(f.path) for f in c.fields] for c in query.clauses] == [
+    assert [[".".join(f.path) for f in c.fields] for c in _clauses(_merge(text))] == [
         ["id", "name", "point", "level"],
         ["point.x", "level"],
         ["id", "name"],
     ]
-    text = query.composed.text
+    composed = _composed(text).composed.text
     given = "'v0_0', `s`.`id`, 'v0_1', `s`.`name`, 'v0_2', `s`.`point`, 'v0_3', `s`.`level`"
     nulls = "'v0_0', NULL, 'v0_1', NULL, 'v0_2', NULL, 'v0_3', NULL"
     first = f"named_struct('clause', 0, {given}, 'v1_0', NULL, 'v1_1', NULL)"
     second = f"named_struct('clause', 1, {nulls}, 'v1_0', (s.x), 'v1_1', 3)"
-    assert f"CASE WHEN (s.a) THEN {first} WHEN true THEN {second} END" in text
-    assert "named_struct('clause', 2, 'v2_0', (s.id), 'v2_1', CAST(NULL AS string))" in text
+    assert f"CASE WHEN (s.a) THEN {first} WHEN true THEN {second} END" in composed
+    assert "named_struct('clause', 2, 'v2_0', (s.id), 'v2_1', CAST(NULL AS string))" in composed
 
 
 def test_long_names_become_the_alias() -> None:

@@ -8,20 +8,19 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
+from bergline.spark.merge.frames import FrameClause, FrameMerge, frame_clauses
+from bergline.spark.merge.several_sources import key_columns
+from bergline.spark.merge.statement import commit_merge
 from bergline.spark.reads.scan import read
-from bergline.spark.rows.merge_frames import FrameClause, FrameMerge, frame_clause_values
 from bergline.spark.rows.statements import place_columns
 from bergline.spark.runtime.errors import spark_errors
-from bergline.spark.statements.merging import commit_merge
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.evolution import evolved
 from bergline.spark.writes.store_assignment import assignment_rules
 from bergline.spark.writes.target import resolve_write_target
-from bergline.sql.queries.merge import ClauseAction, ClauseKind
-from bergline.sql.rewrite.merge_query import key_columns
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
+from bergline.table.row_merges.clauses import Action, When
 
 
 class LakeMergeWriter:
@@ -76,8 +75,7 @@ class LakeMergeWriter:
             merge = FrameMerge(
                 source,
                 self._condition,
-                self._clauses,
-                frame_clause_values(
+                frame_clauses(
                     self._clauses,
                     metadata.schema,
                     name,
@@ -86,34 +84,30 @@ class LakeMergeWriter:
                     case_sensitive=rules.is_case_sensitive,
                 ),
                 name,
-                [field.name for field in metadata.schema.fields],
-                metadata.format_version >= ROW_LINEAGE_VERSION,
+                metadata,
             )
             scan = scan.where(session.backend.frame_filter(scan, merge.joined))
             joined = merge.joined(read(scan, session.spark))
             keys = key_columns(_text(self._condition), metadata.schema, merge.name[-1])
-            commit_merge(changing.table, write_target, joined, scan, merge.values, rules=rules, keys=keys)
+            commit_merge(changing.table, write_target, joined, scan, merge.clauses, rules=rules, keys=keys)
 
     def _taken(self, source: T.StructType) -> T.StructType:
         """The columns of the source that the table takes over: all for `updateAll`, else those that are assigned."""
         if not self._evolves:
             return T.StructType()
-        named = {parse_name(name, "a column name")[-1].casefold() for c in self._clauses for name in c.assignments}
-        has_star = any(clause.star for clause in self._clauses)
+        named = {parse_name(name, "a column name")[-1].casefold() for c in self._clauses for name in c.values or ()}
+        has_star = any(clause.has_star for clause in self._clauses)
         return T.StructType([field for field in source if has_star or field.name.casefold() in named])
 
 
 class _Actions:
-    def __init__(self, writer: LakeMergeWriter, kind: ClauseKind, condition: Column | None) -> None:
+    def __init__(self, writer: LakeMergeWriter, when: When, condition: Column | None) -> None:
         self._writer = writer
-        self._kind = kind
+        self._when = when
         self._condition = None if condition is None else _checked(condition)
 
-    def _add(
-        self, action: ClauseAction, assignments: Mapping[str, Column] | None = None, *, star: bool = False
-    ) -> LakeMergeWriter:
-        values = {} if assignments is None else _checked_assignments(assignments)
-        return self._writer.add(FrameClause(self._kind, action, self._condition, values, star))
+    def _add(self, action: Action, values: Mapping[str, Column] | None = None) -> LakeMergeWriter:
+        return self._writer.add(FrameClause(self._when, action, self._condition, values))
 
 
 class MatchedActions(_Actions):
@@ -121,14 +115,14 @@ class MatchedActions(_Actions):
 
     def update(self, assignments: Mapping[str, Column]) -> LakeMergeWriter:
         """Set columns, or fields inside of them."""
-        return self._add("update", assignments)
+        return self._add("update", _checked_assignments(assignments))
 
     def updateAll(self) -> LakeMergeWriter:  # noqa: N802
         """Set every column to the source's of the same name."""
-        if self._kind != "matched":
+        if self._when != "matched":
             with spark_errors():
                 raise UnsupportedError("cannot update all columns of rows that no source row matches")
-        return self._add("update", star=True)
+        return self._add("update")
 
     def delete(self) -> LakeMergeWriter:
         """Delete the rows."""
@@ -140,11 +134,11 @@ class InsertActions(_Actions):
 
     def insert(self, assignments: Mapping[str, Column]) -> LakeMergeWriter:
         """Insert rows with these values; other columns get their default, or null."""
-        return self._add("insert", assignments)
+        return self._add("insert", _checked_assignments(assignments))
 
     def insertAll(self) -> LakeMergeWriter:  # noqa: N802
         """Insert rows by the names of their columns."""
-        return self._add("insert", star=True)
+        return self._add("insert")
 
 
 def _text(condition: Column) -> str:

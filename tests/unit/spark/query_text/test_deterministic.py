@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.sql.text.random_calls import random_calls
+from bergline.spark.query_text.deterministic import random_calls
 from bergline.sql.text.tokens import SqlText
 
 

@@ -7,13 +7,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.arguments import shown
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.schema.reserved import FILE, POS
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.quoting import back_quoted
 from bergline.scan.plan import ScanPlan
 from bergline.spark.reads.scan import read_plan
+from bergline.sql.text.tokens import SqlText, TokenKind
 
 _SHOWN = 3
 
@@ -47,6 +48,25 @@ class SeveralSources(msgspec.Struct, frozen=True):
         rows = read_plan(msgspec.structs.replace(plan, files=files, schema=wanted), self.spark, self.io)
         row = rows.where(F.col(POS.name) == position).select(*map(back_quoted, names)).first()
         return "" if row is None else f"with {', '.join(map(_equation, names, row))}"
+
+
+def key_columns(condition: str, schema: Schema, target: str) -> list[str]:
+    """The columns of a target that a condition speaks of, by their names alone or with the target's in front."""
+    try:
+        tokens = SqlText(condition).tokens
+    except SqlSyntaxError:
+        return []
+    found: dict[str, None] = {}
+    for place, token in enumerate(tokens):
+        qualifier = tokens[place - 2].value if place > 1 and tokens[place - 1].is_symbol(".") else target
+        column = next((f.name for f in schema.fields if f.name.casefold() == token.value.casefold()), None)
+        if (
+            column is not None
+            and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+            and qualifier.casefold() == target.casefold()
+        ):
+            found[column] = None
+    return list(found)
 
 
 def _equation(name: str, value: object) -> str:

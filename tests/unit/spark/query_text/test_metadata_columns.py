@@ -3,9 +3,9 @@
 import pytest
 from sql_statements import meaning
 
+from bergline.spark.query_text.metadata_columns import find_metadata_columns
 from bergline.sql.queries.query import Query
-from bergline.sql.rewrite.metadata_columns import find_metadata_columns
-from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.queries.rewritten import rewrite_query
 
 ALL = frozenset({"_file", "_pos", "_partition"})
 

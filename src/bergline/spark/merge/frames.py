@@ -10,13 +10,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError
+from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import FILE, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
-from bergline.sql.queries.merge import ClauseAction, ClauseKind
-from bergline.sql.rewrite.assigned_fields import assigned_fields, qualifiers_of
-from bergline.sql.rewrite.merge_query import (
+from bergline.spark.merge.clauses import (
     CLAUSE,
     FILE_COLUMN,
     INSERTED,
@@ -25,29 +24,25 @@ from bergline.sql.rewrite.merge_query import (
     PRESENT,
     ROW_ID_COLUMN,
     UNMATCHED,
-    ClauseValues,
+    AssignedClause,
+    assigned_clauses,
     join_type,
-    star_fields,
+    of_kind,
     target_column,
     value_field,
 )
+from bergline.spark.query_text.assigned_fields import qualifiers_of
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name
+from bergline.table.row_merges.clauses import MergeClause, When, clause_before_others
 
 _JOINS = {"INNER": "inner", "RIGHT OUTER": "right", "LEFT OUTER": "left", "FULL OUTER": "full"}
 
-
-class FrameClause(msgspec.Struct, frozen=True):
-    """What one clause of the builder says."""
-
-    kind: ClauseKind
-    action: ClauseAction
-    condition: Column | None = None
-    assignments: Mapping[str, Column] = {}
-    star: bool = False
+FrameClause = MergeClause[Column, Mapping[str, Column]]
+"""A clause of the builder: its condition and its values are columns."""
 
 
-def frame_clause_values(
+def frame_clauses(
     clauses: Sequence[FrameClause],
     schema: Schema,
     table: Name,
@@ -55,11 +50,20 @@ def frame_clause_values(
     *,
     evolves: bool,
     case_sensitive: bool = False,
-) -> tuple[ClauseValues, ...]:
-    """The columns that each clause gives values to; one error for the first unknown one."""
-    _check_conditions(clauses)
-    return tuple(
-        _values(clause, schema, table, source, evolves=evolves, case_sensitive=case_sensitive) for clause in clauses
+) -> tuple[AssignedClause, ...]:
+    """The clauses of a builder on the columns of a table."""
+    if (early := clause_before_others(clauses)) is not None:
+        raise InvalidInputError(
+            f"expected a condition in every clause for rows that are {early.when} but the last, found none"
+        )
+    return assigned_clauses(
+        clauses,
+        schema,
+        qualifiers_of(table, None),
+        source,
+        names=lambda values: [(parse_name(name, "a column name"), "") for name in values],
+        evolves=evolves,
+        case_sensitive=case_sensitive,
     )
 
 
@@ -68,17 +72,22 @@ class FrameMerge(msgspec.Struct, frozen=True):
 
     source: DataFrame
     condition: Column
-    clauses: Sequence[FrameClause]
-    values: Sequence[ClauseValues]
+    clauses: Sequence[AssignedClause]
     name: Name
     """What the target's columns may be qualified by, whole or its end."""
-    columns: Sequence[str]
-    has_row_ids: bool
+    metadata: TableMetadata
+
+    @property
+    def columns(self) -> list[str]:
+        """Those of the target."""
+        return [field.name for field in self.metadata.schema.fields]
 
     def joined(self, target: DataFrame) -> DataFrame:
         """Both joined; the target has its own columns and those that say where its rows are."""
-        kinds = [clause.kind for clause in self.clauses]
-        places = {FILE_COLUMN: FILE, POS_COLUMN: POS} | ({ROW_ID_COLUMN: ROW_ID} if self.has_row_ids else {})
+        kinds = [assigned.clause.when for assigned in self.clauses]
+        places = {FILE_COLUMN: FILE, POS_COLUMN: POS}
+        if self.metadata.format_version >= ROW_LINEAGE_VERSION:
+            places[ROW_ID_COLUMN] = ROW_ID
         own = [F.col(back_quoted(name)) for name in self.columns]
         rows = self._qualified(target.select(*own, *(F.col(field.name).alias(name) for name, field in places.items())))
         source = self.source.withColumn(PRESENT, F.lit(True))
@@ -118,12 +127,12 @@ class FrameMerge(msgspec.Struct, frozen=True):
         columns = (target_column(i) for i in range(len(self.columns)))
         return [F.col(name) for name in (*results, PRESENT, *places, *columns)]
 
-    def _result(self, kind: ClauseKind, source: DataFrame | None) -> Column:
+    def _result(self, kind: When, source: DataFrame | None) -> Column:
         """A struct of the first clause of a kind whose condition is true, with its values."""
-        numbers = [number for number, clause in enumerate(self.clauses) if clause.kind == kind]
+        clauses = of_kind(self.clauses, kind)
         result: Column | None = None
-        for number in numbers:
-            condition, struct = self.clauses[number].condition, self._struct(number, numbers, source)
+        for number, assigned in clauses.items():
+            condition, struct = assigned.clause.condition, _struct(number, clauses, source)
             if condition is None:
                 return struct if result is None else result.otherwise(struct)
             result = F.when(condition, struct) if result is None else result.when(condition, struct)
@@ -131,44 +140,18 @@ class FrameMerge(msgspec.Struct, frozen=True):
             raise InvalidInputError(f"expected a clause for rows that are {kind}, found none")
         return result
 
-    def _struct(self, chosen: int, numbers: Sequence[int], source: DataFrame | None) -> Column:
-        fields = [F.lit(chosen).alias(CLAUSE)]
-        for number in numbers:
-            given = list(self.clauses[number].assignments.values())
-            for i, assigned in enumerate(self.values[number].fields):
-                if number != chosen:
-                    value = F.lit(None)
-                elif source is not None and self.clauses[number].star:
-                    value = source[back_quoted(assigned.path[0])]
-                else:
-                    value = given[i]
-                fields.append(value.alias(value_field(number, i)))
-        return F.struct(*fields)
 
-
-def _values(
-    clause: FrameClause,
-    schema: Schema,
-    table: Name,
-    source: Sequence[str],
-    *,
-    evolves: bool,
-    case_sensitive: bool,
-) -> ClauseValues:
-    if clause.star:
-        fields = star_fields(schema, source, "", evolves=evolves, case_sensitive=case_sensitive)
-    else:
-        names = [(parse_name(name, "a column name"), "") for name in clause.assignments]
-        fields = assigned_fields(names, schema, qualifiers_of(table, None), case_sensitive=case_sensitive)
-    for field in fields:
-        if clause.action == "insert" and len(field.path) > 1:
-            raise InvalidInputError(f"expected columns to insert into, found the field `{'.'.join(field.path)}` of one")
-    return ClauseValues(clause.kind, clause.action, clause.condition is not None, tuple(fields), ("",) * len(fields))
-
-
-def _check_conditions(clauses: Sequence[FrameClause]) -> None:
-    for number, clause in enumerate(clauses):
-        if clause.condition is None and any(later.kind == clause.kind for later in clauses[number + 1 :]):
-            raise InvalidInputError(
-                f"expected a condition in every clause for rows that are {clause.kind} but the last, found none"
-            )
+def _struct(chosen: int, clauses: Mapping[int, AssignedClause], source: DataFrame | None) -> Column:
+    """The values of one clause, and null for those of the others."""
+    fields = [F.lit(chosen).alias(CLAUSE)]
+    for number, assigned in clauses.items():
+        given = list(assigned.clause.values.values()) if assigned.clause.values else []
+        for i, column in enumerate(assigned.fields):
+            if number != chosen:
+                value = F.lit(None)
+            elif source is not None and assigned.clause.has_star:
+                value = source[back_quoted(column.path[0])]
+            else:
+                value = given[i]
+            fields.append(value.alias(value_field(number, i)))
+    return F.struct(*fields)

@@ -5,7 +5,7 @@ from sql_statements import meaning
 
 from bergline.errors import UnsupportedError
 from bergline.sql.queries.query import Query
-from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.queries.rewritten import rewrite_query
 
 
 def rewritten(text: str, *ours: tuple[str, ...]) -> str:

@@ -1,65 +1,64 @@
 """The changes that a MERGE makes, as one frame: for each row its action, its place in the table, and its new columns.
 
 The frame that it starts from is target and source joined, with what the clauses make of each row (see
-`sql/rewrite/merge_query.py`), whether a statement's text or `mergeInto` said so.
+`text_query.py` and `frames.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
 from bergline.errors import InvalidInputError
+from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.rows.change_task import ADDS, DELETES
-from bergline.spark.rows.changes import ACTION, FILE, POS
-from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
-from bergline.spark.writes.projection import SqlOrColumn, project, with_computed
-from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
-from bergline.sql.rewrite.assigned_fields import INVALID_ASSIGNMENTS, default_literal
-from bergline.sql.rewrite.merge_query import (
+from bergline.spark.merge.clauses import (
     CLAUSE,
     FILE_COLUMN,
     INSERTED,
     MATCHED,
     POS_COLUMN,
     PRESENT,
+    RESULTS,
     ROW_ID_COLUMN,
     UNMATCHED,
-    ClauseValues,
+    AssignedClause,
     target_column,
     value_field,
 )
+from bergline.spark.query_text.assigned_fields import INVALID_ASSIGNMENTS, default_literal
+from bergline.spark.rows.change_task import ADDS, DELETES
+from bergline.spark.rows.changes import ACTION, FILE, POS
+from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
+from bergline.spark.writes.projection import SqlOrColumn, project, with_computed
+from bergline.spark.writes.store_assignment import AssignmentRules, atomic_name
 from bergline.sql.text.tokens import Name
+from bergline.table.row_merges.clauses import MergeClause, When
 
+Clauses = Sequence[MergeClause[Any, Any]]
 BY_SOURCE = 4
 """The bit of an action that says: no source row matched this row of the table."""
 _ACTIONS = {"delete": DELETES, "update": DELETES | ADDS, "insert": ADDS}
-_STRUCTS = {"matched": MATCHED, "not matched": INSERTED, "not matched by source": UNMATCHED}
 _SUMMARY = "spark.merge-into.num-target-rows-"
 COPIED = f"{_SUMMARY}copied"
 _CLAUSE = "_bergline_clause"
 
 
 def merge_changes(
-    joined: DataFrame,
-    clauses: Sequence[ClauseValues],
-    schema: Schema,
-    rules: AssignmentRules,
-    *,
-    has_row_ids: bool,
+    joined: DataFrame, assigned: Sequence[AssignedClause], metadata: TableMetadata, rules: AssignmentRules
 ) -> DataFrame:
     """A change frame (see `changes.py`); rows without any change are left out.
 
     Rows that are matched and stay as they are have the action 0 where more than one source row for them is an error.
     """
-    found = joined.schema
+    found, clauses = joined.schema, [one.clause for one in assigned]
     structs = [name for name in (MATCHED, INSERTED, UNMATCHED) if name in found.names]
     clause = f"coalesce({', '.join(f'{name}.{CLAUSE}' for name in structs)})"
     flat = backend_of(joined).select_texts(joined, ["*", f"{clause} AS {_CLAUSE}"])
@@ -68,16 +67,17 @@ def merge_changes(
         if checks_cardinality(clauses) and _leaves_some(clauses, "matched"):
             wanted += f" OR ({FILE_COLUMN} IS NOT NULL AND {PRESENT} IS NOT NULL)"
         flat = flat.where(wanted)
-    flat, columns = _new_columns(flat, found, clauses, schema, rules)
+    flat, columns = _new_columns(flat, found, assigned, metadata.schema, rules)
+    has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
     row_id = [(ROW_ID.name, _row_id(clauses, found))] if columns and has_row_ids else []
     file, pos = _place(found, FILE_COLUMN, "string"), _place(found, POS_COLUMN, "bigint")
     return project(flat, [(ACTION, _action(clauses)), (FILE, file), (POS, pos), *row_id, *columns.items()])
 
 
-def checks_cardinality(clauses: Sequence[ClauseValues]) -> bool:
+def checks_cardinality(clauses: Clauses) -> bool:
     """Whether two source rows for one row of the table are an error: not where all that match are deleted."""
-    matched = [clause for clause in clauses if clause.kind == "matched"]
-    return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and not matched[0].has_condition)
+    matched = [clause for clause in clauses if clause.when == "matched"]
+    return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None)
 
 
 def merge_summary(counts: Mapping[int, int]) -> dict[str, str]:
@@ -96,26 +96,26 @@ def merge_summary(counts: Mapping[int, int]) -> dict[str, str]:
     return {f"{_SUMMARY}{name}": str(count) for name, count in found.items()}
 
 
-def _has_action_for_all(clauses: Sequence[ClauseValues]) -> bool:
+def _has_action_for_all(clauses: Clauses) -> bool:
     """Whether no row of the join can be left without a clause; the join has matched rows unless all are inserts."""
-    kinds = {clause.kind for clause in clauses}
-    kept = kinds if kinds == {"not matched"} else kinds | {"matched"}
+    kinds: set[When] = {clause.when for clause in clauses}
+    kept: set[When] = kinds if kinds == {"not matched"} else kinds | {"matched"}
     return not any(_leaves_some(clauses, kind) for kind in kept)
 
 
-def _leaves_some(clauses: Sequence[ClauseValues], kind: str) -> bool:
-    return all(clause.has_condition for clause in clauses if clause.kind == kind)
+def _leaves_some(clauses: Clauses, kind: When) -> bool:
+    return all(clause.condition is not None for clause in clauses if clause.when == kind)
 
 
-def _action(clauses: Sequence[ClauseValues]) -> str:
+def _action(clauses: Clauses) -> str:
     by_clause = [
-        (number, str(_ACTIONS[clause.action] | (BY_SOURCE if clause.kind == "not matched by source" else 0)))
+        (number, str(_ACTIONS[clause.action] | (BY_SOURCE if clause.when == "not matched by source" else 0)))
         for number, clause in enumerate(clauses)
     ]
     return _chosen(by_clause, "0")
 
 
-def _row_id(clauses: Sequence[ClauseValues], found: T.StructType) -> str:
+def _row_id(clauses: Clauses, found: T.StructType) -> str:
     """Updated rows keep their ids."""
     updates = [number for number, clause in enumerate(clauses) if clause.action == "update"]
     if not updates or ROW_ID_COLUMN not in found.names:
@@ -134,7 +134,7 @@ def _chosen(values: Iterable[tuple[int, str]], otherwise: str = "NULL") -> str:
 
 
 def _new_columns(
-    flat: DataFrame, found: T.StructType, clauses: Sequence[ClauseValues], schema: Schema, rules: AssignmentRules
+    flat: DataFrame, found: T.StructType, assigned: Sequence[AssignedClause], schema: Schema, rules: AssignmentRules
 ) -> tuple[DataFrame, dict[str, str]]:
     """The columns of new rows as SQL texts, each by the clause that applies; nothing where rows are only deleted.
 
@@ -143,17 +143,17 @@ def _new_columns(
     """
     given = {
         (number, path): value
-        for number, clause in enumerate(clauses)
-        for path, value in _values(found, number, clause, schema, rules).items()
+        for number, one in enumerate(assigned)
+        for path, value in _values(found, number, one, schema, rules).items()
     }
     flat, texts = with_computed(flat, given)
     old = {field.name: target_column(i) for i, field in enumerate(schema.fields)}
     by_clause: dict[int, dict[str, str]] = {}
-    for number, clause in enumerate(clauses):
+    for number, one in enumerate(assigned):
         values = {path: text for (place, path), text in texts.items() if place == number}
-        if clause.action == "update":
+        if one.clause.action == "update":
             by_clause[number] = updated_columns(schema, values, old)
-        elif clause.action == "insert":
+        elif one.clause.action == "insert":
             by_clause[number] = {field.name: values[field.name,] for field in schema.fields}
     if not by_clause:
         return flat, {}
@@ -164,18 +164,18 @@ def _new_columns(
 
 
 def _values(
-    found: T.StructType, number: int, clause: ClauseValues, schema: Schema, rules: AssignmentRules
+    found: T.StructType, number: int, assigned: AssignedClause, schema: Schema, rules: AssignmentRules
 ) -> dict[Name, SqlOrColumn]:
     """The values of a clause by the path of what they are assigned to, as they are stored."""
     values: dict[Name, SqlOrColumn] = {}
-    if clause.fields:
-        struct = _STRUCTS[clause.kind]
+    if assigned.fields:
+        struct = RESULTS[assigned.clause.when]
         types = found[struct].dataType
         assert isinstance(types, T.StructType)  # noqa: S101
-        for i, (assigned, place) in enumerate(zip(clause.fields, clause.places, strict=True)):
+        for i, (field, place) in enumerate(zip(assigned.fields, assigned.places, strict=True)):
             name = value_field(number, i)
-            values[assigned.path] = assigned_value(f"{struct}.{name}", types[name].dataType, assigned, rules, place)
-    if clause.action == "insert":
+            values[field.path] = assigned_value(f"{struct}.{name}", types[name].dataType, field, rules, place)
+    if assigned.clause.action == "insert":
         values |= {(f.name,): _absent(f, rules) for f in schema.fields if (f.name,) not in values}
     return values
 

@@ -1,0 +1,1 @@
+"""Text of statements edited in place before Spark runs it."""

@@ -1,1 +1,0 @@
-"""Query text edited in place for the engine that runs it."""
