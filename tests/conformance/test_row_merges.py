@@ -15,7 +15,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.types.types import TIMESTAMP, IcebergType
 
 Official = Callable[[str], list[tuple[Any, ...]]]
-MODES = ("copy-on-write", "merge-on-read")
+MODES = ("merge-on-read", "copy-on-write")
 SAME_AS_SPARK = [
     *("i - 1", "i + l", "i * 2L", "i / 2", "l DIV 2", "l % 4", "-l", "abs(l)", "f * 2", "f + d", "d % 1", "d / 3"),
     *("m * 2", "m * 1.1", "m + l", "m - i", "m / 3", "m / i", "m % 2", "m DIV 1.25", "m * m * m * m", "m + d", "-m"),
@@ -136,6 +136,7 @@ STATEMENTS = (
 )
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_the_official_runtime_does_the_same_and_reads_ours(
