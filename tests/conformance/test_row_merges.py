@@ -38,16 +38,23 @@ ERRORS_AS_IN_SPARK = [
     *("CAST(m AS DECIMAL(2, 2))", "CAST(9.3e18 AS BIGINT)", "CAST(s AS BOOLEAN)", "CAST('x' AS DATE)"),
 ]
 EVALUATE = """
+def evaluate(texts):
+    '''Type and values of each: all by one query, unless one of them is an error.'''
+    columns = ", ".join(f"{text} AS `_{place}`" for place, text in enumerate(texts))
+    try:
+        frame = spark.sql(f"SELECT n AS `_order`, {columns} FROM expression_rows")
+        rows = frame.collect()
+    except Exception as error:
+        if len(texts) == 1:
+            return [("error", type(error).__name__)]
+        half = len(texts) // 2
+        return evaluate(texts[:half]) + evaluate(texts[half:])
+    types = [field.dataType.simpleString() for field in frame.schema.fields[1:]]
+    return [(type_, [(row[0], repr(row[place])) for row in rows]) for place, type_ in enumerate(types, 1)]
+
 spark.conf.set("spark.sql.session.timeZone", "UTC")
 spark.sql(rows).createOrReplaceTempView("expression_rows")
-result = []
-for text in texts:
-    try:
-        frame = spark.sql(f"SELECT n AS `_order`, {text} AS `_value` FROM expression_rows")
-        found = [(row._order, repr(row._value)) for row in frame.collect()]
-        result.append((frame.schema["_value"].dataType.simpleString(), found))
-    except Exception as error:
-        result.append(("error", type(error).__name__))
+result = evaluate(texts)
 spark.catalog.dropTempView("expression_rows")
 """
 SPARK_ROWS = """
