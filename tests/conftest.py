@@ -26,7 +26,9 @@ from bergline import Lake, Table
 from bergline.spark.reads import relations
 
 # how long it takes to make examples says something about the machine, and nothing about us
-settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "bergline", max_examples=50, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("bergline")
 
 # queries of tests run once or twice: compiling them well costs more than a third of all the time, and in the cache that
