@@ -7,6 +7,7 @@ S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
 TPCDS := .venv/tools/tpcds
+SPARK_CLASSES := .venv/tools/spark.jsa
 NESSIE := .venv/tools/nessie
 TRINO := .venv/tools/trino
 FLINK := .venv/flink
@@ -68,6 +69,10 @@ $(TPCDS): tools/tpcds/pom.xml | $(INSTALLED)
 	{ mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && mv $@.new $@; } > .venv/tpcds.txt 2>&1 || \
 	echo "the queries of TPC-DS could not be had, tests with them will be skipped: .venv/tpcds.txt says why" >&2
 
+$(SPARK_CLASSES): tools/spark_classes.py requirements-dev.lock | java $(INSTALLED)
+	@echo "archiving the classes that Spark starts with ..." >&2; $(BIN)/python $< $@ > .venv/spark-classes.txt 2>&1 || \
+	echo "sessions of tests will start more slowly: .venv/spark-classes.txt says why" >&2
+
 # only PySpark itself: everything else comes from .venv
 .venv/spark-%/.installed: | $(INSTALLED)
 	@echo "installing PySpark $* for tests ..." >&2; rm -rf $(@D) $(@D).new
@@ -123,7 +128,7 @@ demo: java $(DEMO_INSTALLED)
 WITHOUT_ENGINE := browser cli cluster connect unit versions
 # tests that start Spark themselves: after those on an engine, so that both halves take about the same time
 OWN_SPARK := cluster connect versions
-test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) .venv/spark-$(SPARK_NEWEST)/.installed
+test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) $(SPARK_CLASSES) .venv/spark-$(SPARK_NEWEST)/.installed
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 	@{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } > .venv/lint.txt 2>&1 & lint=$$!; \
 	$(BIN)/python -m pytest -m "not engine and not thorough" $(OWN_SPARK:%=--ignore=tests/%) > .venv/other-tests.txt 2>&1 & others=$$!; \

@@ -26,13 +26,19 @@ from bergline import Lake, Table
 from bergline.spark.reads import relations
 
 # how long it takes to make examples says something about the machine, and nothing about us
-settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "bergline", max_examples=50, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("bergline")
 
 # queries of tests run once or twice: compiling them well costs more than a third of all the time, and in the cache that
 # Java gives its first compiler, code of many queries is thrown out and compiled again for another seventh
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+_CLASSES = Path(__file__).parents[1].resolve() / ".venv/tools/spark.jsa"
+if _CLASSES.exists():  # made by `make test`; Java is not to say in the output of tests that it does not fit
+    _JAVA += f" -XX:SharedArchiveFile={_CLASSES} -Xlog:disable"
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+    os.environ.setdefault(_options, _JAVA)
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = {"spark_session", "official_runtime"}

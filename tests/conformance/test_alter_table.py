@@ -249,6 +249,7 @@ def create_pair(lake: Lake, number: int, version: int) -> Table:
     return ours.set_properties(mapping)
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.official
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_chains_of_changes_leave_the_table_that_java_leaves(

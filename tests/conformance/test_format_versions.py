@@ -40,6 +40,7 @@ HISTORY = {"main": [1, 2, 6, 7, 8], "dev": [9, 10]}
 
 
 @official_only
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_official_reads_and_writes_next_to_us(
     official: Official, official_runtime: OfficialRuntime, lake: Lake, version: int

@@ -40,6 +40,7 @@ def diverged(lake: Lake, version: str, mode: str) -> Table:
     return table
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(("version", "mode"), [("2", "copy-on-write"), ("2", "merge-on-read"), ("3", "merge-on-read")])
 def test_java_and_pyiceberg_read_merged_branches(
     lake: Lake, official: Official, pyiceberg: Any, version: str, mode: str
@@ -55,6 +56,7 @@ def test_java_and_pyiceberg_read_merged_branches(
         assert set(official("SELECT id, _row_id FROM db.merged")) == ours
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(("version", "mode"), [("2", "copy-on-write"), ("2", "merge-on-read"), ("3", "merge-on-read")])
 def test_every_merged_snapshot_reads_the_same_here_and_in_java(
     lake: Lake, official: Official, version: str, mode: str
@@ -66,6 +68,7 @@ def test_every_merged_snapshot_reads_the_same_here_and_in_java(
         assert sorted(n for (n,) in rows) == ids(table.scan(snapshot_id=snapshot).to_arrow())
 
 
+@pytest.mark.kinds(1)
 @pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_an_incremental_read_gives_what_was_merged(
     lake: Lake, official: Official, official_runtime: OfficialRuntime, version: str
@@ -91,6 +94,7 @@ def test_an_incremental_read_gives_what_was_merged(
     assert incremental(second, after or 0) == [5]
 
 
+@pytest.mark.kinds(1)
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_java_goes_on_writing_where_branches_were_merged(lake: Lake, official: Official, version: str) -> None:
     table = diverged(lake, version, "merge-on-read")

@@ -61,6 +61,7 @@ def test_a_table_with_a_branch_and_no_main(official: Official, check: Callable[.
     check(AT_SNAPSHOT, "VERSION AS OF 'dev'", ref="dev")
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_appends_overwrites_branches_tags_and_versions(
     version: str, lake: Lake, official: Official, check: Callable[..., Table]

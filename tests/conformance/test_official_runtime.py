@@ -173,6 +173,7 @@ def test_expiry_keeps_the_same_snapshots_and_deletes_as_many_files(
 MERGE_ON_READ = ", ".join(f"'write.{op}.mode'='merge-on-read'" for op in ("delete", "update", "merge"))
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("partitioning", ["", "PARTITIONED BY (region)", "PARTITIONED BY (bucket(2, id))"])
 @pytest.mark.parametrize("granularity", ["file", "partition"])
 def test_position_deletes_of_the_official_runtime_are_applied(

@@ -92,6 +92,7 @@ class Pair:
             assert sorted(self._official(f"SELECT {', '.join(columns)} FROM {name}")) == rows
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_steps_give_the_same_manifests_and_totals(
     lake: Lake, official: Official, official_runtime: OfficialRuntime, pyiceberg: Any, version: str
@@ -159,6 +160,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rows_are_deleted_as_spark_deletes_them(lake: Lake, official: Official, version: str, mode: str) -> None:
@@ -187,6 +189,7 @@ def test_rows_are_deleted_as_spark_deletes_them(lake: Lake, official: Official, 
     assert sorted(official("SELECT id FROM db.ours")) == [(8,), (20,)]
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_java_reads_and_goes_on_with_joined_manifests(
     lake: Lake, official: Official, pyiceberg: Any, version: str

@@ -234,6 +234,7 @@ def _new(pair: Pair, *numbers: int, region: str = "eu") -> list[DataFile]:
     return written_files(pair.ours, order_rows(*numbers, region=region))
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_staged_and_picked_snapshots_are_javas(
     lake: Lake, official: Official, official_runtime: OfficialRuntime, version: str

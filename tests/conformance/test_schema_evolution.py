@@ -376,6 +376,7 @@ def spec_fields(wire: dict[str, Any]) -> Any:
     return wire["spec-id"], [(f["source-id"], f["field-id"], f["name"], f["transform"]) for f in wire["fields"]]
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_partition_specs_evolve_as_in_java(official_runtime: OfficialRuntime, tmp_path: Path, version: int) -> None:
     chance = random.Random(version)  # noqa: S311

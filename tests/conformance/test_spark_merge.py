@@ -82,6 +82,7 @@ def read(table: Table) -> list[dict[str, Any]]:
     return table.refresh().scan(columns=[*(f.name for f in table.schema.fields), *lineage]).to_arrow().to_pylist()
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(
     ("kind", "isolation"),
     [

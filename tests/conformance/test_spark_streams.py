@@ -74,6 +74,7 @@ def table(lake: Lake, official: object) -> Table:
     return orders.append(order_rows(7, 8, 9))
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(
     "options",
     [

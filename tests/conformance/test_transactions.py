@@ -55,6 +55,7 @@ def shape(table: Table) -> dict[str, Any]:
     }
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_transaction_leaves_the_same_metadata(
     official: Official, official_runtime: OfficialRuntime, lake: Lake, version: str

@@ -214,6 +214,7 @@ def comparable(text: str | bytes) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_updates_do_what_they_do_in_java(official_runtime: OfficialRuntime, version: int) -> None:
     text = json.dumps(table_document(version))
@@ -229,6 +230,7 @@ def test_updates_do_what_they_do_in_java(official_runtime: OfficialRuntime, vers
     assert parted == {}
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_table_made_by_updates_alone_is_that_of_java(official_runtime: OfficialRuntime, version: int) -> None:
     number = {} if version == 1 else {"sequence-number": 1}

@@ -76,10 +76,6 @@ class TestViewsInAnObjectStore(OnTheServer, ViewPointersSuite):
     pass
 
 
-class TestNestedNamespacesInAnObjectStore(OnTheServer, NestedNamespacesSuite):
-    pass
-
-
 def test_lake_is_one_address(s3_server: S3Server, bucket: str) -> None:
     with bergline.connect(f"{bucket}/lake", properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db", {"owner": "us"})

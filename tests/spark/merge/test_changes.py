@@ -54,6 +54,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     change_rows_by(request.param, monkeypatch)
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("version", "mode"), MODES)
 def test_every_kind_of_clause(spark: SparkSession, make: Callable[..., Table], version: int, mode: str) -> None:
@@ -188,6 +189,7 @@ def test_nested_fields_structs_and_types_are_assigned_as_they_are_stored(
     assert str(rows(spark)[0][3]) == "Row(x=6, q=Row(y=2, z='deep'))"
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("version", "mode"), MODES[:2])
 def test_two_source_rows_for_one_row_are_one_error_and_leave_nothing(

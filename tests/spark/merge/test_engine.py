@@ -72,6 +72,7 @@ def change(table: Table, engine: RowEngine | None) -> list[RowCounts]:
     ]
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(
     "kind", ["v1", "v2 copy, evolved", "v2 positions, equality deletes", "v3 copy", "v3 vectors, evolved"]
 )

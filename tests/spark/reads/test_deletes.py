@@ -85,6 +85,7 @@ def changed(request: pytest.FixtureRequest, lake: Lake) -> Table:
 LEFT = [n for n in range(200) if n not in {0, 7, 8, 63, 64, 127, 128, 199}]
 
 
+@pytest.mark.kinds(3)
 @pytest.mark.parametrize(
     "settings",
     [

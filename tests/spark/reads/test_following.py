@@ -111,6 +111,7 @@ def test_a_view_of_nothing_but_aggregates_follows_too(spark: SparkSession, order
     assert ids(spark.table("v")) == [2]
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_that_are_deleted_later_are_left_out(

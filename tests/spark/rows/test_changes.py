@@ -45,6 +45,7 @@ def commit(table: Table, changes: DataFrame, **options: Any) -> Any:
     return RowLevelCommit(table, scan, WriteTarget(), "merge").run(changes, **options)
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(("version", "mode"), [("2", "copy-on-write"), ("3", "copy-on-write"), ("3", "merge-on-read")])
 def test_every_action_is_carried_out(spark: SparkSession, lake: Lake, version: str, mode: str) -> None:
     properties = {"format-version": version, "write.merge.mode": mode, "write.merge.distribution-mode": "hash"}
@@ -102,6 +103,7 @@ def never_here(scan: TableScan) -> None:
     raise AssertionError(f"the driver lists the files of {scan.metadata.location}")
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("kind", ["v2 copy, equality deletes", "v3 vectors over positions"])
 def test_a_driver_looks_up_only_the_files_that_change(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str

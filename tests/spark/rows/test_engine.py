@@ -72,6 +72,7 @@ def tasks_of(table: Table) -> set[str]:
     return {"-".join(path.rpartition("/")[2].split("-")[:2]) for path in added}
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_are_those_of_the_engine_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
     ours, theirs = KINDS[kind](lake, "db.ours"), KINDS[kind](lake, "db.theirs")
@@ -93,6 +94,7 @@ def test_driver_opens_no_data_file(lake: Lake, engine: RowEngine, opened: list[s
     assert opened != []
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_known_positions_are_deleted_as_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
     ours, theirs = KINDS[kind](lake, "db.ours"), KINDS[kind](lake, "db.theirs")
@@ -200,6 +202,7 @@ def test_task_that_fails_leaves_no_file_and_no_commit(lake: Lake, engine: RowEng
     assert 22 not in ids(table.scan().to_arrow())
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("kind", ["v2 copy", "v2 positions", "v3 vectors"])
 def test_conflicts_are_those_of_the_engine_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
     for number, given in enumerate((None, engine)):

@@ -51,6 +51,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     change_rows_by(request.param, monkeypatch)
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "kind", every_kind("v1", "v2 copy, evolved", "v2 positions by partition", "v3 copy", "v3 vectors over positions")
@@ -63,6 +64,7 @@ def test_rows_go_and_all_others_stay_as_they_were(spark: SparkSession, lake: Lak
         assert all_rows(table.refresh()) == [row for row in before if row[0] not in GONE], condition
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "kind", every_kind("v2 copy, equality deletes", "v2 positions, evolved", "v3 copy", "v3 vectors, evolved")

@@ -33,6 +33,7 @@ def rows_in_file(table: Table, file: DataFile) -> list[dict[str, Any]]:
     return pq.read_table(file.file_path.removeprefix("file://")).to_pylist()
 
 
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize(("mode", "most_files"), [("hash", 4), ("range", 4), (None, 4), ("none", 16)])
 def test_rows_of_a_partition_meet_in_one_file(
     spark: SparkSession, lake: Lake, mode: str | None, most_files: int
