@@ -23,7 +23,7 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.restrictions import check_rows_readable
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
-from bergline.spark.reads.groups import FilePart, ReadGroup, are_marked, file_parts, way_of_new_files
+from bergline.spark.reads.groups import FilesOfOneWay, ReadGroup, are_marked, file_parts, way_of_new_files
 from bergline.spark.reads.native import spark_location
 from bergline.spark.reads.native_columns import NativeColumns
 from bergline.spark.runtime.backend import KnownFiles, SparkBackend
@@ -288,7 +288,7 @@ def _can_follow(group: ReadGroup, plan: ScanPlan) -> bool:
     return group.reader == "native" and not (group.has_deletes and plan.key_columns) and are_marked(group.files)
 
 
-def _fits(part: FilePart, place: Place) -> bool:
+def _fits(part: FilesOfOneWay, place: Place) -> bool:
     """Whether files of a part are read right in the way of a place."""
     if isinstance(part.way, str) or (part.has_deletes and not place.takes_deletes):
         return False

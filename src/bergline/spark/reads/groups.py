@@ -116,10 +116,10 @@ def read_groups(plan: ScanPlan, find: Find, s3_refusal: str | None = NO_SESSION)
     return _grouped(parts if plan.key_columns else _few_with_others(parts))
 
 
-def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilePart]":
+def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilesOfOneWay]":
     """All files of a plan, each in one part, whatever the other files are."""
     judge, ways = _Judge(plan, s3_refusal), _Ways(plan, find)
-    parts: list[FilePart] = []
+    parts: list[FilesOfOneWay] = []
     others: Iterable[PlannedFile] = plan.files
     if isinstance(plan.files, PlannedFiles):
         plain, others = plan.files.split(judge.surely_native)
@@ -154,7 +154,7 @@ def plan_refusal(plan: ScanPlan) -> str | None:
     return None
 
 
-class FilePart(msgspec.Struct, frozen=True):
+class FilesOfOneWay(msgspec.Struct, frozen=True):
     """Files of one physical schema and partition spec, or of which one thing is wrong."""
 
     files: Sequence[PlannedFile]
@@ -184,10 +184,10 @@ class _Ways:
         """Whether it matters what columns files have; without any to read, only if Spark may not open some files."""
         return bool(wanted) or not KNOWS_NEW_ANNOTATIONS
 
-    def of_columns(self, files: PlannedFiles) -> Iterator[FilePart]:
+    def of_columns(self, files: PlannedFiles) -> Iterator[FilesOfOneWay]:
         """Files without deletes, by what their manifests say or else by their footers."""
         if not self._looks_at(self._wanted[False]):
-            yield from [FilePart(files, _NO_COLUMNS, False)] if files else []
+            yield from [FilesOfOneWay(files, _NO_COLUMNS, False)] if files else []
             return
         unknown = [
             path
@@ -208,9 +208,9 @@ class _Ways:
         for number, some in files.parts(numbers).items():
             for group in some.groups:
                 way = self._way(number, group.spec_id, group.frame["file_path"][0], has_deletes=False)
-                yield FilePart(PlannedFiles([group]), way, False)
+                yield FilesOfOneWay(PlannedFiles([group]), way, False)
 
-    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[FilePart]:
+    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[FilesOfOneWay]:
         """Files one by one, each with what speaks against it already."""
         unknown = [p.file.file_path for p, why_not in files if why_not is None and p.file.physical_schema is None]
         found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
@@ -218,14 +218,14 @@ class _Ways:
         for planned, why_not in files:
             file, deleted = planned.file, bool(planned.deletes)
             if why_not is not None:
-                yield FilePart([planned], why_not, deleted)
+                yield FilesOfOneWay([planned], why_not, deleted)
                 continue
             known = file.physical_schema
             number = found.get(file.file_path, _UNKNOWN) if known is None else number_of(known)
             parts.setdefault((number, file.spec_id, deleted), []).append(planned)
         for (number, spec_id, deleted), some in parts.items():
             way = self._way(number, spec_id, some[0].file.file_path, has_deletes=deleted)
-            yield FilePart(some, way, deleted)
+            yield FilesOfOneWay(some, way, deleted)
 
     def _way(self, number: int, spec_id: int, path: str, *, has_deletes: bool) -> NativeColumns | str:
         wanted, key = self._wanted[has_deletes], (number, spec_id, has_deletes)
@@ -246,7 +246,7 @@ class _Ways:
         return self._ways[key]
 
 
-def _grouped(parts: Sequence[FilePart]) -> list[ReadGroup]:
+def _grouped(parts: Sequence[FilesOfOneWay]) -> list[ReadGroup]:
     """Files brought together that are read in one way; Spark's reader gets those read in a few ways."""
     parts = sorted(parts, key=lambda part: -len(part.files))
     ways: dict[bool, list[NativeColumns]] = {False: [], True: []}
@@ -283,7 +283,7 @@ def _joined(ways: list[NativeColumns], way: NativeColumns) -> int | None:
     return len(ways) - 1
 
 
-def _few_with_others(parts: Sequence[FilePart]) -> Sequence[FilePart]:
+def _few_with_others(parts: Sequence[FilesOfOneWay]) -> Sequence[FilesOfOneWay]:
     """Few rows without deletes are looked up in the bits of others, where there are any, for a relation less."""
     native = [part for part in parts if not isinstance(part.way, str)]
     plain = [part for part in native if not part.has_deletes]
@@ -294,13 +294,13 @@ def _few_with_others(parts: Sequence[FilePart]) -> Sequence[FilePart]:
     return [p if isinstance(p.way, str) else msgspec.structs.replace(p, has_deletes=True) for p in parts]
 
 
-def _without_many_deletes(parts: Sequence[FilePart]) -> Sequence[FilePart]:
+def _without_many_deletes(parts: Sequence[FilesOfOneWay]) -> Sequence[FilesOfOneWay]:
     deleted = [p for part in parts if part.has_deletes and not isinstance(part.way, str) for p in part.files]
     if not deleted or (rows := deleted_rows(deleted)) <= MOST_DELETED_ROWS:
         return parts
     reason = f"{rows:,} deleted rows are too many to send to every executor"
     return [
-        FilePart(part.files, reason, True) if part.has_deletes and not isinstance(part.way, str) else part
+        FilesOfOneWay(part.files, reason, True) if part.has_deletes and not isinstance(part.way, str) else part
         for part in parts
     ]
 

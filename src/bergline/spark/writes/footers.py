@@ -34,14 +34,14 @@ _MOST_COLUMNS_HERE: Final = 50_000
 _FILES_PER_TASK: Final = 100
 
 
-class StoredFile(msgspec.Struct, frozen=True):
+class FileByFooter(msgspec.Struct, frozen=True):
     """A file, and how many nulls are in each required column; nothing is said of a file without rows."""
 
     file: DataFile
     nulls: dict[str, int]
 
 
-def stored_files(io: FileIO, spec: WriteSpec, found: Sequence[tuple[str, int]]) -> list[StoredFile]:
+def stored_files(io: FileIO, spec: WriteSpec, found: Sequence[tuple[str, int]]) -> list[FileByFooter]:
     """Files at locations, of so many bytes; local ones are made durable."""
     reader = _Reader(io, spec)
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-footers") as threads:
@@ -51,7 +51,7 @@ def stored_files(io: FileIO, spec: WriteSpec, found: Sequence[tuple[str, int]]) 
 
 def read_stored(
     backend: SparkBackend, io: FileIO, spec: WriteSpec, found: Sequence[tuple[str, int]]
-) -> list[StoredFile]:
+) -> list[FileByFooter]:
     """The same, by tasks where there are so many objects that these are faster."""
     columns = len(found) * (_FILE_IN_COLUMNS + len(spec.schema.ids))
     if columns <= _MOST_COLUMNS_HERE or scheme_of(spec.data_location) == "file":
@@ -85,7 +85,7 @@ class _Reader:
         with self._io.open_input(location) as stream:
             return pq.read_metadata(stream)
 
-    def stored(self, location: str, size: int, footer: pq.FileMetaData) -> StoredFile:
+    def stored(self, location: str, size: int, footer: pq.FileMetaData) -> FileByFooter:
         spec, metrics = self._spec, self._metrics(footer, self._spec.metrics)
         required = self._required if footer.num_rows else []
         # a metrics mode may leave counts out
@@ -107,7 +107,7 @@ class _Reader:
             sort_order_id=spec.sort_order_id,
             physical_schema=self._physical,
         )
-        return StoredFile(file, {field.name: counts[field.id] for field in required})
+        return FileByFooter(file, {field.name: counts[field.id] for field in required})
 
     def _metrics(self, footer: pq.FileMetaData, modes: MetricsModes) -> FileMetrics:
         return file_metrics(footer, self._columns, self._spec.schema, modes)

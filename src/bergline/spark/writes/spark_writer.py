@@ -44,7 +44,7 @@ from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import ParquetJob, SparkBackend
 from bergline.spark.runtime.types import spark_type
-from bergline.spark.writes.footers import StoredFile, read_stored
+from bergline.spark.writes.footers import FileByFooter, read_stored
 from bergline.spark.writes.s3a import s3a_write_refusal
 
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
@@ -220,7 +220,7 @@ class _SparkWrite:
                 hints=["store bytes in a BINARY column, or repair text by Spark's make_valid_utf8"],
             ) from error
 
-    def _check_required(self, stored: Sequence[StoredFile]) -> None:
+    def _check_required(self, stored: Sequence[FileByFooter]) -> None:
         for name in (field.name for field in self._spec.schema.fields if field.required):
             if found := sum(each.nulls[name] for each in stored):
                 message = f"expected values in the required column `{name}`, found {counted(found, 'null')}"
