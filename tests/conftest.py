@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ settings.load_profile("bergline")
 # queries of tests run once or twice: compiling them well costs more than a third of all the time, and in the cache that
 # Java gives its first compiler, code of many queries is thrown out and compiled again for another seventh
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
-_CLASSES = Path(__file__).parents[1].resolve() / ".venv/tools/spark.jsa"
+_CLASSES = Path(sys.prefix, "tools", "spark.jsa")
 if _CLASSES.exists():  # made by `make test`; Java is not to say in the output of tests that it does not fit
     _JAVA += f" -XX:SharedArchiveFile={_CLASSES} -Xlog:disable"
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
