@@ -46,5 +46,5 @@ def append_rows(spark: SparkSession, lake: Lake, files: int, *, fails: bool = Fa
     """Append rows in so many files, some tasks of which have none: how many there are then."""
     wrong = f"IF(id = {files * 100 - 1}, CAST(raise_error('this row') AS STRING), 'a')" if fails else "'a'"
     rows = spark.range(0, files * 200, 1, files * 2).where(f"id < {files * 100}").selectExpr("id", f"{wrong} AS region")
-    rows.writeTo("db.orders").append()
+    rows.writeTo("db.orders").option("distribution-mode", "none").append()
     return spark.table("db.orders").count()
