@@ -1,14 +1,19 @@
-"""Counts what a statement costs the driver: round trips from Python to the JVM, and Spark jobs."""
+"""Counts what a statement costs: round trips from Python to the JVM, Spark jobs, files that the driver opens, syncs."""
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest import mock
 
 import py4j.clientserver  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from bergline.io.local import LocalFileIO
+
 _RELEASE = "m\nd"
 """Python forgot an object: when that is sent depends on the garbage collector."""
+_IN_PYTHON = "\nmapInArrow\n"
 
 
 class Costs:
@@ -17,14 +22,24 @@ class Costs:
     def __init__(self) -> None:
         self.commands: list[str] = []
         self.jobs = 0
+        self.opened: list[str] = []
+        """Files that this process opened, of the table and its metadata."""
+        self.syncs = 0
+        """How often this process waited for a disk."""
 
     @property
     def round_trips(self) -> int:
         """How many commands the JVM answered, from all threads, without those that release objects."""
         return len(self.commands)
 
+    @property
+    def in_python(self) -> int:
+        """How many plans had rows go through Python tasks."""
+        return sum(_IN_PYTHON in command for command in self.commands)
+
     def __repr__(self) -> str:
-        return f"{self.round_trips} round trips, {self.jobs} jobs"
+        driver = f"{len(self.opened)} files opened, {self.syncs} syncs"
+        return f"{self.round_trips} round trips, {self.jobs} jobs, {self.in_python} in Python, {driver}"
 
 
 @contextmanager
@@ -40,13 +55,21 @@ def counted(spark: SparkSession) -> Iterator[Costs]:
             costs.commands.append(command)
         return original(self, command)
 
+    def open_input(io: LocalFileIO, location: str, open_: Callable[..., Any] = LocalFileIO.open_input) -> Any:
+        costs.opened.append(location)
+        return open_(io, location)
+
+    def sync(descriptor: int, original: Callable[[int], None] = os.fsync) -> None:
+        costs.syncs += 1
+        original(descriptor)
+
     before = int(scheduler.numTotalJobs())
-    connection.send_command = send_command
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(connection, "send_command", send_command))
+        stack.enter_context(mock.patch.object(LocalFileIO, "open_input", open_input))
+        stack.enter_context(mock.patch.object(os, "fsync", sync))
         yield costs
-    finally:
-        connection.send_command = original
-        costs.jobs = int(scheduler.numTotalJobs()) - before
+    costs.jobs = int(scheduler.numTotalJobs()) - before
 
 
 def costs_of(spark: SparkSession, *actions: Callable[[], object]) -> Costs:
