@@ -43,3 +43,9 @@ def test_a_read_with_deletes_takes_no_more_jobs(spark: SparkSession, lake: Lake,
     assert costs.round_trips <= 65
     assert len(costs.opened) <= 2  # delete files
     assert costs.in_python == 0
+
+
+def test_plans_with_python_tasks_are_counted(spark: SparkSession) -> None:
+    rows = spark.range(3)
+    costs = costs_of(spark, lambda: rows.mapInArrow(lambda batches: batches, rows.schema).collect())
+    assert (costs.in_python, costs.jobs, costs.opened) == (1, 1, [])
