@@ -54,8 +54,7 @@ def test_files_found_on_the_executors_are_read_like_others(session: SparkSession
     assert told.startswith(
         f"db.t: 2 files of snapshot {table.current_snapshot.snapshot_id}, planned on the executors\n"
     )
-    assert "\n  native: 1 file, because" in told
-    assert "\n  native with deletes: 1 file, because" in told
+    assert "\n  native with deletes: 2 files, because" in told  # few rows are read with those of the other
     assert sorted(row.id for row in frame.collect()) == [4, 6, 7]
     assert ids(session) == EXPECTED
     session.conf.set(MODE, "LOCAL")
