@@ -34,12 +34,11 @@ from bergline.io.local import LocalFileIO
 from bergline.table.commits import commit
 from results import record
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from bergline_server import BerglineServer
-from java_rest_server import JavaRestServer
-from peers import duckdb_connection
-from postgres_server import running_postgres
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.servers.bergline_server import BerglineServer
+from support.servers.java_rest_server import JavaRestServer
+from support.servers.peers import duckdb_connection
+from support.servers.postgres_server import running_postgres
 
 ROWS = pa.table({"id": pa.array([1], pa.int64())})
 NEVER = 10**9

@@ -32,9 +32,8 @@ from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from made_up import SCHEMA, made_up_file, table_of
 from results import report, times
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from peers import OfficialRuntime
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.servers.peers import OfficialRuntime
 
 SNAPSHOTS = 2000
 FILES, IN_MANIFESTS = 20_000, 200

@@ -15,8 +15,8 @@ from bergline import Lake, Table
 from row_changes import CHANGES, WARM, properties
 from sides import Part, Sizes, make_parquet, run_parts
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtures"))
-from add_deletes import add_deletes, equality_deletes
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.fixtures.add_deletes import add_deletes, equality_deletes
 
 SIDE = Path(__file__).with_name("rows_side.py")
 FULL = {"rows": 10_000_000, "merged": 5_000_000, "source": 100_000, "small": 1000, "again": 10}

@@ -21,10 +21,9 @@ import bergline
 from rest_load import Connection, Load, beside, commits, loads, property_changes, run_clients
 from results import record
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from bergline_server import BerglineServer
-from java_rest_server import JavaRestServer
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.servers.bergline_server import BerglineServer
+from support.servers.java_rest_server import JavaRestServer
 
 READERS, WRITERS = (1, 8, 32), (1, 8, 64)
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline import Lake, Table
+from bergline.datafiles.write.write_spec import write_spec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.format.manifest.manifest import DataFile
-from bergline.parquet.write.write_spec import write_spec
-from bergline.parquet.write.writer import DataFileWriter
 from made_up import SCHEMA, AppendInManifests
 from sides import Part, Sizes, make_parquet, run_parts
 

@@ -15,8 +15,8 @@ import bergline
 from results import record
 from sides import WORDS, Found, Turns, argument_parser
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtures"))
-from tpcds_data import tpcds_queries, tpcds_tables
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.fixtures.tpcds_data import tpcds_queries, tpcds_tables
 
 SIDE = Path(__file__).with_name("tpcds_side.py")
 SHOWN = FEW = 5

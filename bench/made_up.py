@@ -9,8 +9,8 @@ from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile, ManifestFile
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.changes.append import AddedFiles
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
+from bergline.table.operations.append import AddedFiles
 
 COLUMNS = 10
 SCHEMA = pa.schema([(f"c{n}", pa.int64()) for n in range(COLUMNS)] + [("region", pa.string())])

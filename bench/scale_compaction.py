@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import bergline
 from bergline import Table
-from bergline.table.changes.compaction import CompactionPlan, CompactionRequest, plan_compaction
-from bergline.table.changes.rewrite_options import RewriteOptions
+from bergline.table.operations.compaction import CompactionPlan, CompactionRequest, plan_compaction
+from bergline.table.operations.rewrite_options import RewriteOptions
 from made_up_manifests import many_files
 from results import Scaled
 from scale_planning import Peak

@@ -21,10 +21,9 @@ from bergline import Lake, Table
 from rest_load import Connection, commits, run_clients
 from results import Scaled
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtures"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from bergline_server import BerglineServer
-from long_histories import with_long_history
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.fixtures.long_histories import with_long_history
+from support.servers.bergline_server import BerglineServer
 
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
 ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)

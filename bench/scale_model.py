@@ -19,16 +19,17 @@ import bergline
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest
 from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.updates import Update
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.operations.append import Append
 from bergline.table.writes import write_data_files
 from rest_load import Connection, Load, run_clients
 from results import Scaled
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from bergline_server import BerglineServer
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from scale_simulation import Lake, Latency, Simulation, Store
+
+from support.servers.bergline_server import BerglineServer
 
 SCHEMA = pa.schema([("id", pa.int64())])
 AT_ONCE = 32

@@ -14,9 +14,8 @@ from made_up import table_of
 from rest_load import Connection
 from results import Scaled
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from bergline_server import BerglineServer
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.servers.bergline_server import BerglineServer
 
 TABLES = "/v1/namespaces/db/tables"
 PLANNERS = 4

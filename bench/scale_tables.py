@@ -23,9 +23,9 @@ from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from results import Scaled, times
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from postgres_server import running_postgres
+from support.servers.postgres_server import running_postgres
 
 SCHEMA = pa.schema([("id", pa.int64())])
 IN_A_NAMESPACE = 1000

@@ -22,9 +22,8 @@ import bergline
 from bergline import Lake
 from results import record, relative_speed
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
-from peers import OfficialRuntime
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.servers.peers import OfficialRuntime
 
 WORDS = {"bergline": "bergline", "official": "official runtime", "parquet": "Parquet files"}
 """The sides, and what they are called."""

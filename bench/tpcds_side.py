@@ -5,8 +5,8 @@ from pathlib import Path
 
 from side import Side, main
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "fixtures"))
-from tpcds_data import tpcds_queries
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.fixtures.tpcds_data import tpcds_queries
 
 
 def queries(side: Side) -> None:

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bergline_server import BerglineServer
-from glue_server import GlueProxy, GlueServer
 from hypothesis import HealthCheck, settings
-from java_rest_server import JavaRestServer, needs_java_rest
-from peers import OfficialRuntime, needs_java, pyiceberg_catalog
-from postgres_server import running_postgres
 from pyspark.sql import SparkSession
-from rows import ORDERS
-from s3_server import S3Server, s3_server_program
 
 import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.spark.reads import relations
+from support.fixtures.rows import ORDERS
+from support.servers.bergline_server import BerglineServer
+from support.servers.glue_server import GlueProxy, GlueServer
+from support.servers.java_rest_server import JavaRestServer, needs_java_rest
+from support.servers.peers import OfficialRuntime, needs_java, pyiceberg_catalog
+from support.servers.postgres_server import running_postgres
+from support.servers.s3_server import S3Server, s3_server_program
 
 # how long it takes to make examples says something about the machine, and nothing about us
 settings.register_profile(

@@ -5,6 +5,5 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    support = Path(__file__).resolve().parents[1] / "tests" / "support"
-    sys.path[:0] = map(str, (support, *(path for path in support.iterdir() if path.is_dir())))
-    sys.exit(importlib.import_module("soak_run").main())
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    sys.exit(importlib.import_module("support.processes.soak_run").main())

@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgi_client import TOKEN
-from console_stories import SCHEMA, SECRET, SHOWN, make_many_snapshots, shown, tell_hostile_story, tell_story
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.opening import open_server
+from support.servers.asgi_client import TOKEN
+from support.servers.console_stories import (
+    SCHEMA,
+    SECRET,
+    SHOWN,
+    make_many_snapshots,
+    shown,
+    tell_hostile_story,
+    tell_story,
+)
+from support.servers.server_on_socket import on_socket
 
 CHROMIUM = shutil.which("chromium") or ""
 

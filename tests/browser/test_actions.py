@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
-from accessibility import check_accessible
-from console_stories import shown, tell_story
 from playwright.sync_api import Page, expect
 
 import bergline
@@ -13,6 +11,8 @@ from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.sql.records import sql_store_of
 from bergline.console.actions.registry import ACTIONS
+from support.servers.accessibility import check_accessible
+from support.servers.console_stories import shown, tell_story
 
 Opener = Callable[..., Page]
 

@@ -6,11 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from accessibility import check_accessible
-from asgi_client import TOKEN
-from console_stories import HOSTILE_TABLE, MANY, SCHEMA
 from playwright.sync_api import Page, expect
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
@@ -22,6 +18,10 @@ from bergline.governance.webhooks.protocol import CreateWebhookRequest
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.webhook_job import WebhookJob
+from support.servers.accessibility import check_accessible
+from support.servers.asgi_client import TOKEN
+from support.servers.console_stories import HOSTILE_TABLE, MANY, SCHEMA
+from support.servers.server_on_socket import on_socket
 
 Opener = Callable[..., Page]
 

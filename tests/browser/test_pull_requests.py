@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from accessibility import check_accessible
-from console_stories import shown, tell_story
 from playwright.sync_api import Page, expect
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
+from support.servers.accessibility import check_accessible
+from support.servers.console_stories import shown, tell_story
 
 
 def test_pull_request_is_reviewed_and_published(

@@ -5,9 +5,9 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from command_line import Command, run_here
 
 from bergline import Lake
+from support.processes.command_line import Command, run_here
 
 
 @pytest.fixture

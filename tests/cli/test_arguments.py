@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from command_line import run_here
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.cli.arguments import parse_state
+from support.fixtures.rows import order_rows
+from support.processes.command_line import run_here
 
 
 def test_a_state_is_a_ref_an_id_or_a_time(orders: Table) -> None:

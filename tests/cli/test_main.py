@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run, run_here
-from support_path import ROOT
 
 import bergline
 from bergline import Table
 from bergline.cli.main import COMMANDS, load_command
+from support.paths import ROOT
+from support.processes.command_line import run, run_here
 
 NEEDS_NO_LAKE = {"quickstart"}
 NO_JSON = {"serve", "ui", "audit export"}  # the last has no other form

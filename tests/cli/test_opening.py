@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from command_line import run_here
 
 from bergline import Table
+from support.processes.command_line import run_here
 
 
 @pytest.mark.parametrize(

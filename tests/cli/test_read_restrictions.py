@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command_line import run_here
-from restricted_server import restricted_server
-from restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 import bergline
 from bergline.console.page import Source
 from bergline.console.pages.registry import PAGES
 from bergline.errors import BerglineError
+from support.processes.command_line import run_here
+from support.proxies.restricted_server import restricted_server
+from support.proxies.restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 pytestmark = pytest.mark.long
 REFUSED = "its catalog demands a row filter and column masks of its readers"

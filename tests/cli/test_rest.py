@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bergline_server import BerglineServer
-from rows import ORDERS, order_rows
 from typer.testing import CliRunner
 
 import bergline
 from bergline.cli.main import app, main
 from bergline.errors import AuthenticationError
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.bergline_server import BerglineServer
 
 NAME = "sales"
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from command_line import Command, run_here
 
 from bergline import Lake, Table
 from bergline.cli.settings import ConnectArguments, load_settings
 from bergline.errors import InvalidInputError
+from support.processes.command_line import Command, run_here
 
 
 def test_the_nearest_file_above_is_read_and_its_paths_begin_there(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import needs_java
-from s3_server import S3Server
-from spark_cluster import SparkCluster
 
 import bergline
+from support.servers.peers import needs_java
+from support.servers.s3_server import S3Server
+from support.servers.spark_cluster import SparkCluster
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from cluster_driver import ClusterDriver
-from cluster_tables import SMALL_FILES, files_of, ids_of, through, wait_for_two_tasks, written
-from rows import ORDERS
-from s3_proxy import Proxy
-from s3_server import S3Server
-from spark_cluster import SparkCluster, executor_python
-from table_invariants import check_nothing_is_missing, unneeded_files
 
 import bergline
 from bergline import Lake, Table
 from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS
+from support.fixtures.rows import ORDERS
+from support.models.table_invariants import check_nothing_is_missing, unneeded_files
+from support.processes.cluster_driver import ClusterDriver
+from support.processes.cluster_tables import SMALL_FILES, files_of, ids_of, through, wait_for_two_tasks, written
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
+from support.servers.spark_cluster import SparkCluster, executor_python
 
 pytestmark = pytest.mark.spark
 

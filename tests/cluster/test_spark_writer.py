@@ -6,18 +6,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from cluster_driver import ClusterDriver
-from cluster_tables import SMALL_FILES, files_of, ids_of, through, wait_for_two_tasks, written
-from concurrency import LONG_S
-from rows import ORDERS
-from s3_proxy import Proxy
-from s3_server import S3Server
-from s3a_jobs import s3a_settings
-from spark_cluster import SparkCluster, executor_python
 
 import bergline
 from bergline import Table
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
+from support.fixtures.concurrency import LONG_S
+from support.fixtures.rows import ORDERS
+from support.processes.cluster_driver import ClusterDriver
+from support.processes.cluster_tables import SMALL_FILES, files_of, ids_of, through, wait_for_two_tasks, written
+from support.processes.s3a_jobs import s3a_settings
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
+from support.servers.spark_cluster import SparkCluster, executor_python
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

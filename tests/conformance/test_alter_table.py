@@ -9,16 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from competing_writers import overtaken
-from peers import OfficialRuntime
 
 from bergline import Lake, Table
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.table_metadata import BlobMetadata, PartitionStatisticsFile, StatisticsFile
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, create_name_mapping, render_name_mapping
-from bergline.parquet.file.arrow_schema import schema_from_arrow
+from support.fixtures.competing_writers import overtaken
+from support.servers.peers import OfficialRuntime
 
 Step = list[Any]
 Sql = Callable[[str], list[tuple[Any, ...]]]

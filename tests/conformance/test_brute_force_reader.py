@@ -6,13 +6,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import brute_force_reader
 import pytest
-from handwritten_tables import HandwrittenTable
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
-from peers import OfficialError, OfficialRuntime
-from table_strategies import tables
+
+from support.fixtures.handwritten_tables import HandwrittenTable
+from support.fixtures.table_strategies import tables
+from support.models import brute_force_reader
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.official
 

@@ -12,18 +12,18 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from every_type import V3_ONLY, comparable, every_type_rows, every_type_schema
-from peers import OfficialRuntime
 
 from bergline import Lake, Table
+from bergline.datafiles.file.footer import read_physical_schema
+from bergline.datafiles.read.reader import read_plan
+from bergline.datafiles.write.write_spec import write_spec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import GeographyType, GeometryType, NestedField
-from bergline.parquet.file.footer import read_physical_schema
-from bergline.parquet.read.reader import read_plan
-from bergline.parquet.write.write_spec import write_spec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile
+from support.fixtures.every_type import V3_ONLY, comparable, every_type_rows, every_type_schema
+from support.servers.peers import OfficialRuntime
 
 JAVA = """
 def plain(numbers):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialError, OfficialRuntime
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
@@ -16,6 +15,7 @@ from bergline.format.deletes.deletion_vector import deletion_vector_file, parse_
 from bergline.format.deletes.position_set import position_set
 from bergline.format.deletes.puffin import Blob, blob_content, parse_puffin, render_puffin
 from bergline.format.manifest.manifest import DataFile
+from support.servers.peers import OfficialError, OfficialRuntime
 
 official_only = pytest.mark.official
 

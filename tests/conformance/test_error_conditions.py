@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
+
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.spark
 

@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import RefusedError
 from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.new_table import new_metadata
@@ -22,8 +20,10 @@ from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED
-from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.expiry.retention import ExpiryRequest, decide_expiry
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from asked_statements import ASK, ask
-from chosen_readers import groups_of
-from every_type import comparable, every_type_rows, every_type_schema
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
+from support.fixtures.asked_statements import ASK, ask
+from support.fixtures.chosen_readers import groups_of
+from support.fixtures.every_type import comparable, every_type_rows, every_type_schema
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.spark, pytest.mark.official]
 

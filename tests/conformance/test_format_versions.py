@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from damaged_tables import accept_metadata
-from data_files import written_files
-from java_manifests import JAVA, read_table
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.damaged_tables import accept_metadata
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.java.java_manifests import JAVA, read_table
+from support.servers.peers import OfficialRuntime
 
 Official = Callable[[str], list[tuple[Any, ...]]]
 official_only = pytest.mark.official

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from concurrency import AtOnce
-from glue_server import REGION, GlueProxy
-from peers import OfficialError, OfficialRuntime, needs_java
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
+from support.fixtures.concurrency import AtOnce
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.glue_server import REGION, GlueProxy
+from support.servers.peers import OfficialError, OfficialRuntime, needs_java
 
 pytestmark = pytest.mark.official
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from concurrency import run_at_once
-from glue_server import GlueProxy
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.errors import AlreadyExistsError
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.glue_server import GlueProxy
 
 
 @pytest.fixture

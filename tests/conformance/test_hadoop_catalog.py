@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 from pyiceberg.table import StaticTable
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.errors import NotFoundError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 Sql = Callable[[str], list[tuple[Any, ...]]]
 

@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 
 from bergline.errors import FormatError, InvalidInputError
 from bergline.format.encoding.wire import decode_json, encode_json
@@ -30,6 +29,7 @@ from bergline.format.types.types import (
     NestedField,
     parse_primitive,
 )
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 

@@ -9,9 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from every_partition import any_file, every_partition, partition_values, vector_file
-from java_manifests import JAVA, entry_json, manifest_json, read_table
-from peers import OfficialRuntime
 from pyiceberg import partitioning as pyiceberg_partitioning
 from pyiceberg import schema as pyiceberg_schema
 from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -43,6 +40,9 @@ from bergline.format.manifest.summary import describe_manifest, summarize_partit
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.schemes import SchemeFileIO
+from support.fixtures.every_partition import any_file, every_partition, partition_values, vector_file
+from support.java.java_manifests import JAVA, entry_json, manifest_json, read_table
+from support.servers.peers import OfficialRuntime
 
 official_only = pytest.mark.official
 VERSIONS = (1, 2, 3)

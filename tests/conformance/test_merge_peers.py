@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

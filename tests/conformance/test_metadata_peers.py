@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from metadata_documents import oldest_table_document, table_document, view_document
-from peers import OfficialRuntime
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.metadata.gzip import pack, unpack
 from bergline.format.metadata.json import parse_metadata, render_metadata
 from bergline.format.view.json import parse_view_metadata, render_view_metadata
+from support.fixtures.metadata_documents import oldest_table_document, table_document, view_document
+from support.servers.peers import OfficialRuntime
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "v1": lambda: table_document(1),

@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from every_partition import SOURCES
-from every_type import every_type_rows, every_type_schema
-from metadata_table_rows import official_tables, our_tables
-from peers import OfficialError, OfficialRuntime
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.file.arrow_schema import FIELD_ID
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
-from bergline.parquet.file.arrow_schema import FIELD_ID
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.every_partition import SOURCES
+from support.fixtures.every_type import every_type_rows, every_type_schema
+from support.fixtures.metadata_table_rows import official_tables, our_tables
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 
 from bergline.errors import FormatError
 from bergline.format.encoding.wire import encode_json
@@ -18,6 +17,7 @@ from bergline.format.schema.name_mapping import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, STRING, VARIANT, ListType, MapType, NestedField, StructType
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 

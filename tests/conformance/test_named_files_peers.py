@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
-from named_files import FUTURE, Stage, file_of
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
-from server_on_socket import on_socket
 
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
+from support.servers.named_files import FUTURE, Stage, file_of
+from support.servers.server_on_socket import on_socket
 
 COLUMNS = Schema(NestedField(1, "id", LongType(), required=False))
 VIEW = {

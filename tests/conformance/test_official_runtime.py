@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from data_files import written_files
-from peers import OfficialError, OfficialRuntime
 from pyspark.sql import SparkSession
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.scan.manifests import load_entries, load_manifest_list
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.official
 

@@ -5,11 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from data_files import written_files
-from java_overwrites import java_change
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
@@ -17,10 +12,15 @@ from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.operations.overwrite import Overwrite, OverwriteChecks
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.java.java_overwrites import java_change
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

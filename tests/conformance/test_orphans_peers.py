@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import local_path, normalized
 from bergline.table.commits.retry import Timing
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

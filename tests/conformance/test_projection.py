@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNull, Not, Predicate, StartsWith
@@ -31,6 +30,7 @@ from bergline.format.types.types import (
     IcebergType,
     NestedField,
 )
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from peers import OfficialRuntime, duckdb_connection
 
 import bergline
 from bergline import Lake
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import OfficialRuntime, duckdb_connection
 
 COLUMNS = pa.schema([("id", pa.int64())])
 SENTENCE = "branch `main` of table `db.orders` is protected by the rule `main`"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from data_files import written_files
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.scan.manifests import live_entries, load_manifest_list
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 WIDE = pa.schema(
     [

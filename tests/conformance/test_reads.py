@@ -7,15 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.write.delete_writer import write_equality_deletes, write_position_deletes
+from bergline.datafiles.write.write_spec import delete_write_spec
 from bergline.format.deletes.deletion_vector import deletion_vector_file
 from bergline.format.deletes.position_set import position_set
 from bergline.format.manifest.manifest import DataFile
-from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
-from bergline.parquet.write.write_spec import delete_write_spec
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 Sql = Callable[[str], list[tuple[Any, ...]]]

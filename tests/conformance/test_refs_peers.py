@@ -6,11 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from data_files import written_files
-from java_refs import java_call, java_manage, java_stage
 from msgspec.structs import astuple
-from peers import OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError
@@ -20,6 +16,10 @@ from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.java.java_refs import java_call, java_manage, java_stage
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

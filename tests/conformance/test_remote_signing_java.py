@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
-from named_files import Stage, file_of
-from peers import OfficialError, OfficialRuntime, needs_java
-from s3_server import S3Server
-from server_on_socket import on_socket
 
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.file_actions import FileActions
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
+from support.servers.named_files import Stage, file_of
+from support.servers.peers import OfficialError, OfficialRuntime, needs_java
+from support.servers.s3_server import S3Server
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.official
 

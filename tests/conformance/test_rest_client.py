@@ -1,12 +1,12 @@
 """bergline's REST client by the suite that all catalogs keep: on Iceberg's reference server and on our own."""
 
 import pytest
-from bergline_server import BerglineServer
-from java_rest_server import JavaRestServer
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.testing.catalog_suite import CatalogViewsSuite
+from support.servers.bergline_server import BerglineServer
+from support.servers.java_rest_server import JavaRestServer
 
 
 class TestOnTheReferenceServer(CatalogViewsSuite):

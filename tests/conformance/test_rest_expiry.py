@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from java_rest_server import JavaRestServer
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Outcome, TableChange
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import NotFoundError, RefusedError
 from bergline.table.commits.retry import Timing
+from support.models.table_invariants import check_nothing_is_missing
+from support.servers.bergline_server import BerglineServer
+from support.servers.java_rest_server import JavaRestServer
 
 COLUMNS = pa.schema([("id", pa.int64())])
 

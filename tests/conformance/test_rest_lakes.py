@@ -8,16 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from concurrency import run_for_each
-from disconnecting_proxy import CuttingProxy
-from java_rest_server import JavaRestServer
-from s3_server import S3Server
-from scripted_rest_server import Reply, RestScript, load_answer
 
 import bergline
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError
 from bergline.table.scans.scan import TableScan
+from support.fixtures.concurrency import run_for_each
+from support.proxies.disconnecting_proxy import CuttingProxy
+from support.servers.bergline_server import BerglineServer
+from support.servers.java_rest_server import JavaRestServer
+from support.servers.s3_server import S3Server
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer
 
 _WRITERS, _ROUNDS = 3, 4
 COLUMNS = pa.schema([("id", pa.int64())])

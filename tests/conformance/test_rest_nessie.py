@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from nessie_server import NessieServer, needs_nessie
-from s3_server import S3Server
 
 import bergline
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, NotEmptyError, NotFoundError, UnsupportedError
+from support.servers.nessie_server import NessieServer, needs_nessie
+from support.servers.s3_server import S3Server
 
 COLUMNS = pa.schema([("id", pa.int64())])
 

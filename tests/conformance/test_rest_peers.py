@@ -10,14 +10,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
 from typer.testing import CliRunner
 
 import bergline
 from bergline.cli.main import app
 from bergline.errors import AuthenticationError
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import OfficialRuntime, duckdb_connection
 
 COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
 

@@ -8,9 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import urllib3
-from add_deletes import add_deletes, equality_deletes
-from bergline_server import BerglineServer
-from peers import OfficialRuntime
 from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import (
     AlwaysTrue,
@@ -37,6 +34,9 @@ from pyiceberg.expressions import (
 import bergline
 from bergline import Table
 from bergline.lake.lake import Lake
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import OfficialRuntime
 
 COLUMNS = pa.schema(
     [

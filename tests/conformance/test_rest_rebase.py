@@ -12,19 +12,19 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from concurrency import LONG_S, run_for_each
-from java_manifests import JAVA, file_json
-from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException, ValidationException
-from response_proxy import AnsweringProxy, Asked, Fate
-from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
 import bergline
 from bergline import Lake, Table
 from bergline.format.metadata.snapshot import REBASED_FROM
 from bergline.table.writes import write_data_files
+from support.fixtures.concurrency import LONG_S, run_for_each
+from support.java.java_manifests import JAVA, file_json
+from support.models.table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
+from support.proxies.response_proxy import AnsweringProxy, Asked, Fate
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import OfficialRuntime, duckdb_connection
 
 COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
 MERGING = {"commit.manifest.min-count-to-merge": "3"}

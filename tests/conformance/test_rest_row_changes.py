@@ -5,9 +5,6 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from changed_rows import CHANGES, MERGE_ON_READ, create, in_order, rows_of
-from peers import duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.expressions import AlwaysTrue
 from pyspark.sql import SparkSession
@@ -15,6 +12,9 @@ from pyspark.sql import SparkSession
 import bergline
 import bergline.spark
 from bergline import Lake
+from support.fixtures.changed_rows import CHANGES, MERGE_ON_READ, create, in_order, rows_of
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import duckdb_connection
 
 DELETE_FILES: dict[str, set[str]] = {
     "v2 copy-on-write": set(),

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from bergline_server import BerglineServer
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 
 import bergline
 import bergline.spark
+from support.servers.bergline_server import BerglineServer
 
 
 @pytest.fixture

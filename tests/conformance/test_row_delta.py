@@ -5,11 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import deletion_vectors, equality_deletes, position_deletes
-from data_files import written_files
-from java_commits import java_rewrite, java_row_delta, live_files
-from peers import OfficialError, OfficialRuntime
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
@@ -19,15 +14,20 @@ from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import STRING, NestedField
-from bergline.table.changes.compaction import CompactionRequest, RewrittenGroup, as_rewritten, plan_compaction
-from bergline.table.changes.delete import write_deletes_by_position
-from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
-from bergline.table.changes.rewrite_options import RewriteOptions
-from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import plan_rewrite
+from bergline.table.operations.compaction import CompactionRequest, RewrittenGroup, as_rewritten, plan_compaction
+from bergline.table.operations.delete import write_deletes_by_position
+from bergline.table.operations.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.operations.rewrite_options import RewriteOptions
+from bergline.table.operations.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
+from support.fixtures.add_deletes import deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.java.java_commits import java_rewrite, java_row_delta, live_files
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from expression_rows import bound, values
-from peers import OfficialRuntime
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import TIMESTAMP, IcebergType
+from support.fixtures.expression_rows import bound, values
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.peers import OfficialRuntime
 
 Official = Callable[[str], list[tuple[Any, ...]]]
 MODES = ("merge-on-read", "copy-on-write")

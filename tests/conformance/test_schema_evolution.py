@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 
 from bergline.errors import BerglineError
 from bergline.format.encoding.wire import decode_json, encode_json
@@ -18,6 +17,7 @@ from bergline.format.partition.spec import PartitionSpec, parse_partition_by
 from bergline.format.partition.terms import parse_term
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DecimalType, parse_type
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 

@@ -9,16 +9,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
-from concurrency import run_at_once
-from peers import OfficialRuntime
-from postgres_proxy import postgres_proxy
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, NotFoundError, RefusedError
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.proxies.postgres_proxy import postgres_proxy
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.official
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False)])

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from peers import OfficialError
 from pyspark.sql import SparkSession
 
 from bergline import Lake
 from bergline.errors import BerglineError
+from support.servers.peers import OfficialError
 
 pytestmark = pytest.mark.spark
 

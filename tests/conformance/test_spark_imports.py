@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
 from bergline.format.deletes.puffin import blob_content, parse_puffin
 from bergline.format.metadata.table_metadata import StatisticsFile
 from bergline.io.locations import local_path, normalized
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.spark
 

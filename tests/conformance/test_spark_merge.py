@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from peers import OfficialError, OfficialRuntime
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from twin_tables import KINDS, LINEAGE
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError
+from support.fixtures.twin_tables import KINDS, LINEAGE
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.spark
 

@@ -10,13 +10,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from chosen_readers import native_refusal
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 from bergline import Lake
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.chosen_readers import native_refusal
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.spark, pytest.mark.official]
 

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
-from twin_tables import KINDS, all_rows
 
 from bergline import Lake, Table
+from support.fixtures.twin_tables import KINDS, all_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.spark, pytest.mark.engine]
 

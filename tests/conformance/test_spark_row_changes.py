@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.spark
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from data_files import written_files
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asked_statements import ASK, ask
-from bergline_server import BerglineServer
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 import bergline
 import bergline.spark
 from bergline import Lake
+from support.fixtures.asked_statements import ASK, ask
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.official, pytest.mark.spark]
 

@@ -5,14 +5,14 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.store_assignment import AssignmentRules, find_misfit
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.peers import OfficialRuntime
 
 pytestmark = pytest.mark.spark
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked_statements import ASK, ask
-from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 import bergline
 from bergline import Lake, Table
+from support.fixtures.asked_statements import ASK, ask
+from support.servers.peers import OfficialRuntime
 
 pytestmark = [pytest.mark.official, pytest.mark.spark]
 

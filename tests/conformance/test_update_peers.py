@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from metadata_documents import BASE_MS, table_document, view_document
-from peers import OfficialRuntime
 
 from bergline.errors import BerglineError
 from bergline.format.metadata.apply import apply_updates, create_from_updates
@@ -14,6 +12,8 @@ from bergline.format.metadata.updates_json import parse_updates
 from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.json import parse_view_metadata, render_view_metadata
 from bergline.format.view.updates import parse_view_updates
+from support.fixtures.metadata_documents import BASE_MS, table_document, view_document
+from support.servers.peers import OfficialRuntime
 
 LOCATION = "s3://bucket/lake/00007-u.metadata.json"
 UPDATE = """

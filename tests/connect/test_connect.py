@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from connect_server import running_connect_server
-from peers import needs_java
-from smoke_checks import CHECKS
-from smoke_connect_checks import CONNECT_CHECKS
-from smoke_run import Results, run_smoke
+
+from support.processes.smoke_checks import CHECKS
+from support.processes.smoke_connect_checks import CONNECT_CHECKS
+from support.processes.smoke_run import Results, run_smoke
+from support.servers.connect_server import running_connect_server
+from support.servers.peers import needs_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

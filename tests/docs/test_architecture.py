@@ -8,7 +8,6 @@ from types import ModuleType
 
 import grimp
 import pytest
-from support_path import ROOT
 
 from bergline.catalog.rest.protocol.endpoints import FETCH_PLANNING_RESULT
 from bergline.errors import UnsupportedError
@@ -16,6 +15,7 @@ from bergline.format.schema.schema import Schema
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.sql.statements.registry import HEADS
 from bergline.table.evolution.properties import check_properties
+from support.paths import ROOT
 
 PACKAGE = ROOT / "src" / "bergline"
 TOP = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -99,7 +99,7 @@ def test_index_names_every_extra() -> None:
 
 @pytest.mark.parametrize("name", ["orc", "avro"])
 def test_pages_say_which_formats_are_read_and_written(name: str) -> None:
-    assert (PACKAGE / "parquet" / "formats" / f"{name}.py").exists()
+    assert (PACKAGE / "datafiles" / "formats" / f"{name}.py").exists()
     with pytest.raises(UnsupportedError, match="only that is written"):
         check_properties({"write.format.default": name}, Schema(()))
     (tables,) = re.findall(r"^\| Tables \|.*\| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)

@@ -11,7 +11,8 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 BENCH = ROOT / "bench"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 GOOD = """
 from results import Scaled

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from peers import OfficialRuntime, needs_java, pyiceberg_catalog
-from rows import ORDERS, ids
-from support_path import DEMO, PIPELINE_DEMO, ROOT
 
 import bergline
+from support.fixtures.rows import ORDERS, ids
+from support.paths import DEMO, PIPELINE_DEMO, ROOT
+from support.servers.peers import OfficialRuntime, needs_java, pyiceberg_catalog
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # each of the programs starts a Spark of its own, twice
 

@@ -11,17 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from catalog_files import new_catalog_uri
-from command_line import run_here
-from doc_examples import code_blocks, output_of, output_of_example, page
-from oidc_issuer import OidcIssuerServer
 from pyspark.sql import SparkSession
-from rows import order_rows
-from server_on_socket import on_socket
-from sql_statements import run_text
-from support_path import ROOT
-from webhook_receiver import WebhookReceiver
 
 import bergline.errors
 from bergline import Lake, Table
@@ -40,6 +30,16 @@ from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
 from bergline.sql.statements.registry import HEADS
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from support.doc_examples import code_blocks, output_of, output_of_example, page
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import run_text
+from support.paths import ROOT
+from support.processes.command_line import run_here
+from support.servers.bergline_server import BerglineServer
+from support.servers.oidc_issuer import OidcIssuerServer
+from support.servers.server_on_socket import on_socket
+from support.servers.webhook_receiver import WebhookReceiver
 
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]

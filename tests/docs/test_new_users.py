@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from bergline_server import BerglineServer
-from command_line import run_here
-from doc_examples import code_blocks, output_of_example, statements
-from peers import duckdb_connection
 from pyspark.sql import SparkSession
-from support_path import ROOT
 
 from bergline import Lake, connect
 from bergline.cli.main import COMMANDS
+from support.doc_examples import code_blocks, output_of_example, statements
+from support.paths import ROOT
+from support.processes.command_line import run_here
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import duckdb_connection
 
 
 @pytest.mark.server

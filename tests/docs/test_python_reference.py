@@ -5,10 +5,10 @@ import re
 from types import ModuleType
 
 import pytest
-from support_path import ROOT
 
 import bergline
 import bergline.spark
+from support.paths import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 TOOLS = ROOT / "tools"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 
 def tool(name: str) -> ModuleType:

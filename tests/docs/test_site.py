@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 DOCS = ROOT / "docs"
 

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 TESTS = """
 import os

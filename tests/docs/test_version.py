@@ -4,9 +4,9 @@ import re
 import tomllib
 
 import pytest
-from support_path import ROOT
 
 import bergline
+from support.paths import ROOT
 
 PAGES = " ".join(p.read_text() for p in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))).replace("\n", " ")
 

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support_path import ROOT
 
 import bergline
+from support.paths import ROOT
 
 PYTHON = os.environ.get("BERGLINE_DBT_PYTHON")
 pytestmark = [pytest.mark.skipif(PYTHON is None, reason="needs dbt: make dbt"), pytest.mark.timeout(1200)]

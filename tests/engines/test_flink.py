@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from flink_server import FlinkError, FlinkServer, needs_flink
 from typer.testing import CliRunner
 
 import bergline
 from bergline import Lake
 from bergline.cli.main import app
+from support.servers.bergline_server import BerglineServer
+from support.servers.flink_server import FlinkError, FlinkServer, needs_flink
 
 pytestmark = needs_flink
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from changed_rows import CHANGES, Row, RowChange, create, in_order, rows_of
-from glue_server import REGION, GlueServer
 from pyspark.sql import SparkSession
-from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
-from trino_server import TrinoError, TrinoServer, needs_trino
 from typer.testing import CliRunner
 
 import bergline
 import bergline.spark
 from bergline import Lake
 from bergline.cli.main import app
+from support.fixtures.changed_rows import CHANGES, Row, RowChange, create, in_order, rows_of
+from support.servers.bergline_server import BerglineServer
+from support.servers.glue_server import REGION, GlueServer
+from support.servers.s3_server import ACCESS_KEY, SECRET_KEY, S3Server
+from support.servers.trino_server import TrinoError, TrinoServer, needs_trino
 
 pytestmark = needs_trino
 

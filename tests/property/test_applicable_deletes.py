@@ -4,7 +4,6 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from add_deletes import add_deletes
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from bergline.format.deletes.delete_files import FILE_PATH_ID
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.scan.plan import PlannedFile
 from bergline.scan.plan_parts import PlanParts
+from support.fixtures.add_deletes import add_deletes
 
 PARTITIONS: list[tuple[str, list[tuple[Any, ...]]]] = [
     ("region", [("eu",), ("us",), (None,), ("",)]),

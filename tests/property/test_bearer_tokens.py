@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, bearer
 from hypothesis import example, given
 from hypothesis import strategies as st
-from oidc_issuer import OidcIssuerServer, public_jwk
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.opening import open_server
+from support.servers.asgi_client import AsgiClient, bearer
+from support.servers.oidc_issuer import OidcIssuerServer, public_jwk
 
 NAMES = ["alg", "kid", "typ", "crit", "b64", "jwk", "jku", "iss", "aud", "exp", "nbf", "iat", "sub", "groups"]
 JSON = st.recursive(

@@ -5,18 +5,18 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from add_deletes import equality_deletes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bergline
 from bergline import Table
+from bergline.datafiles.read.reader import read_plan
 from bergline.format.manifest.manifest import partition_key
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.schema.schema import Schema
-from bergline.parquet.read.reader import read_plan
 from bergline.scan.planner import plan_scan
 from bergline.table.scans.changelog_scan import ChangelogRange
+from support.fixtures.add_deletes import equality_deletes
 
 ARROW = pa.schema([("k", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
 KEYS = st.sampled_from([None, 0, 1, 2])

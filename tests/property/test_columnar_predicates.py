@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicate_strategies import ALL_TYPES, bound_predicates, plain_values
 
 from bergline.expressions.decode_bounds import decode_bounds
 from bergline.expressions.evaluate import evaluate
@@ -32,6 +31,7 @@ from bergline.format.types.types import (
     IcebergType,
     NestedField,
 )
+from support.fixtures.predicate_strategies import ALL_TYPES, bound_predicates, plain_values
 
 COUNTS = st.none() | st.sampled_from([0, 1, 2, 3])
 

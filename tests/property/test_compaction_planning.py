@@ -7,24 +7,24 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from add_deletes import add_deletes
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import bergline
 from bergline import Lake, Table
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.format.deletes.delete_files import FILE_PATH_ID, only_data_file
 from bergline.format.manifest.columns import METRICS
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestEntry, partition_key
-from bergline.parquet.write.write_spec import write_spec
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
-from bergline.table.changes.compaction import CompactionRequest, plan_compaction
-from bergline.table.changes.dangling_deletes import dangling_deletes
-from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.engine.file_groups import SizeRules, in_job_order, packed, trimmed
+from bergline.table.operations.compaction import CompactionRequest, plan_compaction
+from bergline.table.operations.dangling_deletes import dangling_deletes
+from bergline.table.operations.rewrite_options import RewriteOptions
 from bergline.table.scans.scan import to_predicate
+from support.fixtures.add_deletes import add_deletes
 
 COLUMNS = pa.schema([("id", pa.int64()), ("region", pa.string()), ("weight", pa.float64())])
 PARTITIONS: list[list[tuple[Any, ...]]] = [[("eu",), ("us",), (None,)], [(0.5,), (math.nan,), (-0.0,), (0.0,)], [()]]

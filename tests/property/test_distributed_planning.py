@@ -7,12 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from handwritten_tables import HandwrittenTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from sql_filters import EVERYTHING, sql_filters
-from table_strategies import comparable, tables
 
 import bergline
 from bergline import Lake
@@ -27,6 +24,9 @@ from bergline.spark.reads import planning
 from bergline.spark.reads.planning_tasks import FindFilesTask, PackTask
 from bergline.spark.reads.scan import read
 from bergline.table.scans.scan import TableScan
+from support.fixtures.handwritten_tables import HandwrittenTable
+from support.fixtures.sql_filters import EVERYTHING, sql_filters
+from support.fixtures.table_strategies import comparable, tables
 
 FORMATS = ("AVRO", "ORC", "PARQUET")
 METRICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")

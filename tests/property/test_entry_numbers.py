@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import mutated
 
 from bergline.errors import FormatError
 from bergline.format.manifest import entry_numbers
@@ -18,6 +17,7 @@ from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestEnt
 from bergline.format.partition.spec import parse_partition_by
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import BOOLEAN, DOUBLE, LONG, STRING, NestedField
+from support.fixtures.mutations import mutated
 
 SCHEMA = Schema(
     fields=tuple(

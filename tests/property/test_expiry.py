@@ -11,11 +11,8 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from add_deletes import equality_deletes
-from catalog_backends import MemoryBackend
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -23,6 +20,9 @@ from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError, Re
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.commits.retry import Timing
+from support.fixtures.add_deletes import equality_deletes
+from support.fixtures.catalog_backends import MemoryBackend
+from support.models.table_invariants import check_nothing_is_missing
 
 EXAMPLES = int(os.environ.get("BERGLINE_EXAMPLES", "15"))
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])

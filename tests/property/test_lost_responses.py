@@ -12,11 +12,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import pytest
-from bergline_server import BerglineServer
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from metadata_changes import METADATA_CHANGES, RELATED, UNDONE_BY, Updates, busy_table
-from response_proxy import AnsweringProxy, Arrival, Fate
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
@@ -26,6 +23,9 @@ from bergline.errors import BerglineError
 from bergline.format.metadata.applied_changes import may_be_step
 from bergline.format.metadata.requirements import check_requirements
 from bergline.testing.catalog_suite import append
+from support.models.metadata_changes import METADATA_CHANGES, RELATED, UNDONE_BY, Updates, busy_table
+from support.proxies.response_proxy import AnsweringProxy, Arrival, Fate
+from support.servers.bergline_server import BerglineServer
 
 pytestmark = pytest.mark.server
 

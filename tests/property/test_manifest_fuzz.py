@@ -8,10 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from every_partition import any_file, every_partition, partition_values, vector_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import mutated, mutated_json
 
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import (
@@ -33,6 +31,8 @@ from bergline.format.manifest.manifest import (
     ManifestEntry,
     ManifestFile,
 )
+from support.fixtures.every_partition import any_file, every_partition, partition_values, vector_file
+from support.fixtures.mutations import mutated, mutated_json
 
 _SYNC = b"between two blocks"[:16]
 _SECONDS = 20

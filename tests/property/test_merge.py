@@ -11,11 +11,8 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from add_deletes import equality_deletes
-from competing_writers import overtaken
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from table_invariants import check_nothing_is_missing
 
 import bergline
 from bergline import Lake, Table
@@ -24,6 +21,9 @@ from bergline.format.manifest.manifest import partition_key
 from bergline.table.manifests.removal import file_key
 from bergline.table.references.common_ancestor import find_divergence
 from bergline.table.references.merge import MergeResult
+from support.fixtures.add_deletes import equality_deletes
+from support.fixtures.competing_writers import overtaken
+from support.models.table_invariants import check_nothing_is_missing
 
 Row = dict[str, Any]
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])

@@ -2,20 +2,20 @@
 
 import pyarrow as pa
 import pytest
-from every_type import every_type_rows, every_type_schema
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bergline.datafiles.read.reader import read_plan
+from bergline.datafiles.write.write_spec import WriteSpec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import FormatError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.read.reader import read_plan
-from bergline.parquet.write.write_spec import WriteSpec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
+from support.fixtures.every_type import every_type_rows, every_type_schema
 
 SCHEMA = every_type_schema()
 LOCATION = "memory:/f.parquet"

@@ -16,21 +16,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors
-from brute_force_reader import read_rows
-from chosen_readers import groups_of
-from foreign_files import stored, write_foreign_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
-from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.datafiles.file.arrow_schema import arrow_schema
 from bergline.spark.reads.scan import read_plan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
+from support.fixtures.add_deletes import add_deletes, deletion_vectors
+from support.fixtures.chosen_readers import groups_of
+from support.fixtures.foreign_files import stored, write_foreign_file
+from support.models.brute_force_reader import read_rows
 
 pytestmark = pytest.mark.spark
 

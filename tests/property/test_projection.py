@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicate_strategies import ALL_TYPES, bound_predicates, plain_values
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.evaluate import evaluate
@@ -43,6 +42,7 @@ from bergline.format.types.types import (
     IcebergType,
     NestedField,
 )
+from support.fixtures.predicate_strategies import ALL_TYPES, bound_predicates, plain_values
 
 TRANSFORMS = [
     parse_transform(text)

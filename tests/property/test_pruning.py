@@ -9,6 +9,10 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.reader import read_plan
+from bergline.datafiles.write.write_spec import WriteSpec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.metrics import may_match, must_match
 from bergline.expressions.predicate import (
@@ -44,10 +48,6 @@ from bergline.format.types.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.reader import read_plan
-from bergline.parquet.write.write_spec import WriteSpec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 SCHEMA = Schema(

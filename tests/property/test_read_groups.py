@@ -15,15 +15,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from chosen_readers import groups_of
-from data_files import written_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from sql_filters import EVERYTHING, sql_filters
-from table_strategies import comparable, tables
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile
@@ -36,6 +31,11 @@ from bergline.spark.reads.scan import read_plan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.chosen_readers import groups_of
+from support.fixtures.data_files import written_files
+from support.fixtures.sql_filters import EVERYTHING, sql_filters
+from support.fixtures.table_strategies import comparable, tables
 
 pytestmark = pytest.mark.spark
 

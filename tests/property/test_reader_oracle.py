@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import brute_force_reader
-from handwritten_tables import HandwrittenTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sql_filters import EVERYTHING, sql_filters
-from table_strategies import comparable, tables
 
 import bergline
 from bergline.catalog.identifiers import TableName
 from bergline.table.table import Table
+from support.fixtures.handwritten_tables import HandwrittenTable
+from support.fixtures.sql_filters import EVERYTHING, sql_filters
+from support.fixtures.table_strategies import comparable, tables
+from support.models import brute_force_reader
 
 FORMATS = ("AVRO", "ORC", "PARQUET")
 slowly = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], report_multiple_bugs=False)

@@ -8,10 +8,8 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from brute_force_reader import read_rows
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from table_invariants import check_nothing_is_missing, pointer_line
 
 import bergline
 from bergline import Lake, Table
@@ -25,6 +23,8 @@ from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.server.commits.requested_commits import RequestedChange, commit_requested
 from bergline.table.commits.retry import Timing
+from support.models.brute_force_reader import read_rows
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
 
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
 NAME = TableName(("db",), "t")

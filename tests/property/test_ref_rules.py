@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
-from ref_histories import branch, history, tag
 
 from bergline.catalog.protection.decision import DecidedBy, HeadReview, Refused, decide
 from bergline.catalog.protection.ref_moves import find_ref_moves
@@ -18,6 +17,7 @@ from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot, RemoveSnapshotRef, RemoveSnapshots, SetSnapshotRef, Update
+from support.fixtures.ref_histories import branch, history, tag
 
 NAMES = ("main", "dev", "v1")
 FLAGS = ("only_publish", "fast_forward_only", "no_drop", "no_move", "no_rollback", "no_expiry")

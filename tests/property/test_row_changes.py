@@ -6,11 +6,8 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from add_deletes import equality_deletes
-from competing_writers import overtaken
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicate_strategies import bound_predicates
 
 import bergline
 from bergline import Lake, Table
@@ -20,6 +17,9 @@ from bergline.format.manifest.manifest import partition_key
 from bergline.format.partition.transforms import Bucket
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DOUBLE, INT, LONG, STRING, NestedField
+from support.fixtures.add_deletes import equality_deletes
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.predicate_strategies import bound_predicates
 
 Row = dict[str, Any]
 ARROW = pa.schema(

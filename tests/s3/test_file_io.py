@@ -1,11 +1,11 @@
 """Files on a real S3 server."""
 
 import pytest
-from s3_server import S3Server
 
 from bergline.io.fileio import FileIO
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.file_io_suite import FileIOSuite
+from support.servers.s3_server import S3Server
 
 
 class TestS3FileIO(FileIOSuite):

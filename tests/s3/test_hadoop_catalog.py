@@ -3,10 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from rows import ORDERS as SCHEMA
-from rows import ids, order_rows
-from s3_proxy import Proxy
-from s3_server import S3Server
 
 import bergline
 from bergline import Lake
@@ -17,6 +13,10 @@ from bergline.io import conditional_writes, open_store
 from bergline.io.directories import directories_for
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.pointer_store_suite import ORDERS, NestedNamespacesSuite, PointerStoreSuite
+from support.fixtures.rows import ORDERS as SCHEMA
+from support.fixtures.rows import ids, order_rows
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
 
 
 def make_store(properties: dict[str, str], warehouse: str) -> HadoopPointerStore:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from rows import ORDERS, ids, order_rows
-from s3_server import S3Server
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.s3_server import S3Server
 
 
 @pytest.fixture

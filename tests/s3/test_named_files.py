@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import SCHEMA, AsgiResponse
-from granted_server import GrantedServer
-from named_files import DATA, FUTURE, SET_MAIN, TABLES, WAYS, Stage
-from s3_server import REGION, S3Server
 
 from bergline.errors import UnsupportedError
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.purge_job import PurgeJob
+from support.servers.asgi_client import SCHEMA, AsgiResponse
+from support.servers.granted_server import GrantedServer
+from support.servers.named_files import DATA, FUTURE, SET_MAIN, TABLES, WAYS, Stage
+from support.servers.s3_server import REGION, S3Server
 
 LOCAL = {"host": "localhost:8181"}
 YEAR_MS = 365 * 86_400_000

@@ -3,11 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from concurrency import run_at_once, run_for_each
-from rows import ORDERS as SCHEMA
-from rows import ids, order_rows
-from s3_proxy import Proxy
-from s3_server import S3Server
 
 import bergline
 from bergline.catalog.object_store.object_store import ObjectPointerStore
@@ -22,6 +17,11 @@ from bergline.testing.pointer_store_suite import (
     PointerStoreSuite,
     ViewPointersSuite,
 )
+from support.fixtures.concurrency import run_at_once, run_for_each
+from support.fixtures.rows import ORDERS as SCHEMA
+from support.fixtures.rows import ids, order_rows
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from s3_proxy import Proxy
-from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 
 from bergline.errors import (
     AlreadyExistsError,
@@ -29,6 +27,8 @@ from bergline.io.fileio import FileIO
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.file_io_suite import KEYS
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 
 MIB = 1024 * 1024
 

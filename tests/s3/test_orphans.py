@@ -4,13 +4,13 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from rows import ORDERS, ids, order_rows
-from s3_server import S3Server
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.table.orphans.plan import OrphanPlan
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.s3_server import S3Server
 
 NAMES = ("data/x y.parquet", "data/100%.parquet", "data/a%20b", "data/a+b#c", "data/ünï/日本", "metadata/x.avro")
 

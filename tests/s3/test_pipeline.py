@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from s3_server import S3Server
 
 import bergline
 import bergline.spark
 from bergline import Lake
 from bergline.spark import Pipeline
 from bergline.spark.audits import in_range, references
+from support.servers.s3_server import S3Server
 
 pytestmark = pytest.mark.spark
 

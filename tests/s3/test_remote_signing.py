@@ -11,17 +11,12 @@ from urllib.parse import urlsplit
 import boto3
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from granted_server import GrantedServer
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import SignError
 from pyiceberg.io.fsspec import S3V4RestSigner
-from s3_server import REGION, SECRET_KEY, S3Server
-from server_on_socket import on_socket
-from sts_server import StsServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.file_actions import FileActions
@@ -29,6 +24,11 @@ from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
+from support.servers.granted_server import GrantedServer
+from support.servers.s3_server import REGION, SECRET_KEY, S3Server
+from support.servers.server_on_socket import on_socket
+from support.servers.sts_server import StsServer
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing"}
 BOTH = {"X-Iceberg-Access-Delegation": "vended-credentials,remote-signing"}

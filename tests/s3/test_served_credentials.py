@@ -7,19 +7,19 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_property
-from bergline_server import BerglineServer
-from iam_policy import allows
-from peers import duckdb_connection
 from pyiceberg.catalog import load_catalog
-from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
-from sts_server import StsServer
 
 import bergline
 from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import VendingConfig, open_server
+from support.models.iam_policy import allows
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_property
+from support.servers.bergline_server import BerglineServer
+from support.servers.peers import duckdb_connection
+from support.servers.s3_server import ACCESS_KEY, SECRET_KEY, S3Server
+from support.servers.sts_server import StsServer
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing, vended-credentials"}
 ORDERS = "/v1/namespaces/db/tables/orders"

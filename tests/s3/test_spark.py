@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from s3_server import S3Server
 
 import bergline
 import bergline.spark
-from bergline.parquet.write.write_spec import write_spec
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.writes import footers
 from bergline.spark.writes.footers import read_stored, stored_files
+from support.servers.s3_server import S3Server
 
 pytestmark = pytest.mark.spark
 

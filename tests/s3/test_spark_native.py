@@ -8,13 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from add_deletes import add_deletes, position_deletes
-from cluster_driver import ClusterDriver
-from peers import needs_java
 from pyspark.sql import SparkSession
-from s3_server import S3Server
-from s3a_jobs import s3a_settings
-from table_invariants import unneeded_files
 
 import bergline
 import bergline.spark
@@ -22,6 +16,12 @@ from bergline import Table
 from bergline.spark.backends.classic.files import NO_CONNECTOR, s3a_refusal
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import read_groups
+from support.fixtures.add_deletes import add_deletes, position_deletes
+from support.models.table_invariants import unneeded_files
+from support.processes.cluster_driver import ClusterDriver
+from support.processes.s3a_jobs import s3a_settings
+from support.servers.peers import needs_java
+from support.servers.s3_server import S3Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

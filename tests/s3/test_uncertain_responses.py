@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from rows import ORDERS, ids, order_rows
-from s3_proxy import Proxy
-from s3_server import S3Server
 
 import bergline
 from bergline import Lake
 from bergline.errors import CommitUnknownError, StorageError
 from bergline.io import conditional_writes, open_store
 from bergline.io.object_store import ObjectStoreFileIO
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
 
 PAGE = b"<html><body>Bad gateway</body></html>"
 

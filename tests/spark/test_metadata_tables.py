@@ -4,14 +4,14 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, position_deletes
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from support.fixtures.add_deletes import add_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from restricted_server import restricted_server
-from restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 import bergline
 import bergline.spark
+from support.proxies.restricted_server import restricted_server
+from support.proxies.restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 REFUSED = "cannot read table `db.people`: its catalog demands a row filter and column masks of its readers"
 

@@ -6,10 +6,10 @@ import time
 import pytest
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
-from rows import ids
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
+from support.fixtures.rows import ids
 
 pytestmark = pytest.mark.spark
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from concurrency import run_for_each
 from pyspark.sql import SparkSession
-from rows import ids, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from round_trips import costs_of
 
 from bergline import Lake
 from bergline.spark.reads.relations import KEPT
+from support.models.round_trips import costs_of
 
 pytestmark = pytest.mark.spark
 

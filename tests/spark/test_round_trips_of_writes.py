@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from round_trips import Costs, costs_of
+
+from support.models.round_trips import Costs, costs_of
 
 pytestmark = pytest.mark.spark
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from pyspark.sql import SparkSession
-from row_history import RowHistory, check_row_ids
-from row_operations import ATTEMPTS, OPERATION, ROWS, RowOperation, as_arrow, statement
-from seeds import seeded_random
-from table_invariants import check_nothing_is_missing
-from writer_jobs import TABLE, Journal, Note, Step
-from writers import Writers
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import ConflictError, NotFoundError
+from support.fixtures.seeds import seeded_random
+from support.models.row_history import RowHistory, check_row_ids
+from support.models.table_invariants import check_nothing_is_missing
+from support.processes.row_operations import ATTEMPTS, OPERATION, ROWS, RowOperation, as_arrow, statement
+from support.processes.writer_jobs import TABLE, Journal, Note, Step
+from support.processes.writers import Writers
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 

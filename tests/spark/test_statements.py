@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.types.types import INT, STRING, DecimalType
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

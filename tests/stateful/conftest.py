@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from writers import Writers
+
+from support.processes.writers import Writers
 
 WRITERS = 8
 _RUNS = pytest.StashKey[list[str]]()

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from table_invariants import check_nothing_is_missing, metadata_files_beside_the_line, pointer_line
-from writer_jobs import CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
-from writers import Writers
 
 import bergline
 from bergline import Table
+from support.models.table_invariants import check_nothing_is_missing, metadata_files_beside_the_line, pointer_line
+from support.processes.writer_jobs import CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
+from support.processes.writers import Writers
 
 WRITERS, EACH = 8, 18
 KILLS = 12

@@ -9,11 +9,19 @@ from typing import ClassVar
 
 import msgspec
 import pytest
-from catalog_backends import CatalogBackend, MemoryBackend, PostgresBackend, SqliteBackend
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from lake_model import (
+
+from bergline import Lake, Table
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.errors import BerglineError, CommitUnknownError, ConflictError, RefusedError
+from bergline.table.commits.retry import Timing
+from bergline.testing.crashes import Crash, CrashingFileIO, Steps
+from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.catalog_backends import CatalogBackend, MemoryBackend, PostgresBackend, SqliteBackend
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.lake_model import (
     Act,
     ChangeColumn,
     CreateRef,
@@ -32,15 +40,7 @@ from lake_model import (
     same_to_readers,
     worlds_after,
 )
-from rows import ORDERS, ids, order_rows
-from table_invariants import Entries, check_nothing_is_missing
-
-from bergline import Lake, Table
-from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.errors import BerglineError, CommitUnknownError, ConflictError, RefusedError
-from bergline.table.commits.retry import Timing
-from bergline.testing.crashes import Crash, CrashingFileIO, Steps
-from bergline.testing.faults import Fault, FaultyStore
+from support.models.table_invariants import Entries, check_nothing_is_missing
 
 TABLES = {
     "db.orders": {"format-version": "2", "write.delete.mode": "copy-on-write"},

@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-from competing_writers import once, rival_lake
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing, unneeded_files
 
 import bergline
 from bergline import Lake, Table
@@ -24,6 +21,9 @@ from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, Re
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.retry import Timing
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import once, rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing, unneeded_files
 
 KINDS = ("append", "dev", "pick", "wap", "merge", "squash", "delete", "manifests", "expire", "clean up")
 ENDS = ((), ("append", "expire"))

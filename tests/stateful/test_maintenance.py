@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from table_invariants import check_nothing_is_missing, pointer_line
-from writer_jobs import BUSY_POLICY, CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
-from writers import Writers
 
 import bergline
 from bergline import Lake, Table
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
+from support.processes.writer_jobs import BUSY_POLICY, CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
+from support.processes.writers import Writers
 
 pytestmark = pytest.mark.long
 

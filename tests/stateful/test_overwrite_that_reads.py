@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from concurrency import LONG_S, run_at_once
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Table
 from bergline.errors import ConflictError
 from bergline.table.scans.scan import TableScan
+from support.fixtures.concurrency import LONG_S, run_at_once
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers import OfficialRuntime
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
-from table_invariants import check_nothing_is_missing, pointer_line
-from writer_jobs import CHANGES, PARTS, TABLE, Step, change_rows
-from writers import Writers
 
 from bergline import Lake, Table
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
+from support.processes.writer_jobs import CHANGES, PARTS, TABLE, Step, change_rows
+from support.processes.writers import Writers
+from support.servers.peers import OfficialRuntime
 
 EACH = 20
 OURS, OFFICIAL, PYICEBERG = (0, 1000), 2000, 3000

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from hypothesis.strategies import sampled_from
-from reviewing_lake import RULES, TABLES, guarded, ids, push
-from support_path import PROCESSES
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
 from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.governance.pull_requests.model import EntryKind, PullRequestState, Standing, TableHead
 from bergline.governance.pull_requests.pull_requests import PullRequest
+from support.fixtures.reviewing_lake import RULES, TABLES, guarded, ids, push
+from support.paths import PROCESSES
 
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 WHO = sampled_from(["ann", "bob", "eve"])

@@ -7,11 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from rows import ids, order_rows
-from support_path import PROCESSES, python_path
-
 from bergline import Lake, Table
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.rows import ids, order_rows
+from support.paths import PROCESSES, python_path
 
 _PROGRAM = PROCESSES / "paused_writer_process.py"
 

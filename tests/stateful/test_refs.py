@@ -4,8 +4,9 @@
 """
 
 import pytest
-from catalog_backends import MemoryBackend
-from refs_machine import LONG, ReferencesMachine, run
+
+from support.fixtures.catalog_backends import MemoryBackend
+from support.models.refs_machine import LONG, ReferencesMachine, run
 
 
 @pytest.mark.timeout(0 if LONG else 300)

@@ -3,14 +3,14 @@
 from typing import Any, ClassVar
 
 import pytest
-from catalog_backends import SqliteBackend
 from hypothesis import event
 from hypothesis.stateful import precondition, rule
-from modelled_table import ModelledTable, numbers
-from peers import OfficialRuntime, pyiceberg_catalog
-from refs_machine import LONG, TABLE, ReferencesMachine, run
 
 from bergline.format.manifest.manifest import FileContent
+from support.fixtures.catalog_backends import SqliteBackend
+from support.models.modelled_table import ModelledTable, numbers
+from support.models.refs_machine import LONG, TABLE, ReferencesMachine, run
+from support.servers.peers import OfficialRuntime, pyiceberg_catalog
 
 LOOKS = 2
 READS = """

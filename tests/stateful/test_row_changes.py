@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from row_history import RowHistory, check_row_ids
-from row_operations import OPERATION, ROWS, RowOperation, as_arrow
-from seeds import seeded_random
-from table_invariants import check_nothing_is_missing
-from writer_jobs import TABLE, Journal, Note, Step
-from writers import Writers
 
 import bergline
 from bergline import Lake
 from bergline.table.engine.arrow_engine import ArrowRowEngine
+from support.fixtures.seeds import seeded_random
+from support.models.row_history import RowHistory, check_row_ids
+from support.models.table_invariants import check_nothing_is_missing
+from support.processes.row_operations import OPERATION, ROWS, RowOperation, as_arrow
+from support.processes.writer_jobs import TABLE, Journal, Note, Step
+from support.processes.writers import Writers
 
 pytestmark = pytest.mark.long
 

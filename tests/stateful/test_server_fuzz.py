@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 from hypothesis import HealthCheck, Phase, settings
-from mutations import mutated_json
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -18,10 +16,12 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from seeds import seeded_random
 
 from bergline.server.app import Application
 from bergline.server.opening import open_server
+from support.fixtures.mutations import mutated_json
+from support.fixtures.seeds import seeded_random
+from support.servers.asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 
 EXAMPLES = int(os.environ.get("BERGLINE_EXAMPLES", "3"))
 LONG = 10

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from concurrency import LONG_S, AtOnce
 
 import bergline
 from bergline.catalog.sql.records import records_of
 from bergline.errors import BerglineError, CommitUnknownError
 from bergline.format.metadata.json import parse_metadata
+from support.fixtures.concurrency import LONG_S, AtOnce
+from support.servers.bergline_server import BerglineServer
 
 COLUMNS = pa.schema([("id", pa.int64())])
 KILLS = max(2, int(os.environ.get("BERGLINE_EXAMPLES", "0")) // 50)

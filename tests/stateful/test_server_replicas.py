@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiResponse, set_branch, snapshot
-from bergline_server import BerglineServer
-from concurrency import LONG_S, AtOnce, run_for_each
-from postgres_proxy import PostgresProxy, postgres_proxy
-from seeds import seeded_random
+
+from support.fixtures.concurrency import LONG_S, AtOnce, run_for_each
+from support.fixtures.seeds import seeded_random
+from support.proxies.postgres_proxy import PostgresProxy, postgres_proxy
+from support.servers.asgi_client import SCHEMA, AsgiResponse, set_branch, snapshot
+from support.servers.bergline_server import BerglineServer
 
 pytestmark = pytest.mark.server
 TABLE = "/v1/namespaces/db/tables/orders"

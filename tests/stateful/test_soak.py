@@ -7,11 +7,11 @@ import sys
 
 import pyarrow as pa
 import pytest
-from soak_client import KINDS
-from soak_ledger import SoakChange, SoakOutcome, check_table
-from support_path import ROOT
 
 from bergline import Lake
+from support.models.soak_ledger import SoakChange, SoakOutcome, check_table
+from support.paths import ROOT
+from support.processes.soak_client import KINDS
 
 MINUTES = max(0.6, int(os.environ.get("BERGLINE_EXAMPLES", "0")) / 100)
 

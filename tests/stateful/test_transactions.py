@@ -5,16 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from competing_writers import once, rival_lake
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import CommitUnknownError, ConflictError
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import once, rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 TABLES = ("orders", "items")
 BRANCHES = st.sampled_from(["main", "dev"])

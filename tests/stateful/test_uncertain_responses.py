@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
-from bergline_server import BerglineServer
-from response_proxy import AnsweringProxy, Arrival, Fate, Told
-from table_invariants import Entries, check_nothing_is_missing
 
 from bergline import Lake
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
 from bergline.table.commits.retry import Timing
+from support.models.table_invariants import Entries, check_nothing_is_missing
+from support.proxies.response_proxy import AnsweringProxy, Arrival, Fate, Told
+from support.servers.bergline_server import BerglineServer
 
 pytestmark = pytest.mark.server
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from writer_jobs import CHANGES, TABLE, Step, change_rows
-from writers import Writers
 
 import bergline
+from support.processes.writer_jobs import CHANGES, TABLE, Step, change_rows
+from support.processes.writers import Writers
 
 PLAN = [[Step(kind="append", ref="main", change=number) for number in range(2)]]
 

@@ -7,7 +7,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from support_path import ROOT
+
+from support.paths import ROOT
 
 
 def page(name: str) -> str:

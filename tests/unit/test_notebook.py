@@ -3,7 +3,6 @@
 from xml.etree import ElementTree as ET
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.lake.ref_report import RefReport, TableRefChange
@@ -11,6 +10,7 @@ from bergline.notebook import DRAWINGS
 from bergline.reports import html
 from bergline.spark.pipeline.audits_run import AuditResult
 from bergline.spark.pipeline.report import PipelineReport, StepResult
+from support.fixtures.rows import order_rows
 
 HOSTILE = "<img src=x onerror='alert(1)'>"
 

@@ -1,10 +1,10 @@
 """How names and text are quoted, and that nothing else in the package does it by hand."""
 
 import pytest
-from support_path import ROOT
 
 from bergline.quoting import back_quoted, back_quoted_path, dotted, quoted_name, quoted_text, without_back_quotes
 from bergline.sql.text.tokens import tokenize
+from support.paths import ROOT
 
 
 @pytest.mark.parametrize("name", ["id", "order id", "a`b", "``", "a.b", "日"])

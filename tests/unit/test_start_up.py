@@ -47,7 +47,7 @@ def test_connecting_to_a_new_database_imports_no_engine_and_no_other_catalog(tmp
     assert found & (HEAVY | {"psycopg", "rich", "typer", "urllib3"}) == set()
     assert len(own(found)) <= 102
     assert {
-        name for name in own(found) if name.startswith(("bergline.scan", "bergline.parquet", "bergline.sql"))
+        name for name in own(found) if name.startswith(("bergline.scan", "bergline.datafiles", "bergline.sql"))
     } == set()
 
 

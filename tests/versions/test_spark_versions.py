@@ -1,10 +1,11 @@
 """The smoke set on other versions of PySpark: the newest, and with `make spark-versions` the oldest too."""
 
 import pytest
-from peers import needs_java
-from smoke_checks import CHECKS
-from smoke_run import Results, run_smoke
-from support_path import ROOT
+
+from support.paths import ROOT
+from support.processes.smoke_checks import CHECKS
+from support.processes.smoke_run import Results, run_smoke
+from support.servers.peers import needs_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

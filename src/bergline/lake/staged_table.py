@@ -10,12 +10,12 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.locations import absolute_location
 from bergline.lake.handle import LakeHandle
-from bergline.table.changes.overwrite import OverwriteChecks
-from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.commits.validate import Validation
 from bergline.table.evolution.definition import TableDefinition, new_location
+from bergline.table.operations.overwrite import OverwriteChecks
+from bergline.table.operations.validate_from import validation_start
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead
 from bergline.table.table import Table

@@ -7,12 +7,12 @@ from typing import Self
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.read.changelog import CHANGE_COLUMNS
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.reserved import CHANGE_TYPE
 from bergline.io.fileio import FileIO
-from bergline.parquet.read.changelog import CHANGE_COLUMNS
 from bergline.reports.problem import Problem, attempt
 from bergline.reports.row_job import RowReader, read_here
 from bergline.reports.row_sample import RowSample, sample_rows

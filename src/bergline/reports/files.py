@@ -6,16 +6,16 @@ from functools import partial
 import msgspec
 import polars as pl
 
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import FileContent, ManifestFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import partition_values
-from bergline.parquet.write.write_spec import write_spec
 from bergline.reports.problem import Problem, attempt, problem_of
 from bergline.scan.manifests import load_manifest_list
 from bergline.scan.restrictions import check_rows_readable
-from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.inspection.metadata_view import MetadataView
+from bergline.table.operations.rewrite_options import RewriteOptions
 from bergline.table.scans.version import ReadVersion
 from bergline.table.table import Table
 

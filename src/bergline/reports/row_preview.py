@@ -13,10 +13,10 @@ from typing import Any, Self
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.read.reader import read_batches
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.read.reader import read_batches
 from bergline.table.scans.scan import TableScan, expiry_told
 from bergline.table.scans.version import ReadVersion
 

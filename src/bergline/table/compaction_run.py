@@ -16,7 +16,13 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.scan.path_lookup import PathLookup
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.compaction import (
+from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
+from bergline.table.commits.operation import Landed
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import GroupLayout, plan_rewrite
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.handle import TableHandle
+from bergline.table.operations.compaction import (
     CompactionRequest,
     CompactionResult,
     RewrittenGroup,
@@ -24,13 +30,7 @@ from bergline.table.changes.compaction import (
     changed_files,
     plan_compaction,
 )
-from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
-from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
-from bergline.table.commits.operation import Landed
-from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.plans import GroupLayout, plan_rewrite
-from bergline.table.engine.row_engine import RowEngine
-from bergline.table.handle import TableHandle
+from bergline.table.operations.rewrite_files import RewriteFiles, Rewritten
 
 _MOST_ROUNDS: Final = 10
 _LOG = logging.getLogger("bergline.table")

@@ -14,12 +14,6 @@ from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_lists
-from bergline.table.changes.append import Append
-from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.replace_partitions import replace_partitions
-from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
-from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
-from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
@@ -30,6 +24,12 @@ from bergline.table.imports.add_files import AddFiles, described_files
 from bergline.table.imports.source_files import matching_spec, pick_files, source_files
 from bergline.table.manifests.external_files import live_at, without_physical_schemas
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles
+from bergline.table.operations.append import Append
+from bergline.table.operations.overwrite import Overwrite, OverwriteChecks
+from bergline.table.operations.replace_partitions import replace_partitions
+from bergline.table.operations.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.operations.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
+from bergline.table.operations.validate_from import validation_start
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan, to_predicate
 

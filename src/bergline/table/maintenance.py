@@ -7,15 +7,11 @@ from typing import Any, Final
 
 from bergline.arguments import check_list, check_positive, check_text, check_texts, check_whole, shown
 from bergline.catalog.metadata_files import metadata_directory
+from bergline.datafiles.write.write_spec import delete_write_spec, write_spec
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
 from bergline.io.locations import join
-from bergline.parquet.write.write_spec import delete_write_spec, write_spec
-from bergline.table.changes.compaction import CompactionRequest, CompactionResult, parse_order, rewrite_kind
-from bergline.table.changes.rewrite_manifests import RewriteManifests
-from bergline.table.changes.rewrite_options import RewriteOptions, parse_options
-from bergline.table.changes.rewrite_position_deletes import PositionDeletesResult
 from bergline.table.commits.branches import check_write_branch
 from bergline.table.commits.operation import CommitStamp, Operation
 from bergline.table.compaction_run import CompactionRun
@@ -26,6 +22,10 @@ from bergline.table.expiry.plan import ExpiryPlan
 from bergline.table.expiry.planning import PlanExpiry
 from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest, parse_level
 from bergline.table.handle import TableHandle
+from bergline.table.operations.compaction import CompactionRequest, CompactionResult, parse_order, rewrite_kind
+from bergline.table.operations.rewrite_manifests import RewriteManifests
+from bergline.table.operations.rewrite_options import RewriteOptions, parse_options
+from bergline.table.operations.rewrite_position_deletes import PositionDeletesResult
 from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch
 from bergline.table.orphans.search import plan_orphans
 from bergline.table.orphans.sweep import SweepResult, sweep_orphans

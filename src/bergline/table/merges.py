@@ -5,20 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bergline.arguments import check_list, check_text, shown
+from bergline.datafiles.write.fit import fit_to_schema
+from bergline.datafiles.write.input_rows import ArrowRows, as_arrow
 from bergline.errors import InvalidInputError, near_names
 from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import child_fields
-from bergline.parquet.write.fit import fit_to_schema
-from bergline.parquet.write.input_rows import ArrowRows, as_arrow
-from bergline.table.changes.row_changes import RowLevelWrite
-from bergline.table.changes.validate_from import oldest_read
 from bergline.table.commits.branches import check_write_branch
 from bergline.table.commits.isolation import Isolation, RowLevelCommand, ValidateFrom
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle, WriteArguments
+from bergline.table.operations.row_changes import RowLevelWrite
+from bergline.table.operations.validate_from import oldest_read
 from bergline.table.references.staged import staged
 from bergline.table.row_expressions.casts import check_whole
 from bergline.table.row_expressions.parse import Names

@@ -7,17 +7,17 @@ from typing import Final
 from bergline.errors import ConflictError
 from bergline.expressions.predicate import Predicate
 from bergline.format.manifest.manifest import DataFile
-from bergline.table.changes.rewrite_options import RewriteOptions
-from bergline.table.changes.rewrite_position_deletes import (
+from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.handle import TableHandle
+from bergline.table.operations.rewrite_options import RewriteOptions
+from bergline.table.operations.rewrite_position_deletes import (
     DeleteGroup,
     PositionDeletesResult,
     RewriteDeletes,
     plan_position_deletes_rewrite,
 )
-from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
-from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.row_engine import RowEngine
-from bergline.table.handle import TableHandle
 
 _MOST_ROUNDS: Final = 10
 _LOG = logging.getLogger("bergline.table")

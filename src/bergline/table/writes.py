@@ -4,6 +4,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from bergline.datafiles.write.input_rows import ArrowRows
+from bergline.datafiles.write.write_spec import write_spec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
@@ -11,19 +14,16 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.input_rows import ArrowRows
-from bergline.parquet.write.write_spec import write_spec
-from bergline.parquet.write.writer import DataFileWriter
-from bergline.table.changes.append import Append
-from bergline.table.changes.delete import Delete, RowsToDelete
-from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.replace_partitions import replace_partitions
-from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle, WriteArguments
 from bergline.table.manifests.removal import Everything
+from bergline.table.operations.append import Append
+from bergline.table.operations.delete import Delete, RowsToDelete
+from bergline.table.operations.overwrite import Overwrite, OverwriteChecks
+from bergline.table.operations.replace_partitions import replace_partitions
+from bergline.table.operations.validate_from import validation_start
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan, to_predicate
 

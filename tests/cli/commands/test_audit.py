@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bergline_server import BerglineServer
 from typer.testing import CliRunner
 
 from bergline.catalog.sql.records import AuditEntry, records_of
 from bergline.cli.main import app
 from bergline.errors import InvalidInputError
 from bergline.lake.lake import connect
+from support.servers.bergline_server import BerglineServer
 
 
 def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:

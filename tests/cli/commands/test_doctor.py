@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run_here
-from damaged_tables import new_table, open_lake
+
+from support.fixtures.damaged_tables import new_table, open_lake
+from support.processes.command_line import run_here
 
 
 def doctor(directory: Path, *arguments: str) -> tuple[int, dict[str, list[dict[str, Any]]]]:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bergline_server import BerglineServer
-from command_line import run_here
 from typer.testing import CliRunner
 
 from bergline.cli.main import app, main
+from support.processes.command_line import run_here
+from support.servers.bergline_server import BerglineServer
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import run
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.rows import order_rows
+from support.processes.command_line import run
 
 PROGRAM = [sys.executable, "-c", "from bergline.cli.entry import main; main()", "sql"]
 NO_CATALOG = "error: no catalog at `sqlite:///no.db`: no such file"

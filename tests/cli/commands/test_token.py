@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from bergline_server import BerglineServer
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -13,6 +12,7 @@ from bergline.catalog.sql.records import records_of
 from bergline.cli.main import app
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import connect
+from support.servers.bergline_server import BerglineServer
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """Graphs as `git log --graph` draws them."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.cli.output.graph import draw_graph
 from bergline.reports.history import HistoryEdge, HistoryEntry, TableHistory, table_history
+from support.fixtures.rows import order_rows
 
 
 def entry(row: int, lane: int, forks: tuple[int, ...] = ()) -> HistoryEntry:

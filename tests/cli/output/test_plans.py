@@ -4,10 +4,10 @@ import io
 
 import pytest
 import typer
-from command_line import Terminal
 
 from bergline.cli.output.plans import confirm
 from bergline.errors import InvalidInputError
+from support.processes.command_line import Terminal
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "n\n", "nope\n", "maybe y\n"])

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from command_line import run_here
-from rows import ORDERS, order_rows
-
 from bergline import Lake, Table
+from support.fixtures.rows import ORDERS, order_rows
+from support.processes.command_line import run_here
 
 
 def test_json_has_exact_values_and_ids_as_text(tmp_path: Path, orders: Table) -> None:

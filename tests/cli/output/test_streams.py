@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from command_line import Command
 
 from bergline import Lake
+from support.processes.command_line import Command
 
 NO_TERMINAL = "error: nothing was done: there is no terminal to ask at\n"
 

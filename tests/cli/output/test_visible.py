@@ -1,11 +1,11 @@
 """Hostile names on a terminal."""
 
 import pytest
-from command_line import Command
-from rows import ORDERS, order_rows
 
 from bergline import Lake
 from bergline.cli.output.visible import visible
+from support.fixtures.rows import ORDERS, order_rows
+from support.processes.command_line import Command
 
 
 @pytest.mark.parametrize(

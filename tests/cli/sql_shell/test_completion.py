@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from damaged_tables import new_table, open_lake
-
 from bergline import Lake
 from bergline.cli.sql_shell.completion import Completion
 from bergline.errors import NotFoundError
+from support.fixtures.damaged_tables import new_table, open_lake
 
 
 def test_words_of_a_lake(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from damaged_tables import new_table, open_lake, rows
 
 from bergline import Lake
 from bergline.cli.sql_shell.local_sql import LocalSql
 from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
+from support.fixtures.damaged_tables import new_table, open_lake, rows
 
 ENGINES = ["duckdb", "polars"]
 

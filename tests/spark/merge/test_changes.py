@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from competing_writers import once, rival_lake
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from ways_of_changing import WAYS, change_rows_by
 
 import bergline.spark
 from bergline import Lake, Table
@@ -20,6 +18,8 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.spark.audits import row_count
+from support.fixtures.competing_writers import once, rival_lake
+from support.fixtures.ways_of_changing import WAYS, change_rows_by
 
 pytestmark = pytest.mark.spark
 

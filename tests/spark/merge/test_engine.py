@@ -8,9 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
-from twin_tables import KINDS, all_rows
-from ways_of_changing import WAYS, change_rows_by
 
 import bergline
 import bergline.spark
@@ -20,6 +17,9 @@ from bergline.expressions.predicate import Comparison
 from bergline.io.local import LocalFileIO
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.row_merges.clauses import RowCounts
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows
+from support.fixtures.ways_of_changing import WAYS, change_rows_by
 
 pytestmark = pytest.mark.spark
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from daily_pipeline import BEFORE, ORDERS, create_tables, ids, pipeline, quick, state
 from pyspark.sql import SparkSession
 
 from bergline import Lake
 from bergline.spark.audits import change, check, query
+from support.fixtures.daily_pipeline import BEFORE, ORDERS, create_tables, ids, pipeline, quick, state
 
 pytestmark = pytest.mark.spark
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, STEPS, create_tables, ids, pipeline, quick, state
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
@@ -22,6 +21,18 @@ from bergline.errors import (
 from bergline.spark import Pipeline
 from bergline.spark.audits import check, in_range, row_count, unique
 from bergline.spark.pipeline.run import Run
+from support.fixtures.daily_pipeline import (
+    AFTER,
+    BEFORE,
+    ITEMS,
+    ORDERS,
+    STEPS,
+    create_tables,
+    ids,
+    pipeline,
+    quick,
+    state,
+)
 
 pytestmark = pytest.mark.spark
 

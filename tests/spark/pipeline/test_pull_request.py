@@ -1,13 +1,13 @@
 """Runs that end in a pull request instead of moving `main`."""
 
 import pytest
-from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, STEPS, create_tables, state
 from pyspark.sql import SparkSession
 
 from bergline import Lake
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.spark import Pipeline
 from bergline.spark.audits import in_range, row_count
+from support.fixtures.daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, STEPS, create_tables, state
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,6 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, QUICK, create_tables, ids, quick, state
 from pyspark.sql import SparkSession
 
 from bergline import Lake
@@ -13,6 +12,7 @@ from bergline.errors import (
     RefusedError,
 )
 from bergline.spark import Pipeline
+from support.fixtures.daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, QUICK, create_tables, ids, quick, state
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, QUICK, create_tables, ids, pipeline, quick, state
 from pyspark.sql import SparkSession
 
 from bergline import Lake
@@ -13,6 +12,18 @@ from bergline.errors import (
 )
 from bergline.spark.pipeline.run import Run
 from bergline.spark.pipeline.steps import RunSteps
+from support.fixtures.daily_pipeline import (
+    AFTER,
+    BEFORE,
+    ITEMS,
+    ORDERS,
+    QUICK,
+    create_tables,
+    ids,
+    pipeline,
+    quick,
+    state,
+)
 
 pytestmark = pytest.mark.spark
 

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from concurrency import run_at_once
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS, ids, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.spark.writes import rows as write_rows
 from bergline.spark.writes.data_files import write_files
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from rows import ORDERS, ids, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.table.scans.changelog_scan import ChangelogRange
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -6,11 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from foreign_files import stored, write_foreign_file
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -19,6 +16,9 @@ from bergline.errors import (
 from bergline.spark import explain_read
 from bergline.spark.reads import deletes, groups
 from bergline.spark.reads.relations import KEPT
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.foreign_files import stored, write_foreign_file
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

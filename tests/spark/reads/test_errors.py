@@ -11,12 +11,12 @@ from pyspark.errors import (
     PySparkException,
 )
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import (
     NotFoundError,
 )
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from data_files import written_files
-from foreign_files import stored, write_foreign_file
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
+from bergline.datafiles.file.footer import _primitive_type
 from bergline.format.schema.physical_schema import OTHER
 from bergline.format.types.types import DecimalType
-from bergline.parquet.file.footer import _primitive_type
 from bergline.scan.manifest_cache import forget_files
 from bergline.spark import explain_read
 from bergline.spark.reads import evidence as read_evidence
+from support.fixtures.data_files import written_files
+from support.fixtures.foreign_files import stored, write_foreign_file
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,6 @@
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 import bergline
 import bergline.spark
@@ -10,6 +9,7 @@ from bergline import Table
 from bergline.errors import (
     InvalidInputError,
 )
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

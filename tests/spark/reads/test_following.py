@@ -10,17 +10,17 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from rows import ORDERS, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import UnsupportedError
 from bergline.spark.reads.following import STATES, FollowedRead
 from bergline.spark.reads.relations import KEPT
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

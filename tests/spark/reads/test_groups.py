@@ -7,21 +7,21 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes
-from data_files import written_files
-from foreign_files import stored, write_foreign_file
-from other_formats import write_file
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.file.footer import read_physical_schemas
 from bergline.errors import UnsupportedError
 from bergline.format.deletes.delete_files import POSITION_DELETE_SCHEMA
 from bergline.format.manifest.manifest import DataFile, FileContent
-from bergline.parquet.file.footer import read_physical_schemas
 from bergline.spark import explain_read
 from bergline.spark.reads import evidence as read_evidence
 from bergline.spark.reads import groups as read_groups
+from support.fixtures.add_deletes import add_deletes
+from support.fixtures.data_files import written_files
+from support.fixtures.foreign_files import stored, write_foreign_file
+from support.fixtures.other_formats import write_file
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from chosen_readers import native_refusal
 from pyspark.sql import SparkSession
-from rows import ids, order_rows
-from twin_tables import KINDS
 
 import bergline.spark
 from bergline import Lake, Table
+from support.fixtures.chosen_readers import native_refusal
+from support.fixtures.rows import ids, order_rows
+from support.fixtures.twin_tables import KINDS
 
 pytestmark = pytest.mark.spark
 

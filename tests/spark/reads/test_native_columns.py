@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from chosen_readers import native_refusal
-from foreign_files import stored, write_foreign_file
 from pyiceberg.types import DecimalType, LongType
 from pyspark.sql import SparkSession
-from rows import ids
 
 from bergline import Lake
 from bergline.format.types.types import UUID
 from bergline.spark import explain_read
+from support.fixtures.chosen_readers import native_refusal
+from support.fixtures.foreign_files import stored, write_foreign_file
+from support.fixtures.rows import ids
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
@@ -18,6 +17,7 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads import planning
 from bergline.spark.reads.planning import SETTINGS, plan_read
 from bergline.table.scans.planning_mode import DATA_MODE, DELETE_MODE
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("pruned_reads")]
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, position_deletes
 from pyspark.errors import (
     AnalysisException,
     PySparkException,
 )
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 import bergline
 import bergline.spark
 from bergline import Lake, Table
+from support.fixtures.add_deletes import add_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from rows import ORDERS, order_rows
-from twin_tables import KINDS, all_rows
-from ways_of_changing import WAYS, change_rows_by
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, StorageError
@@ -16,6 +13,9 @@ from bergline.spark.rows.changes import DELETED, INSERTED, KEPT, UPDATED, RowLev
 from bergline.spark.writes.target import WriteTarget
 from bergline.table.scans.planning_mode import DATA_MODE
 from bergline.table.scans.scan import TableScan
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows
+from support.fixtures.ways_of_changing import WAYS, change_rows_by
 
 pytestmark = pytest.mark.spark
 MARKED = 4

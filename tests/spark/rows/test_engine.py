@@ -6,12 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from competing_writers import once, overtaken, rival_lake
 from pyspark.sql import SparkSession
-from round_trips import costs_of
-from rows import ORDERS, ids, order_rows
-from twin_tables import KINDS, all_rows, totals
-from ways_of_changing import change_rows_by
 
 import bergline
 import bergline.spark
@@ -19,9 +14,14 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.deletes.position_set import position_set
 from bergline.io.local import LocalFileIO
-from bergline.table.changes.row_changes import RowChanges, RowLevelWrite, write_row_changes
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.operations.row_changes import RowChanges, RowLevelWrite, write_row_changes
+from support.fixtures.competing_writers import once, overtaken, rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows, totals
+from support.fixtures.ways_of_changing import change_rows_by
+from support.models.round_trips import costs_of
 
 pytestmark = pytest.mark.spark
 

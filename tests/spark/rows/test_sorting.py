@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
-from twin_tables import KINDS, all_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.table.engine.row_engine import RowEngine
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows
 
 pytestmark = pytest.mark.spark
 

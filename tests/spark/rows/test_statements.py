@@ -7,13 +7,13 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from rows import ORDERS, ids, order_rows
-from support_path import ROOT
-from twin_tables import KINDS, all_rows, every_kind
-from ways_of_changing import WAYS, change_rows_by
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows, every_kind
+from support.fixtures.ways_of_changing import WAYS, change_rows_by
+from support.paths import ROOT
 
 pytestmark = pytest.mark.spark
 

@@ -6,9 +6,9 @@ from pyspark.errors import (
     PySparkException,
 )
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

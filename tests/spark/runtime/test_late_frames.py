@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS, order_rows
 
 from bergline import Lake
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

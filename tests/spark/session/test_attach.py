@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from rows import ORDERS, ids, order_rows
 
 import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -9,11 +9,11 @@ from pyspark.errors import (
     AnalysisException,
 )
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 import bergline
 import bergline.spark
 from bergline import Lake, Table
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -11,13 +11,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.backends.classic.java_classes import scala_object
 from bergline.spark.statements.session_text import session_text
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

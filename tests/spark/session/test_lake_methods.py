@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 import bergline
 import bergline.spark
@@ -15,6 +14,7 @@ from bergline import Table
 from bergline.errors import (
     BerglineError,
 )
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

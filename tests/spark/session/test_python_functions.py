@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

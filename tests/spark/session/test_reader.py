@@ -6,7 +6,6 @@ from pyspark.errors import (
     IllegalArgumentException,
 )
 from pyspark.sql import DataFrame, SparkSession
-from rows import order_rows
 
 import bergline
 import bergline.spark
@@ -16,6 +15,7 @@ from bergline.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,6 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.errors import IllegalArgumentException as SparkIllegalArgument
 from pyspark.sql import SparkSession
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -14,6 +13,7 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -2,10 +2,10 @@
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import order_rows
-from sql_statements import count_tokenized
 
 from bergline import Table
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import count_tokenized
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -15,6 +14,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.io.locations import local_path
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

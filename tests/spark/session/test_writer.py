@@ -4,12 +4,12 @@ import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.errors import IllegalArgumentException as SparkIllegalArgument
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import (
     NotFoundError,
 )
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

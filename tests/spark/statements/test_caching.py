@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
 from pyspark.sql import DataFrame, SparkSession
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

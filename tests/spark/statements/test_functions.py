@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, UnsupportedError
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

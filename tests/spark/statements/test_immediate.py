@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

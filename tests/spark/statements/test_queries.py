@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
 from pyspark.sql import DataFrame, SparkSession
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.spark.backends.classic.catalyst import class_of, scala_items
+from support.fixtures.add_deletes import add_deletes, equality_deletes
 
 pytestmark = pytest.mark.spark
 

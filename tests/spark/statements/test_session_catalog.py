@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import ORDERS
 
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from support.fixtures.rows import ORDERS
 
 pytestmark = pytest.mark.spark
 

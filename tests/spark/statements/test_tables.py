@@ -8,7 +8,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -18,6 +17,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.spark.reads.scan import read
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
 

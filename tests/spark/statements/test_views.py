@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.views.scopes import can_up_cast
 from bergline.sql.names.resolve import Lakes
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

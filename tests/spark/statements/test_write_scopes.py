@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from concurrency import LONG_S, run_at_once
-from daily_pipeline import AFTER, BEFORE, ITEMS, ORDERS, QUICK, create_tables, ids, pipeline, quick, state
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -22,6 +20,19 @@ from bergline.errors import (
     UnavailableError,
 )
 from bergline.spark.pipeline.run import Run
+from support.fixtures.concurrency import LONG_S, run_at_once
+from support.fixtures.daily_pipeline import (
+    AFTER,
+    BEFORE,
+    ITEMS,
+    ORDERS,
+    QUICK,
+    create_tables,
+    ids,
+    pipeline,
+    quick,
+    state,
+)
 
 pytestmark = pytest.mark.spark
 

@@ -8,21 +8,21 @@ import sys
 from pathlib import Path
 
 import pytest
-import stream_process
-from peers import needs_java
-from rows import ORDERS, ids, order_rows
-from support_path import SUPPORT_PATHS
-from table_invariants import check_nothing_is_missing
 
 import bergline.spark
 from bergline import Lake, Table
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
+from support.paths import SUPPORT
+from support.processes import stream_process
+from support.servers.peers import needs_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def run(directory: Path, when: str, batch: int) -> int:
     """How a process ended that runs the query."""
-    paths = [Path(bergline.spark.__file__).parents[2], *SUPPORT_PATHS]
+    paths = [Path(bergline.spark.__file__).parents[2], SUPPORT.parent]
     process = subprocess.Popen(
         [sys.executable, stream_process.__file__, directory / "catalog.db", directory / "checkpoint", when, str(batch)],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(map(str, paths))},

@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from rows import ORDERS, ids, order_rows
-from streams import run_query
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.streaming.sink import read_query_id
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.streams import run_query
 
 pytestmark = pytest.mark.spark
 

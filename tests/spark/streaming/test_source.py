@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from rows import ORDERS, order_rows
-from streams import run_query
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.streams import run_query
 
 pytestmark = pytest.mark.spark
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tpcds_data import tpcds_queries, tpcds_tables
 
 import bergline
 import bergline.spark
+from support.fixtures.tpcds_data import tpcds_queries, tpcds_tables
 
 pytestmark = pytest.mark.spark
 

@@ -2,10 +2,10 @@
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,6 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
@@ -20,6 +19,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.spark.writes import data_files
 from bergline.spark.writes.data_files import MOST_BYTES, MOST_ROWS, has_local_rows, in_small_batches
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

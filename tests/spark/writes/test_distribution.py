@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
+from support.fixtures.rows import ORDERS
 
 pytestmark = pytest.mark.spark
 

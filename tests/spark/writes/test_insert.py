@@ -2,9 +2,9 @@
 
 import pytest
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Lake, Table
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

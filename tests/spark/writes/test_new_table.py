@@ -7,10 +7,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import partitioning
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, NotFoundError, RefusedError
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.spark
 

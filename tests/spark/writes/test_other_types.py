@@ -4,12 +4,12 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from chosen_readers import native_refusal
 from pyspark.sql import SparkSession
 
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, UnsupportedError
+from support.fixtures.chosen_readers import native_refusal
 
 pytestmark = pytest.mark.spark
 

@@ -7,12 +7,12 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS, order_rows
-from support_path import ROOT
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, UnsupportedError
 from bergline.spark.writes.data_files import write_files
+from support.fixtures.rows import ORDERS, order_rows
+from support.paths import ROOT
 
 pytestmark = pytest.mark.spark
 

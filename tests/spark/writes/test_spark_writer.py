@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
+from bergline.datafiles.file.footer import read_footer, read_physical_schema
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.transforms import Bucket
 from bergline.format.types.types import STRING
-from bergline.parquet.file.footer import read_footer, read_physical_schema
-from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.writes import data_files
 from bergline.spark.writes.spark_writer import why_not
 

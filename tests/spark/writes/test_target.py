@@ -3,10 +3,10 @@
 import pytest
 from pyspark.errors import IllegalArgumentException as SparkIllegalArgument
 from pyspark.sql import DataFrame, SparkSession
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, RefusedError
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chosen_readers import native_refusal
 from pyspark.sql import SparkSession
 
 import bergline.spark
 from bergline import Lake
 from bergline.errors import InvalidInputError
+from support.fixtures.chosen_readers import native_refusal
 
 pytestmark = pytest.mark.spark
 

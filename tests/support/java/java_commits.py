@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from java_manifests import JAVA, file_json
-from peers import OfficialRuntime
-
 from bergline import Table
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.scan.manifests import live_entries, load_manifest_list
-from bergline.table.changes.rewrite_files import Rewritten
-from bergline.table.changes.row_delta import RowDeltaChecks
+from bergline.table.operations.rewrite_files import Rewritten
+from bergline.table.operations.row_delta import RowDeltaChecks
+from support.java.java_manifests import JAVA, file_json
+from support.servers.peers import OfficialRuntime
 
 _CODE = (
     JAVA

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from java_manifests import JAVA, file_json
-from peers import OfficialRuntime
-
 from bergline import Table
 from bergline.format.manifest.manifest import DataFile
+from support.java.java_manifests import JAVA, file_json
+from support.servers.peers import OfficialRuntime
 
 _MANAGE = (
     JAVA

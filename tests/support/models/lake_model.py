@@ -5,10 +5,10 @@ from typing import Any, NoReturn, Protocol
 
 import msgspec
 from msgspec.structs import replace
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError, RefusedError
+from support.fixtures.rows import order_rows
 
 Rows = frozenset[int]
 _SOON = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)

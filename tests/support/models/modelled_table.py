@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from refs_model import History, RefModel
-from table_invariants import Entries, check_nothing_is_missing, pointer_line, unneeded_files
 
 from bergline import Table
 from bergline.format.metadata.snapshot import Snapshot
+from support.models.refs_model import History, RefModel
+from support.models.table_invariants import Entries, check_nothing_is_missing, pointer_line, unneeded_files
 
 
 class ModelledTable(msgspec.Struct):

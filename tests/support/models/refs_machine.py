@@ -8,26 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa
-from add_deletes import equality_deletes
-from catalog_backends import CatalogBackend
 from hypothesis import Phase, event, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from modelled_table import ModelledTable, numbers
-from refs_model import (
-    EVERYWHERE,
-    KEYS,
-    ExpiryModel,
-    History,
-    Key,
-    MergeModel,
-    Patch,
-    RefModel,
-    SnapshotModel,
-    after_expiry,
-    any_in,
-)
-from table_invariants import unneeded_files
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -43,6 +26,23 @@ from bergline.errors import (
 from bergline.format.manifest.manifest import partition_key
 from bergline.io.locations import normalized
 from bergline.table.commits.retry import Timing
+from support.fixtures.add_deletes import equality_deletes
+from support.fixtures.catalog_backends import CatalogBackend
+from support.models.modelled_table import ModelledTable, numbers
+from support.models.refs_model import (
+    EVERYWHERE,
+    KEYS,
+    ExpiryModel,
+    History,
+    Key,
+    MergeModel,
+    Patch,
+    RefModel,
+    SnapshotModel,
+    after_expiry,
+    any_in,
+)
+from support.models.table_invariants import unneeded_files
 
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
 HOUR_MS = 3_600_000

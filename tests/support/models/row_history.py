@@ -11,14 +11,14 @@ from itertools import takewhile
 from typing import Literal
 
 import msgspec
-from row_operations import OPERATION, RowOperation, State, apply_operation, observed
-from table_invariants import pointer_line
-from writer_jobs import Journal, Note
 
 from bergline import Table
 from bergline.catalog.catalog import LoadedTable
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
+from support.models.table_invariants import pointer_line
+from support.processes.row_operations import OPERATION, RowOperation, State, apply_operation, observed
+from support.processes.writer_jobs import Journal, Note
 
 
 class RowHistory:

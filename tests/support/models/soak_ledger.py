@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
-from table_invariants import check_nothing_is_missing, pointer_line
 
 from bergline import Lake, Table
 from bergline.catalog.sql.records import AuditEntry, records_of
 from bergline.format.metadata.table_metadata import TableMetadata
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
 
 
 class SoakOutcome(StrEnum):

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
-from support_path import SUPPORT_PATHS
 
 import bergline.spark
+from support.paths import SUPPORT
 
 
 class ClusterDriver:
@@ -35,7 +35,7 @@ class ClusterDriver:
 
     def launch(self) -> None:
         """Start the driver; another one, if it was killed."""
-        paths = [Path(bergline.spark.__file__).parents[2], *SUPPORT_PATHS]
+        paths = [Path(bergline.spark.__file__).parents[2], SUPPORT.parent]
         self._errors = self._log.open("a")
         self._process = subprocess.Popen(
             [sys.executable, __file__, self._master, json.dumps(self._settings)],
@@ -114,7 +114,11 @@ def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
     with bergline.connect(**request["lake"], create=True) as lake:
         bergline.spark.attach(spark, lake)
         try:
-            return {"result": getattr(importlib.import_module(module), name)(spark, lake, **request["arguments"])}
+            return {
+                "result": getattr(importlib.import_module(f"support.processes.{module}"), name)(
+                    spark, lake, **request["arguments"]
+                )
+            }
         except Exception:  # noqa: BLE001  (whatever it raises is the answer)
             return {"error": traceback.format_exc()}
         finally:

@@ -10,11 +10,11 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import ORDERS
 
 from bergline import Lake
 from bergline.errors import UnsupportedError
 from bergline.spark.rows import little_work
+from support.fixtures.rows import ORDERS
 
 _COLUMNS = "id bigint, amount double, region string"
 

@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable
 
-from cluster_driver import ClusterDriver
-from concurrency import LONG_S
-from s3_proxy import Proxy
-from s3_server import S3Server
-
 from bergline import Table
+from support.fixtures.concurrency import LONG_S
+from support.processes.cluster_driver import ClusterDriver
+from support.proxies.s3_proxy import Proxy
+from support.servers.s3_server import S3Server
 
 SMALL_FILES = {"write.target-file-size-bytes": "20000", "write.distribution-mode": "none"}
 

@@ -9,12 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from rows import order_rows
-
 import bergline
 from bergline import Lake
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.testing.faults import FaultyStore
+from support.fixtures.rows import order_rows
 
 
 def main(database: Path, name: str, order_id: int) -> None:

@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from reviewing_lake import TABLES, guarded, ids, push
-
 import bergline
 from bergline import Lake
 from bergline.catalog.protection.caller import acting_as
 from bergline.errors import ConflictError, NotFoundError, RefusedError
+from support.fixtures.reviewing_lake import TABLES, guarded, ids, push
 
 _PAUSE_S = 0.02  # for the others, where processors are few
 _NOT_YET = (ConflictError, NotFoundError, RefusedError)

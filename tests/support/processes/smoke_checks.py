@@ -16,13 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from other_formats import write_file
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import partitioning
-from rows import ORDERS, order_rows
-from streams import run_query
 
 import bergline.spark
 from bergline import Lake, Table
@@ -36,6 +33,9 @@ from bergline.errors import (
 )
 from bergline.spark.audits import check, in_range, not_null, query, references, row_count, unique
 from bergline.spark.reads import relations
+from support.fixtures.other_formats import write_file
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.streams import run_query
 
 Check = Callable[[Any, Lake], None]
 CHECKS: dict[str, Check] = {}

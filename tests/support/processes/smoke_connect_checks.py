@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812
-from restricted_server import restricted_server
-from restricting_proxy import MASKS, ROW_FILTER
-from rows import ORDERS, order_rows
 
 import bergline
 import bergline.spark
 from bergline import Lake
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
 from bergline.spark.reads import planning
+from support.fixtures.rows import ORDERS, order_rows
+from support.proxies.restricted_server import restricted_server
+from support.proxies.restricting_proxy import MASKS, ROW_FILTER
 
 TIMES = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from smoke_checks import CHECKS
-from smoke_connect_checks import CONNECT_CHECKS
 
 import bergline
 import bergline.spark
+from support.processes.smoke_checks import CHECKS
+from support.processes.smoke_connect_checks import CONNECT_CHECKS
 
 
 def main(directory: Path, names: list[str]) -> None:

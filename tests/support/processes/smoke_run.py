@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from support_path import PROCESSES, python_path
+from support.paths import PROCESSES, python_path
 
 Results = Mapping[str, str | None]
 """What came of each check: None, or how it failed."""

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pyarrow as pa
-from soak_ledger import SoakChange, SoakLedger, SoakOutcome
 
 import bergline
 from bergline.catalog.identifiers import parse_table_name
@@ -25,9 +24,10 @@ from bergline.catalog.rest.protocol.bodies import CommitTableRequest
 from bergline.errors import BerglineError, CommitUnknownError
 from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.updates import Update
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.operations.append import Append
 from bergline.table.writes import write_data_files
+from support.models.soak_ledger import SoakChange, SoakLedger, SoakOutcome
 
 ROWS = pa.schema([("id", pa.int64())])
 PROCESS_OF_KIND = {

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from replicas import ReplicaSet
-from soak_client import KINDS, PROCESS_OF_KIND, ROWS, UNSERVED, SoakPlan
-from soak_ledger import LedgerReader, SoakChange, SoakOutcome, check_lake
-from support_path import PROCESSES, python_path
 
 import bergline
+from support.models.soak_ledger import LedgerReader, SoakChange, SoakOutcome, check_lake
+from support.paths import PROCESSES, python_path
+from support.processes.soak_client import KINDS, PROCESS_OF_KIND, ROWS, UNSERVED, SoakPlan
+from support.servers.replicas import ReplicaSet
 
 PROPERTIES = {
     "commit.retry.num-retries": "100",

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from streams import run_query
 
 import bergline.spark
 from bergline.spark.writes.rows import TableWrite
+from support.fixtures.streams import run_query
 
 
 def kill_at(when: str, batch: int) -> None:

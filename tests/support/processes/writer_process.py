@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-from row_operations import run_operation
-from writer_jobs import BUSY_POLICY, TABLE, TWIN, Note, Step, change_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError
 from bergline.table.commits.retry import Timing
+from support.processes.row_operations import run_operation
+from support.processes.writer_jobs import BUSY_POLICY, TABLE, TWIN, Note, Step, change_rows
 
 
 class Writer:

@@ -11,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from support_path import PROCESSES
-from writer_jobs import Journal, Note, Step
+from support.paths import PROCESSES
+from support.processes.writer_jobs import Journal, Note, Step
 
 _PROGRAM = PROCESSES / "writer_process.py"
 _KILL_EVERY_S = 0.25

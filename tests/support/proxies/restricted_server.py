@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from restricting_proxy import RestrictingProxy
-from server_on_socket import on_socket
 
 from bergline import Lake
 from bergline.server.opening import open_server
+from support.proxies.restricting_proxy import RestrictingProxy
+from support.servers.server_on_socket import on_socket
 
 PEOPLE = pa.table({"id": [1, 2], "name": ["Ada-secret", "Bob-secret"], "region": ["EU-secret", "US-secret"]})
 

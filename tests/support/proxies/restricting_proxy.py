@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from response_proxy import AnsweringProxy, Asked
+from support.proxies.response_proxy import AnsweringProxy, Asked
 
 _TABLE = re.compile(r"/tables/(?!copy$)[^/?]+$")
 ROW_FILTER = {"required-row-filter": {"type": "eq", "term": "region", "value": "EU"}}

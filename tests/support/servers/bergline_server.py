@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, Self
 
 import pytest
-from ports import free_port
+
+from support.servers.ports import free_port
 
 _ENGINE = re.compile(r"^  (?P<engine>\w+) +(?P<lines>.*(\n    .*)*)", re.MULTILINE)
 _URL = re.compile(r"^serving .* at (?P<url>https?://\S+)$")

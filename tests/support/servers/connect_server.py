@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
-from ports import free_port
+
+from support.servers.ports import free_port
 
 _PATIENCE = 240
 

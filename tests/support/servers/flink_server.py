@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from support_path import PROCESSES
+
+from support.paths import PROCESSES
 
 _PROGRAM = PROCESSES / "flink_process.py"
 

@@ -17,7 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
 import pytest
-from ports import free_port
+
+from support.servers.ports import free_port
 
 REGION = "us-east-1"
 _START_SECONDS = 60

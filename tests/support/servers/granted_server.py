@@ -4,8 +4,6 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from asgi_client import MADE_UP_MS, AsgiClient, AsgiResponse, bearer
-
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
 from bergline.format.manifest.avro import render_manifest_list
@@ -13,6 +11,7 @@ from bergline.governance.grants.grant import make_grants
 from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import MADE_UP_MS, AsgiClient, AsgiResponse, bearer
 
 
 class GrantedServer:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from peers import needs_java
+
+from support.servers.peers import needs_java
 
 _JARS = Path(sys.prefix) / "tools" / "rck"
 

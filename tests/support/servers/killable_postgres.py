@@ -11,7 +11,8 @@ from typing import Self
 
 import psutil
 import psycopg
-from ports import free_port
+
+from support.servers.ports import free_port
 
 _LONG_S = 120.0
 _PAUSE_S = 0.05

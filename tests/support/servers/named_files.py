@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-from asgi_client import SCHEMA, AsgiResponse
-from granted_server import GrantedServer
 
 from bergline import Lake, Table
 from bergline.format.manifest.avro import render_manifest, render_manifest_list
 from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestEntry, ManifestFile
 from bergline.scan.manifests import load_entries, load_manifest_list
+from support.servers.asgi_client import SCHEMA, AsgiResponse
+from support.servers.granted_server import GrantedServer
 
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 TABLES = "/v1/namespaces/mine/tables"

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from ports import free_port
-from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
+
+from support.servers.ports import free_port
+from support.servers.s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 
 _JARS = Path(sys.prefix) / "tools" / "nessie"
 _START_SECONDS = 180

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from support_path import PROCESSES
 
 from bergline.lazy_module import LazyModule
+from support.paths import PROCESSES
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from balancer import Balancer
-from bergline_server import BerglineServer
-from killable_postgres import KillablePostgres
+
+from support.proxies.balancer import Balancer
+from support.servers.bergline_server import BerglineServer
+from support.servers.killable_postgres import KillablePostgres
 
 
 class ReplicaSet:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from ports import free_port
+
+from support.servers.ports import free_port
 
 ACCESS_KEY, SECRET_KEY, REGION = "test", "testsecret", "us-east-1"
 _BUILT = Path(sys.prefix) / "tools" / "versitygw"

@@ -18,7 +18,8 @@ from typing import Self
 
 import pyspark
 import pytest
-from ports import free_port
+
+from support.servers.ports import free_port
 
 _HOME = Path(pyspark.__file__).parent
 _KEPT_VARIABLES = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from ports import free_port
+
+from support.servers.ports import free_port
 
 _HOME = Path(sys.prefix) / "tools" / "trino"
 _START_SECONDS = 240

@@ -5,9 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from asgi_client import AsgiClient, AsgiResponse
-
 from bergline.catalog.identifiers import parse_table_name
+from support.servers.asgi_client import AsgiClient, AsgiResponse
 
 TABLES = "/v1/namespaces/db/tables"
 ORDERS = f"{TABLES}/orders"

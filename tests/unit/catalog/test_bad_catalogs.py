@@ -8,11 +8,6 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from competing_writers import rival_lake
-from damaged_tables import accept_metadata
-from disks import mounted, remount_read_only
-from postgres_proxy import PostgresProxy, postgres_proxy
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -33,6 +28,11 @@ from bergline.errors import (
 from bergline.io.schemes import SchemeFileIO
 from bergline.table.commits.retry import Timing
 from bergline.testing.faults import FaultyStore
+from support.fixtures.competing_writers import rival_lake
+from support.fixtures.damaged_tables import accept_metadata
+from support.fixtures.disks import mounted, remount_read_only
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.proxies.postgres_proxy import PostgresProxy, postgres_proxy
 
 LONG = "n" * 256
 NO_WAIT = Timing(sleep=lambda _: None)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.catalog import Catalog, check_changed_tables, shows_all_since
 from bergline.catalog.identifiers import TableName
@@ -15,6 +14,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.memory import MemoryFileIO
 from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.testing.catalog_suite import CatalogViewsSuite
+from support.fixtures.catalog_files import new_catalog_uri
 
 
 class TestCatalogInMemory(CatalogViewsSuite):

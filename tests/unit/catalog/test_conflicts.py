@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.catalog.conflicts import describe_change, describe_latest
 from bergline.format.metadata.snapshot import Snapshot
+from support.fixtures.rows import order_rows
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """The graph in a template."""
 
-from rows import order_rows
-
 from bergline import Table
 from bergline.console.graph import graph_markup
 from bergline.console.pages.values import plain
 from bergline.reports.graph import render_graph
 from bergline.reports.history import table_history
+from support.fixtures.rows import order_rows
 
 
 def test_the_graph_is_the_same_from_the_values_of_a_page(orders: Table) -> None:

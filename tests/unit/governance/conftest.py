@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
-from catalog_files import new_catalog_uri
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from catalog_files import new_catalog_uri
 
 import bergline
 from bergline import Lake
 from bergline.errors import UnsupportedError
 from bergline.governance.governance import governance_of
+from support.fixtures.catalog_files import new_catalog_uri
 
 ASKED: dict[str, Callable[[Lake], object]] = {
     "access": lambda lake: lake.access,

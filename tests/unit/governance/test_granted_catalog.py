@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from catalog_files import new_catalog_uri
 
 import bergline
 from bergline import Lake
@@ -23,6 +22,7 @@ from bergline.governance.grants.store import SqlGrants
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests import pull_request_calls
 from bergline.table.commits.retry import Timing
+from support.fixtures.catalog_files import new_catalog_uri
 
 T, NEW, V = TableName(("db",), "orders"), TableName(("db",), "new"), TableName(("db",), "recent")
 

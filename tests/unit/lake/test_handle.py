@@ -1,7 +1,5 @@
 """The catalog and the clock that all parts of a lake share."""
 
-from rows import ORDERS
-
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.memory import MemoryPointerStore
@@ -10,6 +8,7 @@ from bergline.io.memory import MemoryFileIO
 from bergline.lake.handle import LakeHandle
 from bergline.lake.views import NewView, create_view
 from bergline.table.commits.retry import Timing
+from support.fixtures.rows import ORDERS
 
 
 def test_parts_work_on_the_catalog_and_the_clock_of_the_handle() -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from concurrency import run_at_once
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -21,6 +19,8 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 
 def test_public_names_are_these() -> None:

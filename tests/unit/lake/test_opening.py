@@ -7,10 +7,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 import sqlalchemy as sa
-from rows import ORDERS
 
 import bergline
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.rows import ORDERS
 
 
 def test_missing_database_file_is_not_created(tmp_path: Path) -> None:

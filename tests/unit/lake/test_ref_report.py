@@ -1,13 +1,13 @@
 """Reports of what happened to a ref."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.lake.ref_report import RefReport, TableRefChange, WatchedRef
 from bergline.table.commits.operation import MetadataOperation
 from bergline.table.references.ref_changes import Retention, create_ref, drop_ref, replace_ref
+from support.fixtures.rows import order_rows
 
 
 def test_outcome_is_what_the_last_attempt_did_to_the_ref(orders: Table) -> None:

@@ -8,9 +8,6 @@ from pathlib import Path
 import obstore
 import obstore.store
 import pytest
-from competing_writers import files, overtaken, rival_lake
-from concurrency import run_at_once
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -32,6 +29,9 @@ from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OpenStore
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import files, overtaken, rival_lake
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

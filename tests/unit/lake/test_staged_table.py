@@ -2,8 +2,6 @@
 
 import pyarrow as pa
 import pytest
-from competing_writers import beaten, files, once, rival_lake
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -16,6 +14,8 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import beaten, files, once, rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 NAMES = pa.schema([("name", pa.string()), ("id", pa.int64())])
 

@@ -1,7 +1,5 @@
 """Tables as a lake opens and creates them; what its methods do with them is in the tests of `lake`."""
 
-from rows import ORDERS
-
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -10,6 +8,7 @@ from bergline.lake.handle import LakeHandle
 from bergline.lake.tables import create_table, open_table, transaction
 from bergline.table.commits.retry import Timing
 from bergline.table.evolution.definition import define_table
+from support.fixtures.rows import ORDERS
 
 NAME = TableName(("db",), "orders")
 

@@ -1,10 +1,10 @@
 """Views by name."""
 
 import pytest
-from rows import ORDERS
 
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, NotFoundError
+from support.fixtures.rows import ORDERS
 
 
 def test_view_is_created_listed_renamed_and_dropped(lake: Lake) -> None:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
 from bergline.reports import difference
 from bergline.reports.difference import ref_difference
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

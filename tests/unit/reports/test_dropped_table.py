@@ -4,12 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.errors import FormatError, NotFoundError, RefusedError
 from bergline.reports.dropped_table import find_dropped
+from support.fixtures.rows import ORDERS, order_rows
 
 NAME = parse_table_name("db.orders")
 

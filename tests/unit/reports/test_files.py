@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.reports.files import FilesReport, files_report
 from bergline.reports.schemas import version_at
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

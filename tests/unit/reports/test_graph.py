@@ -4,7 +4,6 @@ import time
 import xml.etree.ElementTree as ET
 
 import msgspec
-from rows import order_rows
 
 from bergline import Table
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
@@ -12,6 +11,7 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.graph import describe_entry, render_graph
 from bergline.reports.history import table_history
+from support.fixtures.rows import order_rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '"><script>alert(1)</script>&amp;\x00\u202e'

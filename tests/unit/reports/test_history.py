@@ -4,13 +4,13 @@ import time
 from collections.abc import Mapping
 
 import msgspec
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.history import HistoryRef, TableHistory, table_history
+from support.fixtures.rows import ORDERS, order_rows
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.reports import html
 from bergline.reports.html import diff_html, refs_html, scan_html, table_html
+from support.fixtures.rows import order_rows
 
 HOSTILE = "<script>alert(1)</script>"
 

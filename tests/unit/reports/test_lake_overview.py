@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from rows import ORDERS, order_rows
-
 from bergline import Lake, Table
 from bergline.reports.lake_overview import lake_overview
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def test_tables_are_listed_with_their_figures(lake: Lake, orders: Table) -> None:

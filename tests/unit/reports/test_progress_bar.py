@@ -5,9 +5,9 @@ import datetime as dt
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import RichOutput, capture_output
-from rows import order_rows
 
 from bergline import ProgressBar, Table
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

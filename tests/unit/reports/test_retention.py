@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.reports.retention import retention_report
+from support.fixtures.rows import order_rows
 
 DAY = 86_400_000
 

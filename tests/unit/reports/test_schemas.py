@@ -1,11 +1,11 @@
 """Schemas at refs and what changed."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import NotFoundError
 from bergline.reports.schemas import schema_report
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

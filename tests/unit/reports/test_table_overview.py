@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pyarrow as pa
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.reports.table_overview import ref_lines, table_overview
+from support.fixtures.rows import order_rows
 
 
 def test_refs_are_counted_from_main(orders: Table) -> None:

@@ -1,10 +1,10 @@
 """Totals from summaries."""
 
 import msgspec
-from rows import order_rows
 
 from bergline import Table
 from bergline.reports.totals import Totals, summary_number, totals_of
+from support.fixtures.rows import order_rows
 
 
 def test_totals_are_those_of_the_snapshot(orders: Table) -> None:

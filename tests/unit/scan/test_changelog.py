@@ -1,14 +1,14 @@
 """Which data files a snapshot changed rows of, and by which deletes."""
 
 import pytest
-from add_deletes import add_deletes, equality_deletes, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.expressions.parse import parse_predicate
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.scan.changelog import plan_changelog, plan_difference
 from bergline.scan.plan import ChangelogPlan, FileChange
+from support.fixtures.add_deletes import add_deletes, equality_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

@@ -4,16 +4,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from rows import ORDERS
 
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.deletes.delete_files import FILE_PATH_ID
 from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
 from bergline.format.metadata.new_table import new_metadata
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED, PartitionSpec, parse_partition_by
-from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.scan.delete_index import DeleteIndex
+from support.fixtures.rows import ORDERS
 
 POSITION, EQUALITY = FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES
 

@@ -1,10 +1,10 @@
 """Decoded manifests in bounded memory."""
 
 import polars as pl
-from concurrency import run_for_each
 
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifest_cache import FileCache, FreshReads
+from support.fixtures.concurrency import run_for_each
 
 
 def frame(rows: int) -> pl.DataFrame:

@@ -4,13 +4,13 @@ import pickle
 
 import msgspec
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import UnsupportedError
 from bergline.format.manifest.manifest import ManifestContent, ManifestFile
 from bergline.scan.manifest_runs import files_in, freeze_scan, runs_of
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def manifest(number: int, files: int | None) -> ManifestFile:

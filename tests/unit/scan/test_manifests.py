@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 import polars as pl
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
@@ -30,6 +29,7 @@ from bergline.scan.manifests import (
     load_manifest_list,
     with_counts,
 )
+from support.fixtures.rows import order_rows
 
 ENTRIES = [
     ManifestEntry(EntryStatus.ADDED, DataFile("memory:/new", "PARQUET", ("eu",), 1, 1)),

@@ -4,12 +4,12 @@ import pickle
 
 import msgspec
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake
 from bergline.format.manifest.columns import METRICS
 from bergline.scan.plan import PlannedFile
 from bergline.scan.planned_files import PlannedFiles, paths_of, sizes_of
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

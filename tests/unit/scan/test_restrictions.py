@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from response_proxy import Fate
-from restricted_server import PEOPLE, restricted_server
-from restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 import bergline
 from bergline import Table
@@ -18,6 +15,9 @@ from bergline.reports.files import files_report
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.scans.changelog_scan import ChangelogRange
 from bergline.table.scans.version import resolve_version
+from support.proxies.response_proxy import Fate
+from support.proxies.restricted_server import PEOPLE, restricted_server
+from support.proxies.restricting_proxy import MASKS, ROW_FILTER, RestrictingProxy
 
 SENTENCE = (
     "cannot read table `db.people`: its catalog demands a row filter and column masks of its readers "

@@ -3,12 +3,12 @@
 import msgspec
 import polars as pl
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake
 from bergline.format.manifest.columns import PHYSICAL_SCHEMA
 from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.shipped_files import ship, unship
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import SCHEMA, TOKEN, AsgiClient
-from catalog_files import new_catalog_uri
-from glue_server import GlueServer
-from granted_server import GrantedServer
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient
+from support.servers.glue_server import GlueServer
+from support.servers.granted_server import GrantedServer
 
 
 @pytest.fixture

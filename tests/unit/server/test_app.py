@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from asgi_client import AsgiClient
-from concurrency import LONG_S
 
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.concurrency import LONG_S
+from support.servers.asgi_client import AsgiClient
 
 
 def test_body_may_come_in_parts_and_not_be_too_large(context: ServerContext) -> None:

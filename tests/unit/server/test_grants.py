@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
-from granted_server import GrantedServer
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError
-from rows import ORDERS, order_rows
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
 from bergline.errors import NotFoundError, RefusedError
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.granted_server import GrantedServer
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

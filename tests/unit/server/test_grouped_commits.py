@@ -10,10 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
-from catalog_files import new_catalog_uri
-from granted_server import GrantedServer
-from waiting_commits import ORDERS, body_of, commit_all, queued, send_commit
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.table_rules import property_of
@@ -29,6 +25,10 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.idempotency import RecordedChange
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
+from support.servers.granted_server import GrantedServer
+from support.servers.waiting_commits import ORDERS, body_of, commit_all, queued, send_commit
 
 NO_MAIN = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
 LONG_S = 60.0

@@ -5,14 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, set_property
-from concurrency import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.errors import StorageError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.fixtures.concurrency import LONG_S, run_for_each
+from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
 
 pytestmark = pytest.mark.long
 

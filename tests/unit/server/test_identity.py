@@ -11,9 +11,6 @@ from urllib.parse import urlencode
 import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
-from bergline_server import BerglineServer
-from oidc_issuer import AUDIENCE, CLIENT_SECRET, OidcIssuerServer
 from pyiceberg.catalog import load_catalog
 
 import bergline
@@ -25,6 +22,9 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
+from support.servers.asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
+from support.servers.bergline_server import BerglineServer
+from support.servers.oidc_issuer import AUDIENCE, CLIENT_SECRET, OidcIssuerServer
 
 LOCAL = {"host": "localhost:8181"}
 

@@ -14,13 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
-from concurrency import LONG_S
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.concurrency import LONG_S
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
 
 pytestmark = pytest.mark.long
 

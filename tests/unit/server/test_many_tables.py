@@ -10,10 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
-from concurrency import LONG_S
-from many_tables import BIG, TABLES, Work, fill, plans, watched
-from waiting_commits import queued
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
@@ -25,6 +21,10 @@ from bergline.lake.lake import connect
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 from bergline.table.orphans.purge import purge_table
+from support.fixtures.concurrency import LONG_S
+from support.fixtures.many_tables import BIG, TABLES, Work, fill, plans, watched
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
+from support.servers.waiting_commits import queued
 
 pytestmark = pytest.mark.long
 

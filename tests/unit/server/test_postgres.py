@@ -6,9 +6,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
-from concurrency import run_for_each
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
@@ -17,6 +14,9 @@ from bergline.errors import InvalidInputError, RefusedError, StorageError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.fixtures.concurrency import run_for_each
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
+from support.servers.granted_server import GrantedServer
 
 pytestmark = pytest.mark.server
 ORDERS = "/v1/namespaces/db/tables/orders"

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import ForbiddenError
-from rows import ORDERS, order_rows
-from server_on_socket import on_socket
 
 import bergline
 from bergline.errors import InvalidInputError, ProtectedRefError, RefusedError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
-from catalog_files import new_catalog_uri
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -21,6 +18,9 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.purge_job import PurgeJob
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.asgi_client import AsgiClient
 
 HOUR_MS = 3_600_000
 LAST_STAGE = 3  # after data files, manifests, and manifest lists: the metadata files

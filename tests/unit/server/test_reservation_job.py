@@ -1,12 +1,12 @@
 """Directories of tables that were there before are reserved in the background."""
 
 import sqlalchemy as sa
-from asgi_client import SCHEMA, set_property
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.security_layout import RESERVED_DIRECTORIES
 from bergline.server.reservation_job import ReservationJob
+from support.servers.asgi_client import SCHEMA, set_property
+from support.servers.granted_server import GrantedServer
 
 
 def reserved(granted: GrantedServer) -> list[tuple[str, str]]:

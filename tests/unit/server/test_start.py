@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from oidc_issuer import OidcIssuerServer
 
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
 from bergline.server.start import _Server, check_host, fetch_keys, serve, trusted_networks
+from support.servers.oidc_issuer import OidcIssuerServer
 
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from asgi_client import AsgiClient
-from webhook_receiver import WebhookReceiver
 
 from bergline.governance.webhooks.secret_keys import SecretKeys, load_keys
 from bergline.governance.webhooks.store import SqlWebhooks
@@ -17,6 +15,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.start_warnings import start_warnings
+from support.servers.asgi_client import AsgiClient
+from support.servers.webhook_receiver import WebhookReceiver
 
 OLD, NEW = (base64.b64encode(bytes([byte]) * 32).decode() for byte in (1, 2))
 

@@ -11,9 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
-from asgi_client import AsgiClient, set_property
-from catalog_files import new_catalog_uri
-from webhook_receiver import WebhookReceiver
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
@@ -23,6 +20,9 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.webhook_job import WebhookJob
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient, set_property
+from support.servers.webhook_receiver import WebhookReceiver
 
 HOOKS = "/bergline/v1/webhooks"
 LOCAL = ServerSettings(webhook_allow=("127.0.0.1",), event_retention_s=3600)

@@ -1,9 +1,9 @@
 """A session that runs statements without an engine."""
 
 import pytest
-from sql_statements import Session
 
 from bergline import Lake
+from support.fixtures.sql_statements import Session
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What statements mean, and what is kept of those that cannot be read."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.errors import BerglineError
 from bergline.sql.queries.merge import MergeInto
@@ -10,6 +9,7 @@ from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from competing_writers import files, overtaken
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Committed, Outcome, TableChange
+from bergline.datafiles.write.delete_writer import write_equality_deletes
+from bergline.datafiles.write.write_spec import delete_write_spec
 from bergline.errors import ConflictError, NotFoundError
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.delete_writer import write_equality_deletes
-from bergline.parquet.write.write_spec import delete_write_spec
 from bergline.scan.plan import PlannedFile
-from bergline.table.changes.compaction import CompactionResult
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import RewritePlan
 from bergline.table.engine.row_engine import FileChanges
+from bergline.table.operations.compaction import CompactionResult
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.competing_writers import files, overtaken
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -1,12 +1,12 @@
 """Files that were written elsewhere: added, replaced, removed; and discarded only if the caller says so."""
 
 import pytest
-from competing_writers import files
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
+from support.fixtures.competing_writers import files
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 
 def test_files_are_added_and_replaced(lake: Lake) -> None:

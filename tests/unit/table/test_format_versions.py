@@ -4,13 +4,13 @@ import json
 import uuid
 
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.format.metadata.json import render_metadata
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from every_type import COLUMNS, every_type_rows, every_type_schema
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
+from support.fixtures.every_type import COLUMNS, every_type_rows, every_type_schema
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.long
 

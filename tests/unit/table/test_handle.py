@@ -1,7 +1,6 @@
 """The state that the parts of a table share."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
@@ -9,6 +8,7 @@ from bergline.format.metadata.updates import SetProperties
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.handle import TableHandle
+from support.fixtures.rows import order_rows
 
 SET = MetadataOperation(lambda _: Change((SetProperties({"a": "1"}),)))
 

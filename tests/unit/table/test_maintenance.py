@@ -3,11 +3,11 @@
 import datetime as dt
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
-from bergline.table.changes.compaction import CompactionResult
+from bergline.table.operations.compaction import CompactionResult
+from support.fixtures.rows import ids, order_rows
 
 FUTURE = dt.datetime(2200, 1, 1, tzinfo=dt.UTC)
 

@@ -9,12 +9,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from competing_writers import once, rival_lake
-from rows import ORDERS, order_rows
-from twin_tables import KINDS, all_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import (
     BerglineError,
     ConflictError,
@@ -24,11 +22,13 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.expressions.predicate import Comparison, columns_of
-from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.row_expressions.parse import Names
 from bergline.table.row_merges.bind import bind_merge, bind_update_request
 from bergline.table.row_merges.clauses import MergeClause, RowCounts, RowMergeRequest, UpdateRequest
 from bergline.table.row_merges.source import source_rows
+from support.fixtures.competing_writers import once, rival_lake
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows
 
 pytestmark = pytest.mark.long
 
@@ -470,7 +470,7 @@ def test_a_predicate_is_a_condition(memory_lake: Lake) -> None:
 def test_only_files_that_may_hold_the_keys_are_read(memory_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(memory_lake)
     paths: list[str] = []
-    from bergline.parquet.read import reader  # noqa: PLC0415
+    from bergline.datafiles.read import reader  # noqa: PLC0415
 
     original = reader.read_file
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from competing_writers import overtaken, rival_lake
-from concurrency import run_for_each
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import overtaken, rival_lake
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ids, order_rows
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from add_deletes import add_deletes, deletion_vectors, position_deletes
-from competing_writers import files, overtaken
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, position_deletes
+from support.fixtures.competing_writers import files, overtaken
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

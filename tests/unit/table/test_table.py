@@ -3,10 +3,10 @@
 import datetime as dt
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
+from support.fixtures.rows import ids, order_rows
 
 
 def test_methods_that_write_return_the_table_itself(orders: Table) -> None:

@@ -1,12 +1,12 @@
 """Which tables a change to several is about."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.table.table_selection import find_tables, named_tables, selected_tables, tables_with_ref
+from support.fixtures.rows import ORDERS, order_rows
 
 ORDERS_NAME, ITEMS_NAME = TableName(("db",), "orders"), TableName(("db",), "items")
 

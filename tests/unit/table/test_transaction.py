@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from competing_writers import beaten, files, once, rival_lake
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -24,8 +22,10 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.delete import write_deletes_by_position
+from bergline.table.operations.delete import write_deletes_by_position
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import beaten, files, once, rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

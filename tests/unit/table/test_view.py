@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from concurrency import run_for_each
 
 import bergline
 from bergline import Lake, Table
@@ -24,6 +23,7 @@ from bergline.io.schemes import SchemeFileIO
 from bergline.table.commits.retry import Timing
 from bergline.table.view import View
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.concurrency import run_for_each
 
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 MORE = pa.schema([*COLUMNS, ("region", pa.string())])

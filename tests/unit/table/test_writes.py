@@ -1,12 +1,12 @@
 """Writes of rows: one snapshot each; what cannot be written leaves nothing."""
 
 import pytest
-from competing_writers import files
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.table.writes import write_data_files
+from support.fixtures.competing_writers import files
+from support.fixtures.rows import ids, order_rows
 
 
 def test_every_write_is_one_snapshot_with_the_callers_summary(orders: Table) -> None:

@@ -13,21 +13,21 @@ from bergline.errors import BerglineError, CommitUnknownError, ConflictError, No
 from bergline.format.metadata.refs import MAIN
 from bergline.lake.maintenance.report import MaintenanceStep, StepReport, StepStatus, failed_step
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.compaction import (
-    CompactionRequest,
-    CompactionResult,
-    parse_order,
-    plan_compaction,
-    rewrite_kind,
-)
-from bergline.table.changes.rewrite_manifests import RewriteManifests, many_small_manifests
-from bergline.table.changes.rewrite_options import RewriteOptions, parse_options
 from bergline.table.commits.commit import load_same_table
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.evolution.maintenance_policy import MaintenancePolicy
 from bergline.table.expiry.reasons import duration_text
 from bergline.table.expiry.retention import DEFAULT_MAX_AGE_MS, MAX_SNAPSHOT_AGE, MIN_SNAPSHOTS_TO_KEEP
+from bergline.table.operations.compaction import (
+    CompactionRequest,
+    CompactionResult,
+    parse_order,
+    plan_compaction,
+    rewrite_kind,
+)
+from bergline.table.operations.rewrite_manifests import RewriteManifests, many_small_manifests
+from bergline.table.operations.rewrite_options import RewriteOptions, parse_options
 from bergline.table.table import Table
 
 _TRIES = 3

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.file.footer import read_footer
+from bergline.datafiles.formats.data_input import open_data_file
 from bergline.errors import BerglineError, FormatError, NotFoundError
 from bergline.format.deletes.puffin import FOOTER_TAIL_SIZE, footer_size, parse_footer
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.file.footer import read_footer
-from bergline.parquet.formats.data_input import open_data_file
 from bergline.reports.check.findings import RESTORE, Findings
 from bergline.reports.check.manifests import READERS, PhaseProgress
 from bergline.table.expiry.path_rules import PathRules

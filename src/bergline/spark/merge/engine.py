@@ -46,8 +46,8 @@ from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.writes.store_assignment import AssignmentRules
 from bergline.sql.text.names import parse_name
-from bergline.table.changes.row_changes import RowChanges
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.operations.row_changes import RowChanges
 from bergline.table.row_merges.clauses import TARGET, RowCounts, RowMergeRequest, UpdateRequest, ValueClause
 from bergline.table.row_merges.find_changes import FoundChanges
 from bergline.table.row_merges.source import SourceRows

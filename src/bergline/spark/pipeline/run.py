@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from bergline.datafiles.write.input_rows import ArrowRows
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.lake.lake import Lake
-from bergline.parquet.write.input_rows import ArrowRows
 from bergline.spark.statements.write_scopes import write_scope
 from bergline.spark.writes.scope import PIPELINE_NAME, RUN_ID, STEP, WriteScope
 from bergline.table.references.published_runs import PublishedRun, has_run

@@ -10,12 +10,12 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.read.changelog import changelog_schema, read_changes
+from bergline.datafiles.read.reader import read_file
 from bergline.errors import NotFoundError
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.read.changelog import changelog_schema, read_changes
-from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import FileChange, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.arrow_tasks import map_in_arrow

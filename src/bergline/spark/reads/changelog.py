@@ -12,6 +12,15 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.changelog import (
+    CHANGE_COLUMNS,
+    DELETE,
+    INSERT,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    changelog_schema,
+)
 from bergline.errors import UnsupportedError
 from bergline.format.schema.reserved import (
     CHANGE_ORDINAL,
@@ -23,15 +32,6 @@ from bergline.format.schema.reserved import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.changelog import (
-    CHANGE_COLUMNS,
-    DELETE,
-    INSERT,
-    UPDATE_AFTER,
-    UPDATE_BEFORE,
-    changelog_schema,
-)
 from bergline.quoting import back_quoted
 from bergline.scan.plan import ChangelogPlan, FileChange, ScanPlan
 from bergline.spark.backends.choose import backend_of

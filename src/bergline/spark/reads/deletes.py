@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.delete.deletes import DeletedRows
 from bergline.errors import FormatError, NotFoundError
 from bergline.format.deletes.position_set import PositionSet
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.delete.deletes import DeletedRows
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.arrow_tasks import map_in_arrow

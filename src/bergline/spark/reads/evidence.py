@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from bergline.datafiles.file.footer import read_physical_schemas
 from bergline.format.schema.physical_schema import number_of, schema_of
 from bergline.format.types.types import StructType
 from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
-from bergline.parquet.file.footer import read_physical_schemas
 from bergline.scan.manifest_cache import FileCache
 from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend

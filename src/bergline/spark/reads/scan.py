@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.datafiles.file.arrow_schema import arrow_schema
 from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.quoting import back_quoted
 from bergline.scan.plan import ScanPlan
 from bergline.scan.restrictions import check_rows_readable

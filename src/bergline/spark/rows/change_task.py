@@ -12,12 +12,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.write.write_spec import WriteSpec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.format.deletes.position_set import PositionSet, position_set
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.write_spec import WriteSpec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.writes.task import TaskAttempt, gathered, this_attempt
 
 DELETES, ADDS = 1, 2

@@ -17,6 +17,7 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from bergline.arguments import counted
+from bergline.datafiles.write.write_spec import WriteSpec, write_spec
 from bergline.errors import BerglineError
 from bergline.format.deletes.position_set import PositionSet
 from bergline.format.manifest.manifest import DataFile
@@ -24,7 +25,6 @@ from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMe
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.scan.planned_files import records_of
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.planning import ReadPlan, plan_of_files, plan_read
@@ -43,8 +43,8 @@ from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.rows import snapshot_summary
 from bergline.spark.writes.target import WriteTarget
 from bergline.spark.writes.task import this_attempt
-from bergline.table.changes.row_changes import RowChanges, RowLevelWrite, write_row_changes
 from bergline.table.commits.isolation import RowLevelCommand
+from bergline.table.operations.row_changes import RowChanges, RowLevelWrite, write_row_changes
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table

@@ -26,10 +26,10 @@ from bergline.spark.writes.store_assignment import AssignmentRules, assignment_r
 from bergline.spark.writes.target import WriteTarget
 from bergline.sql.queries.query import RowLevel
 from bergline.sql.text.tokens import SqlText
-from bergline.table.changes.delete import Delete, RowsToDelete
-from bergline.table.changes.overwrite import Overwrite
 from bergline.table.commits.isolation import isolation_level
 from bergline.table.manifests.removal import Everything
+from bergline.table.operations.delete import Delete, RowsToDelete
+from bergline.table.operations.overwrite import Overwrite
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table

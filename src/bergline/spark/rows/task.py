@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
 from bergline.errors import (
     AuthenticationError,
     BerglineError,
@@ -17,7 +18,6 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.spark.writes.task import TaskAttempt, this_attempt
 from bergline.table.engine.row_engine import FileChanges
 from bergline.table.engine.z_order import ZOrder, z_values

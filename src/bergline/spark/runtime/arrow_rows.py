@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from bergline.datafiles.file.arrow_schema import is_variant, schema_from_arrow
 from bergline.format.encoding.iso import render_time
-from bergline.parquet.file.arrow_schema import is_variant, schema_from_arrow
 from bergline.spark.runtime.types import spark_schema
 
 _MICROS_PER_SECOND = 1_000_000

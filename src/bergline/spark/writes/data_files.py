@@ -19,13 +19,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
+from bergline.datafiles.write.write_spec import WriteSpec, write_spec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors

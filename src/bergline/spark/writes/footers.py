@@ -12,16 +12,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.file_metrics import FileMetrics, file_metrics
+from bergline.datafiles.write.metrics import split_offsets
+from bergline.datafiles.write.metrics_mode import MetricsModes
+from bergline.datafiles.write.write_spec import WriteSpec
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.physical_schema import physical_schema
 from bergline.io.fileio import FileIO
 from bergline.io.local import sync_file
 from bergline.io.locations import local_path, scheme_of
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.file_metrics import FileMetrics, file_metrics
-from bergline.parquet.write.metrics import split_offsets
-from bergline.parquet.write.metrics_mode import MetricsModes
-from bergline.parquet.write.write_spec import WriteSpec
 from bergline.spark.runtime.arrow_tasks import map_in_arrow
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.tasks import task_frame

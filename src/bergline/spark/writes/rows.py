@@ -11,11 +11,6 @@ from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.writes.data_files import write_files
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.target import WriteTarget
-from bergline.table.changes.append import Append
-from bergline.table.changes.delete import Delete, RowsToDelete
-from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.replace_partitions import replace_partitions
-from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.branches import branch_head
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, ValidateFrom
@@ -23,6 +18,11 @@ from bergline.table.commits.operation import Operation
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.manifests.removal import Everything
+from bergline.table.operations.append import Append
+from bergline.table.operations.delete import Delete, RowsToDelete
+from bergline.table.operations.overwrite import Overwrite, OverwriteChecks
+from bergline.table.operations.replace_partitions import replace_partitions
+from bergline.table.operations.validate_from import validation_start
 from bergline.table.references.staged import staged
 from bergline.table.references.stream_batches import CommittedOnce
 from bergline.table.references.summary import check_summary, wap_summary

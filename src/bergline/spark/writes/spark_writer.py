@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.arguments import counted
+from bergline.datafiles.write.write_spec import WriteSpec
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.transforms import Void
@@ -39,7 +40,6 @@ from bergline.format.types.types import (
 from bergline.io.fileio import FileIO
 from bergline.io.local import LocalFileIO, make_durable_directory, move_file, remove_directory, sync_directories
 from bergline.io.locations import join, local_path, normalized, scheme_of
-from bergline.parquet.write.write_spec import WriteSpec
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import ParquetJob, SparkBackend

@@ -8,11 +8,11 @@ import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 
+from bergline.datafiles.write.write_spec import WriteSpec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.write_spec import WriteSpec
-from bergline.parquet.write.writer import DataFileWriter
 
 _GATHERED_ROWS = 50_000
 _GATHERED_BYTES = 16 * 1024 * 1024

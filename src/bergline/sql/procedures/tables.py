@@ -6,7 +6,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
 from bergline.lake.lake import Lake
 from bergline.sql.procedures.procedure import TABLE, Parameter, Procedure
-from bergline.table.changes.rewrite_manifests import RewriteManifests
+from bergline.table.operations.rewrite_manifests import RewriteManifests
 from bergline.table.table import Table
 
 _REGISTERED = {

@@ -4,6 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
+from bergline.datafiles.read.changelog import changelog_schema
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.partition.transforms import Identity, Void
 from bergline.format.schema.reserved import (
@@ -17,8 +19,6 @@ from bergline.format.schema.reserved import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType
-from bergline.parquet.file.arrow_schema import schema_from_arrow
-from bergline.parquet.read.changelog import changelog_schema
 from bergline.quoting import dotted, quoted_text
 from bergline.sql.grammar.spark_types import column_text, default_size, type_text
 from bergline.sql.grammar.table_text import default_text, partition_terms, shown_properties

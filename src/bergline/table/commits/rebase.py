@@ -12,6 +12,7 @@ from itertools import takewhile
 import msgspec
 
 from bergline.catalog.catalog import LoadedTable, TableChange
+from bergline.datafiles.write.write_spec import check_not_encrypted
 from bergline.errors import ConflictError
 from bergline.format.manifest.avro import render_manifest_list
 from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids
@@ -46,7 +47,6 @@ from bergline.format.metadata.updates import (
 )
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
-from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
 from bergline.table.commits.layout_check import check_layout
 from bergline.table.commits.operation import cleaning_up

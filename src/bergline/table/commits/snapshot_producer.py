@@ -8,6 +8,7 @@ import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
 from bergline.catalog.table_locations import FILES_ELSEWHERE, is_outside
+from bergline.datafiles.write.write_spec import check_not_encrypted
 from bergline.errors import ConflictError
 from bergline.format.manifest.avro import render_manifest_list, render_manifests
 from bergline.format.manifest.inheritance import added_entry, assign_numbers, assign_row_ids
@@ -27,7 +28,6 @@ from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
-from bergline.parquet.write.write_spec import check_not_encrypted
 from bergline.scan.manifest_cache import keep_written_entries
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, spec_of, with_counts
 from bergline.table.commits.branches import branch_head, check_branch_exists

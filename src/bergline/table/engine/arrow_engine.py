@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
 from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group

@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.file.arrow_schema import file_field_id
+from bergline.datafiles.file.columns import FileColumns, RowSource, named
+from bergline.datafiles.file.open_input import open_with_stream
+from bergline.datafiles.file.schema import identified
+from bergline.datafiles.read.file_metrics import FileMetrics, file_metrics
+from bergline.datafiles.write.metrics_mode import MetricsModes
 from bergline.errors import FormatError, InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.name_mapping import NameMapping
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.arrow_schema import file_field_id
-from bergline.parquet.file.columns import FileColumns, RowSource, named
-from bergline.parquet.file.open_input import open_with_stream
-from bergline.parquet.file.schema import identified
-from bergline.parquet.read.file_metrics import FileMetrics, file_metrics
-from bergline.parquet.write.metrics_mode import MetricsModes
 
 
 class SourceFile(msgspec.Struct, frozen=True):

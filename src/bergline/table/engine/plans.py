@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from bergline.datafiles.write.write_spec import WriteSpec, delete_write_spec, write_spec
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.deletes.delete_files import only_data_file
@@ -18,7 +19,6 @@ from bergline.format.partition.sort_order import UNSORTED, SortOrder
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from bergline.format.schema.schema import Schema
-from bergline.parquet.write.write_spec import WriteSpec, delete_write_spec, write_spec
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.table.engine.file_groups import packed
 from bergline.table.engine.z_order import ZOrder

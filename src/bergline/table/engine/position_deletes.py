@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.read.reader import read_file
+from bergline.datafiles.write.delete_writer import write_position_deletes
 from bergline.format.deletes.deletion_vector import deletion_vector_file
 from bergline.format.deletes.position_set import PositionSet, position_set
 from bergline.format.manifest.manifest import DataFile, partition_key
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.read.reader import read_file
-from bergline.parquet.write.delete_writer import write_position_deletes
 from bergline.scan.plan import PlannedFile
 from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, DeleteJoin, PositionDeletePlan
 from bergline.table.engine.row_engine import FileChanges

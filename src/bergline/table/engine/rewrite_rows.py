@@ -9,13 +9,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.read.filter import arrow_filter
+from bergline.datafiles.read.reader import read_file
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.expressions.predicate import Predicate, columns_of
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.read.filter import arrow_filter
-from bergline.parquet.read.reader import read_file
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.table.engine.plans import RewriteGroup, RewritePlan
 from bergline.table.engine.row_engine import FileChanges

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.file.plain_values import leaf_array, plain_array
+from bergline.datafiles.read.reader import read_file
 from bergline.format.encoding.theta_sketch import ThetaSketchBuilder
 from bergline.format.types.single_values import encode_value
 from bergline.format.types.types import BINARY, STRING, FixedType, IcebergType, PrimitiveType
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.file.plain_values import leaf_array, plain_array
-from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 _AS_STORED = frozenset(

@@ -5,15 +5,15 @@ import contextlib
 import polars as pl
 import pyarrow as pa
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.file.plain_values import distinct_values, leaf_array, plain_array
+from bergline.datafiles.read.reader import read_file
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.format.partition.sort_order import SortField
 from bergline.format.partition.transforms import Identity
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import UUID
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.file.plain_values import distinct_values, leaf_array, plain_array
-from bergline.parquet.read.reader import read_file
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.table.engine.plans import RewriteGroup, RewritePlan, RowOrder
 from bergline.table.engine.row_engine import FileChanges
 from bergline.table.engine.z_order import ZOrder, z_values

@@ -5,13 +5,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from bergline.arguments import check_text, shown
+from bergline.datafiles.file.arrow_schema import arrow_type, schema_from_arrow, type_from_arrow
+from bergline.datafiles.file.plain_values import distinct_values
 from bergline.errors import InvalidInputError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import has_defaults
 from bergline.format.types.text import parse_type_text
 from bergline.format.types.types import IcebergType, child_fields
-from bergline.parquet.file.arrow_schema import arrow_type, schema_from_arrow, type_from_arrow
-from bergline.parquet.file.plain_values import distinct_values
 
 ColumnType: TypeAlias = str | IcebergType | pa.DataType
 

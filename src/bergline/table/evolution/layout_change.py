@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Iterator
 
+from bergline.datafiles.write.metrics_mode import COLUMN_MODE
+from bergline.datafiles.write.write_spec import BLOOM_FILTER_COLUMN
 from bergline.errors import FormatError
 from bergline.format.metadata.apply_layout import LAST_ADDED
 from bergline.format.metadata.requirements import (
@@ -33,8 +35,6 @@ from bergline.format.schema.name_mapping import (
     update_name_mapping,
 )
 from bergline.format.schema.schema import Schema
-from bergline.parquet.write.metrics_mode import COLUMN_MODE
-from bergline.parquet.write.write_spec import BLOOM_FILTER_COLUMN
 from bergline.table.commits.operation import Change
 
 _LOG = logging.getLogger(__name__)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
+from bergline.datafiles.write.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
+from bergline.datafiles.write.write_spec import check_codec, compression_level
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError, near_names
 from bergline.format.encoding.integers import MAX_INT, MAX_LONG
 from bergline.format.metadata.gzip import CODEC_PROPERTY, metadata_extension
@@ -16,9 +18,6 @@ from bergline.format.metadata.properties import FORMAT_VERSION
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import is_absolute
-from bergline.parquet.write.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
-from bergline.parquet.write.write_spec import check_codec, compression_level
-from bergline.table.changes.delete import check_row_level_mode
 from bergline.table.commits.isolation import ROW_LEVEL_COMMANDS, property_isolation
 from bergline.table.engine.plans import GRANULARITY, check_granularity
 from bergline.table.evolution.maintenance_policy import (
@@ -26,6 +25,7 @@ from bergline.table.evolution.maintenance_policy import (
     PREFIX,
     check_maintenance_property,
 )
+from bergline.table.operations.delete import check_row_level_mode
 from bergline.table.references.published_runs import KEPT_RUNS
 from bergline.table.scans.planning_mode import DATA_MODE, DELETE_MODE, check_planning_mode
 

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.errors import ConflictError
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -17,12 +18,11 @@ from bergline.format.schema.name_mapping import (
     render_name_mapping,
 )
 from bergline.io.fileio import FileIO
-from bergline.parquet.write.write_spec import write_spec
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.imported_files import ImportPlan, SourceFile, describe_files
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.operations.append import Append
 
 _FEW: Final = 64
 """Footers that this process reads sooner than a job would have started."""

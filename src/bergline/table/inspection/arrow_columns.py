@@ -7,10 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.file.arrow_schema import arrow_type
+from bergline.datafiles.file.constants import plain_to_arrow
 from bergline.errors import FormatError
 from bergline.format.types.types import DATE, IcebergType
-from bergline.parquet.file.arrow_schema import arrow_type
-from bergline.parquet.file.constants import plain_to_arrow
 
 LONGS: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
 INTS: Final = pa.list_(pa.field("element", pa.int32(), nullable=False))

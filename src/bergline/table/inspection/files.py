@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 import pyarrow as pa
 
+from bergline.datafiles.file.arrow_schema import arrow_type
+from bergline.datafiles.file.constants import plain_to_arrow
 from bergline.format.manifest.manifest import ManifestContent
 from bergline.format.partition.columns import partition_column, partition_values
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import UUID, VARIANT, DecimalType, IcebergType, NestedField, StructType, child_fields
-from bergline.parquet.file.arrow_schema import arrow_type
-from bergline.parquet.file.constants import plain_to_arrow
 from bergline.scan.pruning import column_metrics, values_of
 from bergline.table.inspection.arrow_columns import (
     BOUNDS,

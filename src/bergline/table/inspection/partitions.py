@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from bergline.datafiles.file.constants import plain_to_arrow
 from bergline.format.manifest.manifest import FileContent
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.columns import partition_values
 from bergline.format.types.types import StructType
-from bergline.parquet.file.constants import plain_to_arrow
 from bergline.table.inspection.arrow_columns import column_array, struct_array
 from bergline.table.inspection.files import partition_type
 from bergline.table.inspection.history import INSTANT

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from bergline.datafiles.delete.delete_files import read_position_deletes
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.file.constants import constant_array
 from bergline.errors import FormatError
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import DELETE_FILE_PATH, DELETE_POS, DELETE_ROW_ID, FILE, PARTITION_ID, SPEC_ID
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, STRING, NestedField, StructType
-from bergline.parquet.delete.delete_files import read_position_deletes
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.file.constants import constant_array
 from bergline.scan.manifests import live_entries
 from bergline.table.inspection.metadata_view import MetadataView, of_content
 from bergline.table.scans.partition_union import partition_union

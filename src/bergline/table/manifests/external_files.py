@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 import polars as pl
 
+from bergline.datafiles.formats.data_input import open_data_file
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.manifest.manifest import ROW_FORMATS, DataFile, EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.parquet.formats.data_input import open_data_file
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.manifests.removal import FileKey, PartitionLookup, file_key
 

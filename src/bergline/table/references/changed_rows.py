@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.arguments import counted
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.changelog import DELETE, INSERT, changelog_schema, read_changes
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.reserved import CHANGE_TYPE, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.changelog import DELETE, INSERT, changelog_schema, read_changes
 from bergline.scan.changelog import plan_changelog, plan_difference
 from bergline.scan.plan import ChangelogPlan, FileChange
 from bergline.table.scans.changelog_scan import MatchRules, check_change_columns, snapshots_between

@@ -13,7 +13,6 @@ from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.append import AddedFiles
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
@@ -22,6 +21,7 @@ from bergline.table.commits.validate import shown_file
 from bergline.table.manifests.external_files import live_files
 from bergline.table.manifests.filtering import ManifestFilter
 from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.operations.append import AddedFiles
 from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import hold_snapshot, move_branch

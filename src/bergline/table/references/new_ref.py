@@ -9,8 +9,8 @@ from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import SetSnapshotRef
 from bergline.io.fileio import FileIO
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import Change, CommitStamp, MetadataOperation, Operation
+from bergline.table.operations.append import Append
 from bergline.table.references.ref_changes import Retention, create_ref, existing_ref, head_of
 from bergline.table.scans.version import SnapshotChoice, snapshot_at
 

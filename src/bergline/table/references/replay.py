@@ -13,11 +13,11 @@ from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.row_delta import check_deletes_fit
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.manifests.filtering import ManifestFilter
 from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.operations.row_delta import check_deletes_fit
 from bergline.table.references.common_ancestor import repetition
 from bergline.table.references.merge_conflicts import MergeConflicts
 from bergline.table.references.merge_plan import MergeRequest

@@ -5,13 +5,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from bergline.datafiles.file.schema import by_field_id
+from bergline.datafiles.formats.data_input import open_data_file
 from bergline.errors import InvalidInputError
 from bergline.format.deletes.delete_files import FILE_PATH_ID
 from bergline.format.deletes.puffin import parse_puffin, replace_footer
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector
 from bergline.io.fileio import FileIO
-from bergline.parquet.file.schema import by_field_id
-from bergline.parquet.formats.data_input import open_data_file
 from bergline.table.relocation.path_prefix import PathPrefix
 
 _REFERENCED = "referenced-data-file"

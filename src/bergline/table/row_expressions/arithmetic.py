@@ -8,9 +8,9 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.file.constants import plain_to_arrow
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import DOUBLE, INT, LONG, UNKNOWN, DecimalType, IcebergType
-from bergline.parquet.file.constants import plain_to_arrow
 from bergline.table.row_expressions.casts import EXACT, FLOATING, WHOLE, by_value, is_number, retyped, rounded
 from bergline.table.row_expressions.rows import RowExpression, Rows, places_of
 

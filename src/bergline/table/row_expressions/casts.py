@@ -15,6 +15,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.file.arrow_schema import arrow_type
+from bergline.datafiles.file.constants import constant_array, plain_to_arrow
+from bergline.datafiles.write.fit import fit_to_schema
 from bergline.errors import InvalidInputError
 from bergline.expressions.literals import locate
 from bergline.format.schema.schema import Schema
@@ -43,9 +46,6 @@ from bergline.format.types.types import (
     StructType,
     child_fields,
 )
-from bergline.parquet.file.arrow_schema import arrow_type
-from bergline.parquet.file.constants import constant_array, plain_to_arrow
-from bergline.parquet.write.fit import fit_to_schema
 from bergline.table.row_expressions.rows import RowExpression, Rows
 
 WHOLE: Final = (INT, LONG)

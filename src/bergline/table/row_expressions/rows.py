@@ -11,10 +11,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.file.arrow_schema import arrow_type
+from bergline.datafiles.file.constants import constant_array
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import UNKNOWN, IcebergType
-from bergline.parquet.file.arrow_schema import arrow_type
-from bergline.parquet.file.constants import constant_array
 
 
 class ColumnPlace(msgspec.Struct, frozen=True):

@@ -8,12 +8,12 @@ import msgspec
 import pyarrow as pa
 
 from bergline.arguments import check_text, shown
+from bergline.datafiles.file.arrow_schema import arrow_field
+from bergline.datafiles.write.fit import fit_to_schema
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.defaults import write_value
 from bergline.format.types.types import NestedField, child_fields
-from bergline.parquet.file.arrow_schema import arrow_field
-from bergline.parquet.write.fit import fit_to_schema
 from bergline.table.row_expressions.casts import assigned, check_whole, is_number
 from bergline.table.row_expressions.parse import Names, number_literal, parse_expression
 from bergline.table.row_expressions.rows import (

@@ -12,17 +12,17 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.read.reader import read_file
+from bergline.datafiles.write.write_spec import write_spec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.format.deletes.position_set import PositionSet, position_set
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.read.reader import read_file
-from bergline.parquet.write.write_spec import write_spec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
-from bergline.table.changes.row_changes import RowChanges
+from bergline.table.operations.row_changes import RowChanges
 from bergline.table.row_expressions.comparisons import same_values
 from bergline.table.row_expressions.rows import Rows
 from bergline.table.row_merges.bind import BoundClause, BoundMerge

@@ -11,15 +11,15 @@ from bergline.format.types.types import child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.row_changes import RowLevelWrite, write_row_changes
-from bergline.table.changes.row_delta import RowDelta
 from bergline.table.commits.branches import branch_head
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
 from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.operations.overwrite import Overwrite, OverwriteChecks
+from bergline.table.operations.row_changes import RowLevelWrite, write_row_changes
+from bergline.table.operations.row_delta import RowDelta
 from bergline.table.row_merges.bind import BoundMerge
 from bergline.table.row_merges.clauses import RowCounts, RowMergeRequest, UpdateRequest
 from bergline.table.row_merges.find_changes import FoundChanges, find_changes

@@ -3,10 +3,10 @@
 import msgspec
 import pyarrow as pa
 
+from bergline.datafiles.file.arrow_schema import arrow_schema, schema_from_arrow
+from bergline.datafiles.write.input_rows import ArrowRows, as_arrow
 from bergline.errors import InvalidInputError
 from bergline.format.schema.schema import Schema
-from bergline.parquet.file.arrow_schema import arrow_schema, schema_from_arrow
-from bergline.parquet.write.input_rows import ArrowRows, as_arrow
 from bergline.table.scans.scan import TableScan
 
 

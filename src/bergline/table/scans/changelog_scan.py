@@ -9,15 +9,15 @@ import msgspec
 import pyarrow as pa
 
 from bergline.arguments import check_list
+from bergline.datafiles.delete.delete_files import DeleteFiles
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.changelog import CHANGE_COLUMNS, changelog_schema, read_changes
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.changelog import CHANGE_COLUMNS, changelog_schema, read_changes
 from bergline.scan.changelog import plan_changelog
 from bergline.scan.plan import ChangelogPlan, PlannedFile, ScanPlan
 from bergline.table.scans.scan import TableScan

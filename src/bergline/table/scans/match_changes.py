@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.datafiles.read.changelog import CHANGE_COLUMNS, DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from bergline.errors import InvalidInputError
 from bergline.format.schema.reserved import CHANGE_ORDINAL, CHANGE_TYPE, ROW_ID
-from bergline.parquet.read.changelog import CHANGE_COLUMNS, DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from bergline.table.scans.changelog_scan import MatchRules
 
 MEMORY_BYTES: Final = 64 << 20

@@ -10,6 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 from bergline.arguments import check_list, shown
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.read.reader import read_batches, read_plan
+from bergline.datafiles.write.input_rows import bytes_inside
 from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
@@ -17,9 +20,6 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.notebook import drawn
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.reader import read_batches, read_plan
-from bergline.parquet.write.input_rows import bytes_inside
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan, scan_outline
 from bergline.table.scans.version import BranchRead, ReadVersion, table_identity

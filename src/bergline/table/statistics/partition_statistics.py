@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bergline.catalog.metadata_files import metadata_directory
+from bergline.datafiles.file.arrow_schema import arrow_schema, arrow_type
+from bergline.datafiles.file.constants import plain_to_arrow
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import EntryStatus, FileContent
 from bergline.format.metadata.snapshot import Snapshot
@@ -19,8 +21,6 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, IcebergType, NestedField, StructType
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
-from bergline.parquet.file.arrow_schema import arrow_schema, arrow_type
-from bergline.parquet.file.constants import plain_to_arrow
 from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.scans.partition_union import partition_union
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from asgi_client import AsgiClient, set_property
-from command_line import run_here
-from server_on_socket import on_socket
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.processes.command_line import run_here
+from support.servers.asgi_client import AsgiClient, set_property
+from support.servers.server_on_socket import on_socket
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from command_line import Command
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.protection.caller import acting_as
+from support.fixtures.rows import order_rows
+from support.processes.command_line import Command
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from asgi_client import AsgiClient, set_property
-from command_line import run_here
-from server_on_socket import on_socket
-from webhook_receiver import WebhookReceiver
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.webhook_job import WebhookJob
+from support.processes.command_line import run_here
+from support.servers.asgi_client import AsgiClient, set_property
+from support.servers.server_on_socket import on_socket
+from support.servers.webhook_receiver import WebhookReceiver
 
 
 @pytest.fixture

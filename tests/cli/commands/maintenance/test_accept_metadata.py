@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command
 
 from bergline import Lake, Table, connect
 from bergline.errors import MetadataChangedError
+from support.processes.command_line import Command
 
 
 def test_a_file_that_was_exchanged_is_accepted_after_a_plan(

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from command_line import Command, run_here
-from damaged_tables import data_files, new_table, open_lake, path_of
-
 from bergline import Lake, Table
+from support.fixtures.damaged_tables import data_files, new_table, open_lake, path_of
+from support.processes.command_line import Command, run_here
 
 
 def check(directory: Path, *arguments: str) -> tuple[int, str, str]:

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run_here
-from damaged_tables import data_files, new_table, open_lake, rows
+
+from support.fixtures.damaged_tables import data_files, new_table, open_lake, rows
+from support.processes.command_line import run_here
 
 
 @pytest.fixture

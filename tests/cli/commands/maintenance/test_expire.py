@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Terminal, run_here
-from damaged_tables import new_table, open_lake
+
+from support.fixtures.damaged_tables import new_table, open_lake
+from support.processes.command_line import Terminal, run_here
 
 
 @pytest.fixture

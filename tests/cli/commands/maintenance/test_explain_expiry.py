@@ -4,10 +4,9 @@ import datetime as dt
 import json
 from pathlib import Path
 
-from command_line import Command, run_here
-from rows import order_rows
-
 from bergline import Table
+from support.fixtures.rows import order_rows
+from support.processes.command_line import Command, run_here
 
 
 def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:

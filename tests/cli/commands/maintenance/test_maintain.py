@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run, run_here
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.cli.main import main
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.processes.command_line import run, run_here
 
 SOON = ("--policy", "compaction.min-input-files=2", "--policy", "manifests.min-count=50")
 

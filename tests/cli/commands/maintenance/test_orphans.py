@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run_here
-from damaged_tables import new_table, open_lake, path_of
+
+from support.fixtures.damaged_tables import new_table, open_lake, path_of
+from support.processes.command_line import run_here
 
 NOW = ("--older-than", "0m", "--allow-recent")
 

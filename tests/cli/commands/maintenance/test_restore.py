@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command
 
 from bergline import Lake, Table, connect
+from support.processes.command_line import Command
 
 
 @pytest.fixture

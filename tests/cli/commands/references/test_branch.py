@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command, Terminal
-from rows import ids, order_rows
 
 from bergline import Table
+from support.fixtures.rows import ids, order_rows
+from support.processes.command_line import Command, Terminal
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 import json
 
-from command_line import Command
-from rows import order_rows
-
 from bergline import Lake, Table
+from support.fixtures.rows import order_rows
+from support.processes.command_line import Command
 
 
 def test_refs_are_listed_with_ages_and_retention(bl: Command, orders: Table) -> None:

@@ -2,9 +2,8 @@
 
 import json
 
-from command_line import Command
-
 from bergline import Lake, Table
+from support.processes.command_line import Command
 
 
 def test_rules_of_catalog_namespace_and_table_are_set_listed_and_removed(

@@ -2,10 +2,9 @@
 
 import json
 
-from command_line import Command
-from rows import order_rows
-
 from bergline import Table
+from support.fixtures.rows import order_rows
+from support.processes.command_line import Command
 
 
 def test_tags_are_created_renamed_moved_and_dropped(bl: Command, orders: Table) -> None:

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command
-from rows import ids
 
 from bergline import Table
+from support.fixtures.rows import ids
+from support.processes.command_line import Command
 
 
 def test_rows_of_several_files_are_one_snapshot(bl: Command, tmp_path: Path, orders: Table) -> None:

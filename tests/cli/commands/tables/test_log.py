@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from command_line import Command
-from rows import ORDERS, order_rows
-
 from bergline import Lake, Table
+from support.fixtures.rows import ORDERS, order_rows
+from support.processes.command_line import Command
 
 
 def test_graph_shows_branches_tags_and_merges(bl: Command, orders: Table) -> None:

@@ -5,9 +5,8 @@ import json
 import sqlite3
 from pathlib import Path
 
-from command_line import Command, Terminal
-
 from bergline import Lake, Table
+from support.processes.command_line import Command, Terminal
 
 
 def test_namespaces_are_created_listed_and_dropped(bl: Command, lake: Lake) -> None:

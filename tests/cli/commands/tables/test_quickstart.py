@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from command_line import run_here
+from support.processes.command_line import run_here
 
 
 def test_what_it_says_to_try_works(tmp_path: Path) -> None:

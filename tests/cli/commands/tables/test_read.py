@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_line import Command
-from rows import order_rows
 
 from bergline import Lake, Table
+from support.fixtures.rows import order_rows
+from support.processes.command_line import Command
 
 
 def test_rows_at_any_state(bl: Command, orders: Table) -> None:

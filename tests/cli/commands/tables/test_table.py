@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_line import Command, Terminal, run_here
-from glue_server import GlueProxy
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.sql.records import sql_store_of
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.processes.command_line import Command, Terminal, run_here
+from support.servers.glue_server import GlueProxy
 
 
 def local(location: str) -> Path:

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from command_line import Command
-from rows import ORDERS
 
 from bergline import Lake
 from bergline.catalog.catalog import DroppedView
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import sql_store_of
+from support.fixtures.rows import ORDERS
+from support.processes.command_line import Command
 
 
 @pytest.fixture(autouse=True)

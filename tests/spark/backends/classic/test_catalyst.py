@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from data_files import written_files
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline import Lake, Table
+from support.fixtures.data_files import written_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("pruned_reads")]
 

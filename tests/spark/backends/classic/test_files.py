@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from chosen_readers import native_refusal
-from data_files import written_files
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from rows import order_rows
 
 from bergline import Lake, Table
+from support.fixtures.chosen_readers import native_refusal
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from data_files import written_files
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
 from bergline.spark.backends.classic.late_frame import ClassicLateRows
+from support.fixtures.data_files import written_files
 
 pytestmark = pytest.mark.spark
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from ways_of_changing import change_rows_by
 
 from bergline import Lake
 from bergline.spark.backends.classic.semi_joins import with_semi_join
 from bergline.spark.rows import changes
+from support.fixtures.ways_of_changing import change_rows_by
 
 pytestmark = pytest.mark.spark
 LIMIT = "spark.sql.autoBroadcastJoinThreshold"

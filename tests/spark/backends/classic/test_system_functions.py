@@ -6,11 +6,11 @@ from decimal import Decimal
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from rows import order_rows
 
 from bergline import Table
 from bergline.format.partition.transforms import Bucket, TimeTransform, Truncate
 from bergline.format.types.types import BINARY, DATE, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, DecimalType, IcebergType
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.spark
 

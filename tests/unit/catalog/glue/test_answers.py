@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from glue_server import ANSWER_LOST, Fault, GlueProxy
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.errors import CommitUnknownError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.glue_server import ANSWER_LOST, Fault, GlueProxy
 
 PAGE = b"<html><body>Service unavailable</body></html>"
 NOT_CERTAIN = {

@@ -5,12 +5,12 @@ import types
 from collections.abc import Callable, Iterator
 
 import pytest
-from glue_server import NEVER_ARRIVES, GlueProxy, refused
 
 from bergline.catalog.glue.glue_store import GluePointerStore
 from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AlreadyExistsError, RefusedError, StorageError
+from support.servers.glue_server import NEVER_ARRIVES, GlueProxy, refused
 
 ORDERS = TableName(("db",), "orders")
 

@@ -7,11 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from glue_server import GlueProxy, refused
 
 import bergline
 from bergline import Lake
 from bergline.errors import AuthenticationError, StorageError, UnavailableError
+from support.servers.glue_server import GlueProxy, refused
 
 
 @pytest.fixture

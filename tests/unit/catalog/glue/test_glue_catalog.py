@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from concurrency import run_for_each
-from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.catalog.catalog import TableChange
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 
 
 @pytest.fixture

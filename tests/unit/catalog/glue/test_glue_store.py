@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, Fault, GlueProxy, refused
 
 from bergline.catalog.glue.glue_store import GluePointerStore
 from bergline.catalog.glue.requests import GlueResponse
@@ -14,6 +13,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import RefusedError, StorageError, UnavailableError, UnsupportedError
 from bergline.testing.pointer_store_suite import PointerStoreSuite
+from support.servers.glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, Fault, GlueProxy, refused
 
 ORDERS = TableName(("db",), "orders")
 MOVED = TableName(("db",), "moved")

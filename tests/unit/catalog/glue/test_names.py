@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from glue_server import GlueProxy
 
 from bergline.catalog.glue.glue_store import GluePointerStore
 from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, UnsupportedError
+from support.servers.glue_server import GlueProxy
 
 ORDERS = TableName(("db",), "orders")
 

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 
 from bergline.catalog.glue.glue_store import GluePointerStore
 from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AuthenticationError, InvalidInputError, RefusedError, StorageError, UnavailableError
+from support.servers.glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 
 ORDERS = TableName(("db",), "orders")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from glue_server import GlueProxy, refused
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.glue_server import GlueProxy, refused
 
 ORDERS_NAME = TableName(("db",), "orders")
 

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from concurrency import run_for_each
-from rows import ORDERS as SCHEMA
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake
@@ -26,6 +23,9 @@ from bergline.errors import (
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ITEMS, ORDERS
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ORDERS as SCHEMA
+from support.fixtures.rows import ids, order_rows
 
 
 def open_store(directory: Path, io: LocalFileIO | None = None) -> HadoopPointerStore:

@@ -4,7 +4,6 @@ import errno
 from pathlib import Path
 
 import pytest
-from concurrency import run_for_each
 
 import bergline
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
@@ -13,6 +12,7 @@ from bergline.errors import InvalidInputError, StorageError, UnavailableError, U
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ORDERS, PointerStoreSuite
+from support.fixtures.concurrency import run_for_each
 
 
 def open_store(directory: Path, io: LocalFileIO | None = None) -> HadoopPointerStore:

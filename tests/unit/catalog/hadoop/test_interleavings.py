@@ -8,11 +8,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from interleavings import UNFINISHED, Call, Files, Log, Moment, Program, Steps, moments, run_alone
 
 from bergline.catalog.hadoop import version_files
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.testing.pointer_store_suite import ORDERS
+from support.models.interleavings import UNFINISHED, Call, Files, Log, Moment, Program, Steps, moments, run_alone
 
 State = bytes | None
 """The version that is the table, which has the name of the table and of all its changes; None if there is no table."""

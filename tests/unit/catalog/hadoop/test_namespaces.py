@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rows import ORDERS as SCHEMA
 
 import bergline
 from bergline import Lake
@@ -14,6 +13,7 @@ from bergline.errors import RefusedError
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import NestedNamespacesSuite
+from support.fixtures.rows import ORDERS as SCHEMA
 
 
 def open_store(directory: Path, io: LocalFileIO | None = None) -> HadoopPointerStore:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rows import ORDERS as SCHEMA
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake
@@ -20,6 +18,8 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ORDERS
+from support.fixtures.rows import ORDERS as SCHEMA
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.long
 

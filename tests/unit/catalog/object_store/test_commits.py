@@ -12,7 +12,6 @@ from typing import Any
 import obstore
 import obstore.store
 import pytest
-from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store import commits as object_commits
@@ -21,6 +20,7 @@ from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.errors import StorageError, UnavailableError
 from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
+from support.fixtures.concurrency import run_for_each
 
 A, B, C, NEW = (TableName(("db",), name) for name in ("a", "b", "c", "new"))
 Values = dict[TableName, str | None]

@@ -3,7 +3,6 @@
 import obstore
 import obstore.store
 import pytest
-from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store.object_store import ObjectPointerStore
@@ -12,6 +11,7 @@ from bergline.errors import NotFoundError, UnsupportedError
 from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
 from bergline.testing.pointer_store_suite import PointerStoreSuite, ViewPointersSuite
+from support.fixtures.concurrency import run_for_each
 
 
 def objects_in_memory() -> ConditionalObjects:

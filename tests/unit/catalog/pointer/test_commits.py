@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
@@ -13,6 +12,7 @@ from bergline.errors import InvalidInputError, UnavailableError, UnsupportedErro
 from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

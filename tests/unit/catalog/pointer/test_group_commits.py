@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
-from rows import ORDERS
 
 import bergline
 from bergline import Lake
@@ -39,6 +37,8 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.updates import AddSnapshot, RemoveSnapshots, SetProperties, SetSnapshotRef, Update
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.rows import ORDERS
 
 NAME = parse_table_name("db.orders")
 _ONE_LOGGED = {"write.metadata.previous-versions-max": "1"}

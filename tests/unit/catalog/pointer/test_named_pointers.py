@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from rows import ORDERS
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import LoadedTable, TableChange
@@ -16,6 +15,7 @@ from bergline.errors import CommitUnknownError, StorageError
 from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

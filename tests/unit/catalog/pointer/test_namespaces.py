@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
 
 import bergline
 from bergline import Lake, Table
@@ -14,6 +13,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, NotFoundError, RefusedError
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -14,6 +13,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
@@ -15,6 +14,7 @@ from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.catalog_suite import append
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
 
 import bergline
 from bergline import Lake, Table
@@ -16,6 +15,7 @@ from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.catalog_suite import table_metadata
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS
 
 
 def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:

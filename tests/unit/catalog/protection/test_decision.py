@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ref_histories import branch, history, tag
 
 from bergline.catalog.protection.caller import StandIn
 from bergline.catalog.protection.decision import Allowed, DecidedBy, HeadReview, Refused, decide, refusals
@@ -13,6 +12,7 @@ from bergline.catalog.protection.ref_rule import parse_rule
 from bergline.catalog.protection.rule_scope import TABLE, RuleScope, scope_of
 from bergline.catalog.protection.table_rules import UnreadableRule, read_rules
 from bergline.format.metadata.refs import SnapshotRef
+from support.fixtures.ref_histories import branch, history, tag
 
 ANN = DecidedBy("ann")
 PUBLISHED = RefMove("main", MoveKind.FORWARD, branch(1), branch(2), published=True)

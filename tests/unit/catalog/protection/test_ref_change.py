@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from ref_histories import history
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, acting_as
@@ -12,6 +11,7 @@ from bergline.catalog.protection.ref_rule import RefRule
 from bergline.catalog.protection.rule_scope import TABLE, RuleLevel
 from bergline.catalog.protection.table_rules import UnreadableRule
 from bergline.format.metadata.table_metadata import TableMetadata
+from support.fixtures.ref_histories import history
 
 LINE = {1: None, 2: 1, 3: 2}
 BASE = msgspec.structs.replace(history(LINE, main=3), table_uuid="a")

@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
-from ref_histories import branch, history, tag
 
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
+from support.fixtures.ref_histories import branch, history, tag
 
 LINE = {1: None, 2: 1, 3: 2}
 FORK = {1: None, 2: 1, 3: 2, 4: 2}

@@ -7,8 +7,6 @@ from functools import partial
 
 import msgspec
 import pytest
-from concurrency import run_at_once
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName, parse_table_name
@@ -18,6 +16,8 @@ from bergline.catalog.protection.decision import HeadReview
 from bergline.catalog.protection.ref_change import NoRecords, RefChange
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.errors import InvalidInputError, ProtectedRefError
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

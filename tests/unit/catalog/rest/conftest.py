@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from scripted_rest_server import RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from support.servers.scripted_rest_server import RestScript
 
 
 @pytest.fixture

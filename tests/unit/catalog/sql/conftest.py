@@ -5,11 +5,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from catalog_files import new_catalog_file
 
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
+from support.fixtures.catalog_files import new_catalog_file
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])

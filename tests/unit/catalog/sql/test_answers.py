@@ -8,13 +8,13 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
-from postgres_proxy import postgres_proxy, server_error
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.catalog.sql.sqlite import SqliteDatabase
 from bergline.errors import CommitUnknownError, UnavailableError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.proxies.postgres_proxy import postgres_proxy, server_error
 
 pytestmark = pytest.mark.long
 

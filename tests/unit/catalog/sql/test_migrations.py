@@ -7,8 +7,6 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from concurrency import run_at_once
-from disks import mounted, remount_read_only
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import migration_steps, migrations
@@ -22,6 +20,8 @@ from bergline.catalog.sql.security_layout import SECURITY
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.disks import mounted, remount_read_only
 
 ORDERS = TableName(("db",), "orders")
 NOW = [1, 2, 3, 4, 5, 6, 7, 8]  # the versions that a layout has gone through today

@@ -7,9 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from concurrency import run_for_each
 from pyiceberg.catalog.sql import SqlCatalog
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
@@ -17,6 +15,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql import postgres as postgres_module
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 TABLE = TableName(("db",), "orders")
 

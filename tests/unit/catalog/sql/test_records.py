@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from catalog_files import new_catalog_file
 
 from bergline.catalog.sql import records as sql_records
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.catalog.sql.tokens.tokens import hash_token
 from bergline.errors import AlreadyExistsError, NotFoundError
+from support.fixtures.catalog_files import new_catalog_file
 
 ENTRIES = [
     AuditEntry(1, "ann", "create_table", "db.a"),

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from concurrency import run_at_once
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.sqlite import SqliteDatabase, SqlitePointerStore
 from bergline.errors import InvalidInputError, StorageError, UnavailableError
+from support.fixtures.concurrency import run_at_once
 
 ORDERS = TableName(("db",), "orders")
 

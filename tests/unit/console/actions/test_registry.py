@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from command_line import run_here
-from sql_statements import run_text
 
 from bergline import Lake, Table
 from bergline.cli.main import COMMANDS
 from bergline.console.actions.registry import ACTIONS
+from support.fixtures.sql_statements import run_text
+from support.processes.command_line import run_here
 
 pytestmark = pytest.mark.long
 

@@ -1,12 +1,12 @@
 """The page of the difference of two refs."""
 
 import pytest
-from console_pages import HOSTILE, show
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.console.pages.difference import difference_page
 from bergline.errors import NotFoundError
+from support.fixtures.console_pages import HOSTILE, show
+from support.fixtures.rows import order_rows
 
 QUERY = {"name": "db.orders"}
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from console_pages import show
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.console.pages.files import files_page
+from support.fixtures.console_pages import show
+from support.fixtures.rows import ORDERS, order_rows
 
 QUERY = {"name": "db.parts"}
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from console_pages import HOSTILE, show
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -13,6 +11,8 @@ from bergline.console.pages import lake as lake_module
 from bergline.console.pages.lake import lake_page
 from bergline.console.pages.table import table_page
 from bergline.errors import InvalidInputError
+from support.fixtures.console_pages import HOSTILE, show
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def test_tables_are_shown_with_their_figures(lake: Lake, orders: Table) -> None:

@@ -1,9 +1,8 @@
 """The page of properties."""
 
-from console_pages import HOSTILE, show
-
 from bergline import Lake, Table
 from bergline.console.pages.properties import properties_page
+from support.fixtures.console_pages import HOSTILE, show
 
 
 def test_properties_are_shown_by_name(lake: Lake, orders: Table) -> None:

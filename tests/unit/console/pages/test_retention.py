@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from console_pages import show
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.console.pages import retention
 from bergline.console.pages.retention import retention_page
+from support.fixtures.console_pages import show
+from support.fixtures.rows import order_rows
 
 QUERY = {"name": "db.orders"}
 

@@ -1,12 +1,12 @@
 """The page of schemas."""
 
 import pytest
-from console_pages import HOSTILE, show
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.console.pages.schema import schema_page
 from bergline.errors import NotFoundError
+from support.fixtures.console_pages import HOSTILE, show
+from support.fixtures.rows import order_rows
 
 
 def test_columns_changes_and_versions_are_shown(lake: Lake, orders: Table) -> None:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from console_pages import HOSTILE, show
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.console.pages.table import table_page
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.console_pages import HOSTILE, show
+from support.fixtures.rows import order_rows
 
 QUERY = {"name": "db.orders"}
 

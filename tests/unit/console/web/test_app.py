@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from asgi_client import TOKEN
 
 from bergline import Lake, Table
 from bergline.console.pages import registry
 from bergline.console.pages.registry import PAGES, PageEntry
+from support.servers.asgi_client import TOKEN
 
 
 @pytest.mark.parametrize("path", ["table/rows", "table/actions", "table/actions/merge", "audit"])

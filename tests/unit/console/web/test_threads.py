@@ -2,10 +2,10 @@ import asyncio
 import threading
 
 import pytest
-from concurrency import LONG_S
 
 from bergline.console.web.threads import PageThreads
 from bergline.errors import UnavailableError
+from support.fixtures.concurrency import LONG_S
 
 
 def test_work_is_done_beside_the_event_loop_and_a_full_house_says_so() -> None:

@@ -5,7 +5,6 @@ from typing import get_args
 
 import msgspec
 import pytest
-from metadata_changes import METADATA_CHANGES, busy_table
 
 from bergline.errors import BerglineError
 from bergline.format.metadata.applied_changes import may_be_step
@@ -13,6 +12,7 @@ from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.requirements import AssertRefSnapshotId
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot, AssignUuid, RemoveSnapshotRef, SetProperties, Update
+from support.models.metadata_changes import METADATA_CHANGES, busy_table
 
 BASE = busy_table("file:///lake/orders")
 CHANGES = {kind: make(BASE) for kind, make in METADATA_CHANGES.items() if kind != "drop that tag"}

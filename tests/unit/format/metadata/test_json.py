@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from refs_example import REFS_EXAMPLE
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.metadata.json import parse_metadata, parse_unchecked_metadata, render_metadata
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
+from support.fixtures.refs_example import REFS_EXAMPLE
 
 REQUIRED = [
     "format-version",

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.records import AuditEntry, records_of
 from bergline.governance.audit import store as audited_requests
 from bergline.governance.audit.store import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.lake.lake import connect
+from support.fixtures.catalog_files import new_catalog_uri
 
 
 def test_requests_and_changes_come_in_the_order_of_time_over_all_pages(

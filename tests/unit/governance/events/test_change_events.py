@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
 from bergline.governance.events.model import LoggedEvent
@@ -13,6 +12,7 @@ from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot
 
 TABLE = "/v1/namespaces/db/tables/orders"
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient, set_property
-from catalog_files import new_catalog_uri
-from server_on_socket import on_socket
 
 import bergline
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient, set_property
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

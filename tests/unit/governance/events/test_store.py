@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.governance_layout import EVENTS
@@ -16,6 +15,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.governance.events.model import EVENT_POSITION, Event, EventFilter, EventPage
 from bergline.governance.events.store import SqlEvents, append_event, append_events
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])

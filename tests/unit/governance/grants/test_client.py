@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from granted_server import GrantedServer
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, NotFoundError, RefusedError, UnsupportedError
 from bergline.server.opening import open_server
+from support.servers.granted_server import GrantedServer
+from support.servers.server_on_socket import on_socket
 
 
 @pytest.fixture(params=["server", "database"])

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
-from many_tables import watched
 
 from bergline.catalog.sql.governance_layout import GOVERNANCE
 from bergline.catalog.sql.layout_version import GOVERNANCE_VERSION
@@ -21,6 +19,8 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import parse_securable
 from bergline.governance.grants.store import SqlGrants
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.many_tables import watched
 
 ADMINISTER = make_grants("administer", "catalog", "root")
 READ = make_grants("read", "table db.orders", "ann")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from catalog_files import new_catalog_uri
-from reviewing_lake import TABLES, ReviewingGuard, guarded, push
 
 import bergline
 from bergline.lake.lake import Lake
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.reviewing_lake import TABLES, ReviewingGuard, guarded, push
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])

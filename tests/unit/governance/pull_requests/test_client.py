@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from response_proxy import AnsweringProxy, Fate
-from scripted_rest_server import RestScript
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
 from bergline.errors import CommitUnknownError, UnsupportedError
 from bergline.governance.pull_requests.model import PullRequestState
 from bergline.server.opening import open_server
+from support.proxies.response_proxy import AnsweringProxy, Fate
+from support.servers.scripted_rest_server import RestScript
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 LOST = Fate("now", "nothing")

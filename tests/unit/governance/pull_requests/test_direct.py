@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-from reviewing_lake import TABLES, ReviewingGuard, ids, push
 
 import bergline
 from bergline.catalog.protection.caller import acting_as
@@ -20,6 +19,7 @@ from bergline.governance.pull_requests.model import EntryKind, PullRequestState,
 from bergline.governance.pull_requests.pull_requests import PullRequest
 from bergline.governance.reviews.model import CheckState
 from bergline.lake.lake import Lake
+from support.fixtures.reviewing_lake import TABLES, ReviewingGuard, ids, push
 
 pytestmark = pytest.mark.long
 

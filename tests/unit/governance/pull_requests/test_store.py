@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance_layout import PULL_REQUEST_HISTORY, PULL_REQUESTS
@@ -25,6 +24,7 @@ from bergline.governance.pull_requests.model import (
 )
 from bergline.governance.pull_requests.store import SqlPullRequests
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
 
 T = TableName(("db", "a.b"), "orders")
 AT_ONCE = 6

@@ -1,11 +1,11 @@
 """Checks and approvals by the name of a table."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.protection.caller import acting_as
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

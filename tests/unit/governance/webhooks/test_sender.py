@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from webhook_receiver import WebhookReceiver
 
 from bergline.governance.webhooks.addresses import WebhookAddresses
 from bergline.governance.webhooks.sender import WebhookSender, sign
 from bergline.governance.webhooks.store import WebhookSecret
+from support.servers.webhook_receiver import WebhookReceiver
 
 SECRET = WebhookSecret("whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode())
 LOCAL = WebhookAddresses(["127.0.0.0/8"])

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.governance_layout import WEBHOOKS
 from bergline.catalog.sql.sql_store import SqlPointerStore
@@ -27,6 +26,7 @@ from bergline.governance.webhooks.store import (
     retry_wait_ms,
 )
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
 
 DAY_MS = 86_400_000
 HOOK = Webhook("wh_1", "https://hooks.example/", ("ref.*",), (), "ann", 1)

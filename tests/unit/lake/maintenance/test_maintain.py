@@ -9,9 +9,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from concurrency import run_at_once
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 import bergline
 from bergline import Lake, MaintenancePolicy, Table
@@ -24,6 +21,9 @@ from bergline.lake.maintenance import steps
 from bergline.lake.maintenance.report import MaintenanceReport, MaintenanceStep, StepStatus
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.arrow_engine import ArrowRowEngine
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

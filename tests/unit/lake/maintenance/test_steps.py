@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, MaintenancePolicy, Table
@@ -15,6 +14,7 @@ from bergline.lake.maintenance.report import MaintenanceStep, StepReport
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -1,7 +1,6 @@
 """The check of views, of the trash and of the catalog's own rows."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable, DroppedView
@@ -10,6 +9,7 @@ from bergline.catalog.sql.records import sql_store_of
 from bergline.catalog.sql.rules.reviews import RecordedReview, ReviewedTable, ReviewKind, ReviewState, SqlReviews
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.reports.check.catalog_checks import check_others
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

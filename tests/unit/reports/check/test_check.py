@@ -5,14 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from damaged_tables import check, data_files, new_table, open_lake, path_of, rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.errors import NotFoundError
 from bergline.reports.check.check import check_table, check_tables
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.damaged_tables import check, data_files, new_table, open_lake, path_of, rows
 
 LATER = dt.datetime(2200, 1, 1, tzinfo=dt.UTC)
 

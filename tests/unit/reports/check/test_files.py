@@ -5,8 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from add_deletes import add_deletes, deletion_vectors, position_deletes
-from damaged_tables import (
+
+from bergline.format.manifest.manifest import ManifestContent
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, position_deletes
+from support.fixtures.damaged_tables import (
     change_files,
     check,
     data_files,
@@ -18,8 +20,6 @@ from damaged_tables import (
     rows,
     the_finding,
 )
-
-from bergline.format.manifest.manifest import ManifestContent
 
 
 def test_missing_data_file_is_found_with_the_snapshot_to_roll_back_to(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import msgspec
-from add_deletes import add_deletes, deletion_vectors
-from damaged_tables import (
+
+from bergline.format.manifest.manifest import ManifestContent
+from support.fixtures.add_deletes import add_deletes, deletion_vectors
+from support.fixtures.damaged_tables import (
     change_entries,
     change_first,
     change_list,
@@ -16,8 +18,6 @@ from damaged_tables import (
     open_lake,
     the_finding,
 )
-
-from bergline.format.manifest.manifest import ManifestContent
 
 
 def test_data_file_that_is_read_twice_is_found(tmp_path: Path) -> None:

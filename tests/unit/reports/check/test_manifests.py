@@ -5,8 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from damaged_tables import (
+
+from bergline import Table
+from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.damaged_tables import (
     change_entries,
     change_files,
     change_first,
@@ -21,9 +24,6 @@ from damaged_tables import (
     rows,
     the_finding,
 )
-
-from bergline import Table
-from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent
 
 
 def location_of_list(table: Table) -> Path:

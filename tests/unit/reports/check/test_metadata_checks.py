@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from damaged_tables import change_metadata, check, new_table, open_lake, the_finding
+
+from support.fixtures.damaged_tables import change_metadata, check, new_table, open_lake, the_finding
 
 
 def forget_first_snapshot(document: dict[str, Any]) -> None:

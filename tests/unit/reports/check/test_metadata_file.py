@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from damaged_tables import change_metadata, check, new_table, open_lake, path_of, the_finding
+
+from support.fixtures.damaged_tables import change_metadata, check, new_table, open_lake, path_of, the_finding
 
 
 def test_missing_metadata_file_is_found_with_the_newest_that_can_be_registered(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from oidc_issuer import OidcIssuerServer
+
+from support.servers.oidc_issuer import OidcIssuerServer
 
 
 @pytest.fixture

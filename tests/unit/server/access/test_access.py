@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
-from many_tables import fill, plans, watched
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError, RefusedError
@@ -19,6 +16,9 @@ from bergline.server.access.access import FRESH_S, Access
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.fixtures.many_tables import fill, plans, watched
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 TABLE = parse_securable("table db.orders")

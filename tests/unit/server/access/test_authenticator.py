@@ -4,8 +4,6 @@ import time
 
 import pytest
 import sqlalchemy as sa
-from asgi_client import TOKEN, AsgiClient, bearer
-from oidc_issuer import OidcIssuerServer
 
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError
@@ -13,6 +11,8 @@ from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.principal import ANYBODY, Principal, PrincipalKind
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
+from support.servers.asgi_client import TOKEN, AsgiClient, bearer
+from support.servers.oidc_issuer import OidcIssuerServer
 
 
 def test_token_is_needed_where_there_are_tokens(guarded: ServerContext) -> None:

@@ -1,11 +1,11 @@
 """Pages in a browser, and a server without tokens."""
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.app import Application
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient
 
 CREATE = ("POST", "/v1/namespaces", {"namespace": ["db"]})
 

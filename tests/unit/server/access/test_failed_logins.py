@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
-from oidc_issuer import OidcIssuerServer
 
 from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.server.access import failed_logins
@@ -17,6 +15,8 @@ from bergline.server.access.failed_logins import FailedLogins
 from bergline.server.app import Application
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
+from support.servers.asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
+from support.servers.oidc_issuer import OidcIssuerServer
 
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 FORM = {"content-type": "application/x-www-form-urlencoded"}

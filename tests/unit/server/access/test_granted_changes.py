@@ -5,10 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from asgi_client import set_branch, set_property, snapshot
-from granted_server import GrantedServer
-from ref_histories import history, tag
-from rows import ORDERS, ids, order_rows
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import acting_as
@@ -19,6 +15,10 @@ from bergline.governance.grants.securable import table_of
 from bergline.lake.lake import Lake
 from bergline.server.access.granted_changes import needed_privileges
 from bergline.table.references.published_runs import PUBLISHED_RUNS
+from support.fixtures.ref_histories import history, tag
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.servers.asgi_client import set_branch, set_property, snapshot
+from support.servers.granted_server import GrantedServer
 
 PUBLISHED = {"action": "set-properties", "updates": {PUBLISHED_RUNS: "{}"}}
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.file_actions import FileActions
 from bergline.server.access.granted_files import GrantedFiles
 from bergline.server.opening import open_server
+from support.servers.granted_server import GrantedServer
 
 ORDERS = TableName(("db",), "orders")
 

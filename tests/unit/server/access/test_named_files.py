@@ -8,9 +8,6 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
-from named_files import DATA, FUTURE, SET_MAIN, TABLES, WAYS, Body, Stage, file_of, manifests_of
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.table_locations import FORMER_DIRECTORIES
@@ -26,6 +23,9 @@ from bergline.format.metadata.table_metadata import (
 from bergline.format.metadata.updates import AddSnapshot, SetProperties, Update
 from bergline.server.access import named_files
 from bergline.server.opening import open_server
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
+from support.servers.named_files import DATA, FUTURE, SET_MAIN, TABLES, WAYS, Body, Stage, file_of, manifests_of
 
 
 @pytest.fixture

@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
-from catalog_files import new_catalog_uri
-from granted_server import GrantedServer
-from policy_server import PolicyServer
 
 from bergline.errors import InvalidInputError, UnavailableError
 from bergline.governance.grants.privilege import Privilege
@@ -20,6 +16,10 @@ from bergline.server.access.policy import KEPT_S, Policy, PolicyQuestion
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
+from support.servers.granted_server import GrantedServer
+from support.servers.policy_server import PolicyServer
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 ALL = "list,read,write,create,drop,manage-refs,publish"

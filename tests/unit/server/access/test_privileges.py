@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 import sqlalchemy as sa
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
-from granted_server import with_lists
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
@@ -29,6 +27,8 @@ from bergline.server.access.privileges import ENDPOINT_ACCESS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
+from support.servers.granted_server import with_lists
 
 pytestmark = pytest.mark.long
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgi_client import SCHEMA, TOKEN, AsgiClient, bearer, set_branch, snapshot
-from granted_server import GrantedServer
 
 from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
 from bergline.errors import InvalidInputError, UnavailableError
@@ -19,6 +17,8 @@ from bergline.server.access.request_audit import OTHERS, RequestAudit, folded
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
+from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, bearer, set_branch, snapshot
+from support.servers.granted_server import GrantedServer
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 Line = tuple[str, str, str, str, int]

@@ -1,12 +1,12 @@
 """When tokens were last used."""
 
 import pytest
-from asgi_client import TOKEN, AsgiClient, bearer
 
 from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.errors import UnavailableError
 from bergline.server.access import token_uses
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import TOKEN, AsgiClient, bearer
 
 
 def test_requests_only_note_the_use(guarded: ServerContext) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -18,6 +17,7 @@ from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
 from bergline.server.commits.group_files import GroupFiles
+from support.fixtures.rows import ORDERS, order_rows
 
 LONG_S = 60.0
 

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from asgi_client import AsgiClient
-from concurrency import run_for_each
-from late_commits import Late
-from response_proxy import AnsweringProxy, Fate
-from rows import ORDERS, ids, order_rows
-from server_on_socket import on_socket
-from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
 from bergline.server.handlers.context import ServerContext
-from bergline.table.changes.append import Append
+from bergline.table.operations.append import Append
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
+from support.proxies.response_proxy import AnsweringProxy, Fate
+from support.servers.asgi_client import AsgiClient
+from support.servers.late_commits import Late
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

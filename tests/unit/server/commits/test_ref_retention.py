@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, set_branch, set_property, snapshot
-from late_commits import Late
-from rows import ORDERS, ids, order_rows
-from server_on_socket import on_socket
-from table_invariants import check_nothing_is_missing, pointer_line
-from waiting_commits import body_of, commit_all
 
 import bergline
 from bergline import Lake, Table
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
+from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot
+from support.servers.late_commits import Late
+from support.servers.server_on_socket import on_socket
+from support.servers.waiting_commits import body_of, commit_all
 
 pytestmark = pytest.mark.long
 

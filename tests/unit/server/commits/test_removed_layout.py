@@ -5,22 +5,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from catalog_files import new_catalog_uri
-from data_files import written_files
-from late_commits import Late
-from rebasing_lake import of_another_writer
-from response_proxy import AnsweringProxy, Fate
-from rows import ORDERS, ids, order_rows
-from server_on_socket import on_socket
-from table_invariants import check_nothing_is_missing, pointer_line
 
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, Outcome, TableChange
 from bergline.errors import ConflictError
 from bergline.server.opening import open_server
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.operations.append import Append
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.data_files import written_files
+from support.fixtures.rebasing_lake import of_another_writer
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing, pointer_line
+from support.proxies.response_proxy import AnsweringProxy, Fate
+from support.servers.late_commits import Late
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

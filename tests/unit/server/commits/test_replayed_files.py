@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.protection.ref_moves import MoveKind, RefMove, find_ref_moves
@@ -13,6 +12,7 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list
 from bergline.server.commits.replayed_files import replays_same_files
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

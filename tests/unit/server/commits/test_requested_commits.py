@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, set_branch, set_property, snapshot
-from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import connect
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.concurrency import run_for_each
+from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, AsgiResponse
-from granted_server import GrantedServer
 
 from bergline.console.pages.registry import PAGES
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiResponse
+from support.servers.granted_server import GrantedServer
 
 LOCAL = {"host": "localhost:8181"}
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
-from console_stories import SECRET, shown
-from server_on_socket import on_socket
 
 import bergline
 from bergline import Lake
@@ -17,6 +15,8 @@ from bergline.console.actions.registry import ACTIONS
 from bergline.errors import RefusedError
 from bergline.server.console.local import LocalLake
 from bergline.server.handlers.context import ServerContext
+from support.servers.console_stories import SECRET, shown
+from support.servers.server_on_socket import on_socket
 
 
 @pytest.mark.parametrize("name", ["localhost:8182", "127.0.0.1:8182", "[::1]:8182", "x.localhost"])

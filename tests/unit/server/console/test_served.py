@@ -7,8 +7,6 @@ from urllib.parse import urlencode
 import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, TOKEN, AsgiClient, AsgiResponse, bearer
-from granted_server import GrantedServer
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
@@ -19,6 +17,8 @@ from bergline.governance.grants.securable import parse_securable
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, AsgiResponse, bearer
+from support.servers.granted_server import GrantedServer
 
 LOCAL = {"host": "localhost:8181"}
 VERSION = {

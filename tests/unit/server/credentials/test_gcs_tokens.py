@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from access_boundary import boundary_allows
-from asgi_client import SCHEMA, AsgiResponse, set_property, snapshot
-from catalog_files import new_catalog_uri
-from google_sts_server import MACHINE_TOKEN, GoogleStsServer
-from granted_server import GrantedServer
 
 from bergline.catalog.table_locations import FORMER_DIRECTORIES
 from bergline.errors import BerglineError, UnavailableError
 from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.gcs_tokens import GcsVending, access_boundary
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.models.access_boundary import boundary_allows
+from support.servers.asgi_client import SCHEMA, AsgiResponse, set_property, snapshot
+from support.servers.google_sts_server import MACHINE_TOKEN, GoogleStsServer
+from support.servers.granted_server import GrantedServer
 
 PLACES = ["gs://b/w/t", "gcs://b/data/t/", "gs://b/w/t/data", "s3://b/x"]
 

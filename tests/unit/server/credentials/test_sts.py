@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from iam_policy import allows
-from sts_server import StsServer
 
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.governance.grants.file_actions import FileActions
 from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy, session_name
+from support.models.iam_policy import allows
+from support.servers.sts_server import StsServer
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
 PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient, set_property
 
 from bergline.server.handlers.changed_metadata import METADATA_CHANGED
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.servers.asgi_client import AsgiClient, set_property
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

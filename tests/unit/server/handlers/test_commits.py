@@ -4,10 +4,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
 
 from bergline.errors import StorageError
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

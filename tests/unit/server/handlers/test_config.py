@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from asgi_client import AsgiClient
-
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, SIGN_REQUEST, TRASH_ENDPOINTS
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.servers.asgi_client import AsgiClient
 
 OWN = {"bergline.may-move": "true", "bergline.assert-ref-retention": "true"}
 

@@ -1,11 +1,11 @@
 """Where the server lets tables write."""
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, set_property
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
+from support.servers.granted_server import GrantedServer
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

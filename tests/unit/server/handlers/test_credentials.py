@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.governance.grants.file_actions import FileActions
 from bergline.server.opening import VendingConfig, open_server
+from support.servers.asgi_client import AsgiClient
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
 WISH = {"X-Iceberg-Access-Delegation": "vended-credentials"}

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient
-from catalog_files import new_catalog_uri
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.purge_job import PurgeJob
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import SCHEMA, AsgiClient
 
 VIEW = "/v1/namespaces/db/views/v"
 DROPPED = "/bergline/v1/dropped-views"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
-from server_on_socket import on_socket
 
 from bergline.server.cache import response_cache
 from bergline.server.cache.response_cache import CompressedPrefix, compress_prefix
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import VendingConfig, open_server
+from support.servers.asgi_client import AsgiClient
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

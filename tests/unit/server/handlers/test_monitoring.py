@@ -1,8 +1,7 @@
 """Health, readiness, metrics."""
 
-from asgi_client import AsgiClient
-
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient
 
 
 def test_pages_of_the_server_are_only_read(client: AsgiClient) -> None:

@@ -3,7 +3,8 @@
 from urllib.parse import quote
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient
+
+from support.servers.asgi_client import SCHEMA, AsgiClient
 
 AWKWARD = ["a b", "a+b", "ä€", "a%20b", "a/b", "x" * 200, "a?b", "#", "&=", "A"]
 

@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 import pytest
-from asgi_client import SCHEMA, AsgiClient
 
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiClient
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

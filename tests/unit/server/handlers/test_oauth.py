@@ -4,9 +4,9 @@ import base64
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import TOKEN, AsgiClient, bearer
 
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import TOKEN, AsgiClient, bearer
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 

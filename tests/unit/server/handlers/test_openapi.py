@@ -2,9 +2,8 @@
 
 import json
 
-from asgi_client import AsgiClient
-
 from bergline.governance.endpoints import ENDPOINTS
+from support.servers.asgi_client import AsgiClient
 
 
 def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(client: AsgiClient) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import AsgiClient
 
 from bergline import Table
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient
 
 pytestmark = pytest.mark.long
 

@@ -14,10 +14,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import AsgiClient, AsgiResponse
-from bergline_server import BerglineServer
-from granted_server import GrantedServer
-from held_manifests import HeldManifests
 
 import bergline
 from bergline import Table
@@ -30,6 +26,10 @@ from bergline.server.handlers import planning
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.held_manifests import HeldManifests
+from support.servers.asgi_client import AsgiClient, AsgiResponse
+from support.servers.bergline_server import BerglineServer
+from support.servers.granted_server import GrantedServer
 
 pytestmark = pytest.mark.long
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
+from support.servers.asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

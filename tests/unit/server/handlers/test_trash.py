@@ -5,13 +5,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from asgi_client import AsgiClient, set_branch, set_property, snapshot
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 DROPPED = "/bergline/v1/dropped-tables"

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, AsgiResponse, set_property
-from concurrency import run_for_each
-from rows import ORDERS, order_rows
-from server_on_socket import on_socket
 
 import bergline
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
 from bergline.server.handlers.context import ServerContext
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.asgi_client import AsgiClient, AsgiResponse, set_property
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from asgi_client import SCHEMA, AsgiClient
+
+from support.servers.asgi_client import SCHEMA, AsgiClient
 
 VIEW = "/v1/namespaces/db/views/v"
 

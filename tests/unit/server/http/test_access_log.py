@@ -4,12 +4,11 @@ import asyncio
 import json
 import re
 
-from asgi_client import SCHEMA, TOKEN, AsgiClient, bearer
-
 from bergline.server.app import Application
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.access_log import AccessLog
 from bergline.server.http.settings import AccessLogFormat
+from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, bearer
 
 AGENT = {"user-agent": "PyIceberg/0.11 (x)", "x-request-id": "r-17"}
 

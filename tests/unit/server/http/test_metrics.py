@@ -1,9 +1,9 @@
 """Counts and durations for Prometheus."""
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.server.http.metrics import Metrics
+from support.servers.asgi_client import AsgiClient
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

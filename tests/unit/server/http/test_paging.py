@@ -1,10 +1,10 @@
 """Pages of a list."""
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.errors import InvalidInputError
 from bergline.server.http.paging import RequestedPage, page_token, requested_page
+from support.servers.asgi_client import AsgiClient
 
 
 def test_pages_cover_everything_once(client: AsgiClient) -> None:

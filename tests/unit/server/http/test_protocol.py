@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from asgi_client import AsgiClient
-from manual_clock import ManualClock
-from server_on_socket import on_socket
 
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient
+from support.servers.manual_clock import ManualClock
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

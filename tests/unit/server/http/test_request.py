@@ -1,7 +1,6 @@
 """What a request says: names, flags, body."""
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import CreateNamespaceRequest
@@ -9,6 +8,7 @@ from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE, LOAD_TABL
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.request import Request, address_of, is_local
+from support.servers.asgi_client import AsgiClient
 
 
 @pytest.mark.parametrize("segment", ["%FF", "%00", "", "a%1F%1Fb", "%1F"])

@@ -1,10 +1,10 @@
 """Endpoints are found by the path as it came."""
 
 import pytest
-from asgi_client import AsgiClient
 
 from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
 from bergline.server.http.routes import Routes
+from support.servers.asgi_client import AsgiClient
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bergline_server import BerglineServer
-from certificates import Authority
-from server_on_socket import on_socket
 
 import bergline
 from bergline.errors import InvalidInputError, UnavailableError
 from bergline.server.http.settings import ServerSettings
 from bergline.server.http.tls import TlsFiles, TlsSettings, make_context
 from bergline.server.opening import open_server
+from support.servers.bergline_server import BerglineServer
+from support.servers.certificates import Authority
+from support.servers.server_on_socket import on_socket
 
 
 @pytest.fixture

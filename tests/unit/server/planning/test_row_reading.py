@@ -7,8 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from asgi_client import AsgiClient
-from held_manifests import HeldManifests
 
 from bergline import Lake, Table, connect
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
@@ -18,6 +16,8 @@ from bergline.reports.difference import ref_difference
 from bergline.reports.row_preview import PreviewJob, preview_job, preview_rows
 from bergline.server.handlers.context import ServerContext
 from bergline.server.planning.row_reading import RowReading
+from support.fixtures.held_manifests import HeldManifests
+from support.servers.asgi_client import AsgiClient
 
 pytestmark = pytest.mark.long
 

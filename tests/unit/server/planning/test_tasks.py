@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from asgi_client import AsgiClient, AsgiResponse
 
 from bergline import Table
 from bergline.format.manifest.manifest import ManifestContent
@@ -19,6 +18,7 @@ from bergline.scan.manifests import load_manifest_list
 from bergline.server.handlers.context import ServerContext
 from bergline.server.planning import pages
 from bergline.server.planning.tasks import PlanTask, parse_task, render_task
+from support.servers.asgi_client import AsgiClient, AsgiResponse
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from held_manifests import HeldManifests
 
 from bergline import Table
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
@@ -23,6 +22,7 @@ from bergline.server.planning.pages import PlanJob, plan_job, respond
 from bergline.server.planning.tasks import PlanTask
 from bergline.server.planning.worker_messages import PlanStopped
 from bergline.server.planning.worker_pool import RunningPlan, WorkerPool
+from support.fixtures.held_manifests import HeldManifests
 
 pytestmark = pytest.mark.long
 

@@ -1,7 +1,6 @@
 """The query of a MERGE: its join, its levels, and where its parts were written."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.schema.schema import Schema
@@ -13,6 +12,7 @@ from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
 from bergline.sql.text.composed import written_place
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning
 
 SCHEMA = Schema(
     fields=(

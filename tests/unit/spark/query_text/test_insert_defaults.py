@@ -1,12 +1,12 @@
 """DEFAULT in the rows of an INSERT."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, STRING, NestedField
 from bergline.spark.query_text.insert_defaults import source_with_defaults
 from bergline.sql.queries.query import Insert
+from support.fixtures.sql_statements import meaning
 
 ID, STATE, N = (
     NestedField(1, "id", True, INT),

@@ -1,11 +1,11 @@
 """Metadata columns that a query names, and the stars that must leave them out."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.spark.query_text.metadata_columns import find_metadata_columns
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.rewritten import rewrite_query
+from support.fixtures.sql_statements import meaning
 
 ALL = frozenset({"_file", "_pos", "_partition"})
 

@@ -1,7 +1,6 @@
 """A statement's text is tokenized once, however many readers it passes on its way to Spark."""
 
 import pytest
-from sql_statements import count_tokenized
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError
@@ -17,6 +16,7 @@ from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import count_tokenized
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import order_rows
 
 from bergline import Table
+from bergline.datafiles.write.write_spec import write_spec
 from bergline.errors import InvalidInputError, StorageError
 from bergline.format.deletes.position_set import position_set
-from bergline.parquet.write.write_spec import write_spec
 from bergline.spark.rows.change_task import ADDS, DELETES, ChangeTask, ChangeTaskResult, Positions
+from support.fixtures.rows import order_rows
 
 NAMES = ["id", "amount", "region"]
 

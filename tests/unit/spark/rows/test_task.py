@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import NotFoundError, StorageError
@@ -14,6 +13,7 @@ from bergline.spark.rows.task import RowTask, RowTaskResult
 from bergline.table.engine.plans import plan_position_deletes
 from bergline.table.engine.position_deletes import delete_matching
 from bergline.table.engine.row_engine import FileChanges
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.long
 

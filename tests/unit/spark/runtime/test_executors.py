@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 import pytest
-from other_formats import avro_file, orc_file
-from spark_cluster import executor_python
 
 import bergline
+from bergline.datafiles.file.arrow_schema import arrow_schema
 from bergline.errors import UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, STRING, ListType, NestedField
-from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
+from support.fixtures.other_formats import avro_file, orc_file
+from support.servers.spark_cluster import executor_python
 
 pytestmark = pytest.mark.long
 
@@ -28,7 +28,7 @@ READ_FILES = """
 import sys
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.local import LocalFileIO
-from bergline.parquet.formats.data_input import open_data_file
+from bergline.datafiles.formats.data_input import open_data_file
 for path in sys.argv[1:]:
     with open_data_file(LocalFileIO(), DataFile(path, path.rpartition(".")[2].upper(), (), 2, 1)) as file:
         print([batch.to_pylist() for _, batch in file.batches(["id", "words"])])
@@ -51,7 +51,7 @@ def run_as_executor(directory: Path, code: str, *arguments: str) -> str:
 def test_tasks_import_nothing_but_what_executors_need(tmp_path: Path) -> None:
     code = f"import sys, {', '.join(f'bergline.spark.{module}' for module in TASKS)}; print(*sys.modules)"
     modules = run_as_executor(tmp_path, code).split()
-    assert "bergline.parquet.write.writer" in modules
+    assert "bergline.datafiles.write.writer" in modules
     assert not {"polars", "sqlalchemy", "sqlglot", "pandas", "obstore", "bergline.lake.lake"}.intersection(modules)
 
 

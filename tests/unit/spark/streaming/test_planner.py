@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -15,6 +14,7 @@ from bergline.spark.runtime.types import spark_schema
 from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
 from bergline.spark.streaming.source import TableStreamReader, stream_source
 from bergline.table.scans.stream_scan import StreamRules
+from support.fixtures.rows import ids, order_rows
 
 
 def planner(lake: Lake, table: Table, **rules: Any) -> StreamPlanner:

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bergline.datafiles.write.metrics_mode import NONE, MetricsModes
+from bergline.datafiles.write.write_spec import WriteSpec, write_spec
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, STRING, NestedField
 from bergline.io.local import LocalFileIO
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.write.metrics_mode import NONE, MetricsModes
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.spark.writes.footers import stored_files
 
 

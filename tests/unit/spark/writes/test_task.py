@@ -1,12 +1,12 @@
 import pyarrow as pa
 import pytest
 
+from bergline.datafiles.write.write_spec import WriteSpec
+from bergline.datafiles.write.writer import DataFileWriter
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import STRING, ListType, NestedField
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.write.write_spec import WriteSpec
-from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.writes.task import gathered
 
 

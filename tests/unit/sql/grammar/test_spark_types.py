@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sql_statements import meaning
 
 from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.format.types.types import (
@@ -35,6 +34,7 @@ from bergline.sql.queries.query import OtherStatement
 from bergline.sql.statements.statement import LakeStatement
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import Dialect, SqlText
+from support.fixtures.sql_statements import meaning
 
 
 def parsed(text: str) -> IcebergType:

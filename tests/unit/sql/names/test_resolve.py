@@ -1,13 +1,13 @@
 """Names to tables of lakes."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
 from bergline.sql.names.engine_context import NoEngine
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.names.selector import VersionSelector
+from support.fixtures.rows import order_rows
 
 
 def test_names_resolve_to_tables_first_then_to_selectors(lake: Lake, orders: Table) -> None:

@@ -2,7 +2,6 @@
 
 import pyarrow as pa
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
@@ -13,6 +12,7 @@ from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
 from bergline.sql.text.tokens import SqlText
 from bergline.table.references.changed_rows import Changelog
+from support.fixtures.rows import order_rows
 
 
 class Views(NoEngine):

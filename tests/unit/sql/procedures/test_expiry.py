@@ -5,8 +5,6 @@ import os
 import time
 
 import pytest
-from rows import order_rows
-from sql_statements import rows_of
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -17,6 +15,8 @@ from bergline.errors import (
 )
 from bergline.io.locations import local_path
 from bergline.table.commits.commit import Timing
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import rows_of
 
 
 def test_expire_answers_with_the_official_columns(lake: Lake, orders: Table) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rows import ORDERS, ids
-from sql_statements import run_text
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, UnsupportedError
+from support.fixtures.rows import ORDERS, ids
+from support.fixtures.sql_statements import run_text
 
 
 def run(lake: Lake, text: str) -> pa.Table:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import ORDERS, ids, order_rows
-from sql_statements import run_text
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.sql_statements import run_text
 
 SOON = "policy => map('compaction.min-input-files', '2', 'manifests.min-count', '50')"
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ids, order_rows
-from sql_statements import rows_of, run_text
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -16,6 +14,8 @@ from bergline.errors import (
     NotFoundError,
     RefusedError,
 )
+from support.fixtures.rows import ids, order_rows
+from support.fixtures.sql_statements import rows_of, run_text
 
 pytestmark = pytest.mark.long
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, position_deletes
-from rows import ORDERS, ids, order_rows
-from sql_statements import run_text
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.add_deletes import add_deletes, position_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.sql_statements import run_text
 
 
 def call(lake: Lake, text: str) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, order_rows
-from sql_statements import rows_of, run_text
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.sql_statements import rows_of, run_text
 
 
 def test_table_statistics_are_computed_for_columns_and_a_snapshot(lake: Lake, orders: Table) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, ids, order_rows
-from sql_statements import run_text
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.sql_statements import run_text
 
 
 def run(lake: Lake, text: str, **others: Lake) -> pa.Table:

@@ -1,13 +1,13 @@
 """INSERT: what is between INSERT and the rows, and the query that gives them."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.insert import InsertHead, parse_insert_head
 from bergline.sql.queries.query import Insert, OtherStatement, Query
 from bergline.sql.queries.rewritten import rewrite_query
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning
 
 ORDERS = ("db", "orders")
 

@@ -1,12 +1,12 @@
 """MERGE: every clause of Spark's grammar, and where its parts stand."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.assignments import Expression
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import OtherStatement
+from support.fixtures.sql_statements import meaning
 
 HEAD = "MERGE INTO db.t AS t USING db.s AS s ON t.id = s.id "
 

@@ -1,10 +1,10 @@
 """Queries as values: what they say of the text that they are part of."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.sql.queries.query import Insert, Query, QueryWrapper
 from bergline.sql.statements.create_table import CreateTable
+from support.fixtures.sql_statements import meaning
 
 
 def query_of(text: str) -> Query:

@@ -1,8 +1,7 @@
 """Which names in a query are tables."""
 
-from sql_statements import meaning
-
 from bergline.sql.queries.query import OtherStatement, Query
+from support.fixtures.sql_statements import meaning
 
 
 def names_read(text: str) -> list[tuple[str, ...]]:

@@ -1,11 +1,11 @@
 """A query with frames in place of lake tables: all other text stays as it was written."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.errors import UnsupportedError
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.rewritten import rewrite_query
+from support.fixtures.sql_statements import meaning
 
 
 def rewritten(text: str, *ours: tuple[str, ...]) -> str:

@@ -1,10 +1,10 @@
 """VERSION AS OF and TIMESTAMP AS OF."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline.sql.queries.query import AsOf, Query
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning
 
 
 @pytest.mark.parametrize(

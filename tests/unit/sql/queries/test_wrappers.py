@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from sql_statements import meaning
 
 from bergline.sql.queries.query import Query, QueryWrapper
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning
 
 
 @pytest.mark.parametrize(

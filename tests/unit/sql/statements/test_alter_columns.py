@@ -3,8 +3,6 @@
 import datetime as dt
 
 import pytest
-from rows import order_rows
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -27,6 +25,8 @@ from bergline.sql.statements.alter_table import (
     AlterTable,
 )
 from bergline.sql.text.timestamps import Moment
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

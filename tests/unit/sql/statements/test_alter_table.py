@@ -1,7 +1,6 @@
 """ALTER TABLE: what its changes mean, and that each is one commit."""
 
 import pytest
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
@@ -17,6 +16,7 @@ from bergline.sql.statements.alter_table import (
     SetTableProperties,
     SetWriteOrder,
 )
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

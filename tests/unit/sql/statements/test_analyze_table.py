@@ -1,12 +1,12 @@
 """ANALYZE TABLE: what is counted, and what metadata knows already."""
 
 import pytest
-from rows import order_rows
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Table
 from bergline.errors import NotFoundError
 from bergline.sql.statements.analyze_table import AnalyzeTable, AnalyzeTables
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

@@ -5,8 +5,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from rows import order_rows
-from sql_statements import meaning, parsed_call, rows_of, run_text
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -18,6 +16,8 @@ from bergline.sql.names.resolve import Lakes
 from bergline.sql.statements.call import CallProcedure, SqlParameter, bind_parameters
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.text.timestamps import Moment
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import meaning, parsed_call, rows_of, run_text
 
 
 @pytest.mark.parametrize(

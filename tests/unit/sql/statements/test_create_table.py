@@ -3,8 +3,6 @@
 from decimal import Decimal
 
 import pytest
-from rows import order_rows
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
@@ -12,6 +10,8 @@ from bergline.format.types.defaults import write_value
 from bergline.format.types.types import INT, LONG, STRING, TIMESTAMPTZ, DecimalType
 from bergline.sql.grammar.columns import ColumnDefinition
 from bergline.sql.statements.create_table import CreateTable
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

@@ -1,12 +1,12 @@
 """DESCRIBE and SHOW CREATE TABLE."""
 
 import pytest
-from rows import order_rows
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Table
 from bergline.errors import InvalidInputError
 from bergline.sql.statements.describe import DescribeHistory, DescribeNamespace, DescribeTable, ShowCreateTable
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

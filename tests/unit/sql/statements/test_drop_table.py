@@ -1,8 +1,6 @@
 """DROP TABLE and UNDROP TABLE; REFRESH and UNCACHE TABLE."""
 
 import pytest
-from rows import order_rows
-from sql_statements import Session, check_unreadable, meaning, rows_of
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable
@@ -10,6 +8,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import sql_store_of
 from bergline.errors import NotFoundError
 from bergline.sql.statements.drop_table import DropTable, ForgetCached, UndropTable
+from support.fixtures.rows import order_rows
+from support.fixtures.sql_statements import Session, check_unreadable, meaning, rows_of
 
 T = ("db", "t")
 

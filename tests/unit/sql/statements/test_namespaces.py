@@ -1,12 +1,12 @@
 """Statements about namespaces, and USE."""
 
 import pytest
-from rows import ORDERS
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, RefusedError
 from bergline.sql.statements.namespaces import AlterNamespace, CreateNamespace, DropNamespace, Use
+from support.fixtures.rows import ORDERS
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

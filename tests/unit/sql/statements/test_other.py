@@ -1,13 +1,13 @@
 """Statements that are refused on lake tables."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import OtherStatement
 from bergline.sql.statements.other import check_not_of_lakes
+from support.fixtures.sql_statements import meaning
 
 
 def check(lake: Lake, text: str) -> None:

@@ -1,8 +1,6 @@
 """Ref statements: text, what it means, what is said when it does not parse, and what it does."""
 
 import pytest
-from rows import ids, order_rows
-from sql_statements import rows_of
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, SqlSyntaxError
@@ -11,6 +9,8 @@ from bergline.sql.statements.refs import CreateRef, DropRef, ReplaceRef, parse_r
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import SqlText
 from bergline.table.references.ref_changes import Retention
+from support.fixtures.rows import ids, order_rows
+from support.fixtures.sql_statements import rows_of
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 ORDERS = ("db", "orders")

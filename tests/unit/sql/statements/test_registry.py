@@ -1,7 +1,6 @@
 """The registry of statements: what is ours, and what is not."""
 
 import pytest
-from sql_statements import meaning, rows_of
 
 from bergline import Lake
 from bergline.sql.queries.query import OtherStatement
@@ -9,6 +8,7 @@ from bergline.sql.statements.registry import HEADS, STATEMENTS, ref_move
 from bergline.sql.statements.statement import LakeStatement
 from bergline.sql.text.misspelled import misspelled_head
 from bergline.sql.text.tokens import SqlText
+from support.fixtures.sql_statements import meaning, rows_of
 
 
 @pytest.mark.parametrize(

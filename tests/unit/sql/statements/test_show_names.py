@@ -1,7 +1,6 @@
 """SHOW of catalogs, namespaces, tables, views and procedures."""
 
 import pytest
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline.sql.statements.show_names import (
     ShowCatalogs,
@@ -12,6 +11,7 @@ from bergline.sql.statements.show_names import (
     ShowViews,
     matching,
 )
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 T = ("db", "t")
 

@@ -1,12 +1,12 @@
 """SHOW of what a table has."""
 
 import pytest
-from rows import ORDERS, order_rows
-from sql_statements import Session, meaning
 
 from bergline import Lake
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.sql.statements.show_table import ShowColumns, ShowPartitions, ShowProperties, ShowTableExtended
+from support.fixtures.rows import ORDERS, order_rows
+from support.fixtures.sql_statements import Session, meaning
 
 T = ("db", "t")
 

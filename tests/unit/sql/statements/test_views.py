@@ -1,7 +1,6 @@
 """CREATE, ALTER and DROP VIEW, and what SHOW and DESCRIBE say about views."""
 
 import pytest
-from sql_statements import Session, check_unreadable, meaning
 
 from bergline import Lake
 from bergline.catalog.catalog import DroppedView
@@ -18,6 +17,7 @@ from bergline.sql.statements.views import (
     UndropView,
 )
 from bergline.table.view import View
+from support.fixtures.sql_statements import Session, check_unreadable, meaning
 
 V = ("db", "v")
 COLUMNS = Schema(fields=(NestedField(1, "id", False, LONG, "the id"), NestedField(2, "a b", True, STRING)))

@@ -1,9 +1,8 @@
 """The walk over tokens: what was expected, and where."""
 
-from sql_statements import meaning
-
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.query import OtherStatement
+from support.fixtures.sql_statements import meaning
 
 
 def test_errors_count_lines_and_columns() -> None:

@@ -1,7 +1,6 @@
 """Typos in keywords: the error is at the keyword and names the one that was meant."""
 
 import pytest
-from sql_statements import meaning
 
 from bergline import Lake, Table
 from bergline.errors import SqlSyntaxError
@@ -9,6 +8,7 @@ from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import OtherStatement
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
+from support.fixtures.sql_statements import meaning
 
 
 def run(text: str, lake: Lake) -> None:

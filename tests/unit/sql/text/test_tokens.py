@@ -1,10 +1,10 @@
 """SQL text and its tokens: made once, and the same for parts of the text as for the text that they are."""
 
 import pytest
-from sql_statements import count_tokenized
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.text.tokens import PLAIN, Dialect, SqlText, TokenKind, tokenize
+from support.fixtures.sql_statements import count_tokenized
 
 TEXT = "SELECT 'a;b', `c``d`, r'\\' -- why\n FROM /* of /* what */ */ db.t WHERE x >= 1.5e3;"
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from competing_writers import rival_lake
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.competing_writers import rival_lake
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

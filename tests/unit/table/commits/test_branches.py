@@ -1,11 +1,11 @@
 """What a write to a branch builds on, and which refs refuse writes."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.table.commits.branches import branch_head, check_branch_exists, check_write_branch, head_id
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

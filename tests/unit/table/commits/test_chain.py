@@ -1,16 +1,16 @@
 """Several operations on one table as one."""
 
 import pytest
-from competing_writers import files
-from data_files import written_files
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
 from bergline.format.metadata.updates import AddSnapshot, RemoveProperties, SetProperties
-from bergline.table.changes.append import Append
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.operation import Change, CommitStamp, Landed, MetadataOperation
+from bergline.table.operations.append import Append
+from support.fixtures.competing_writers import files
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import order_rows
 
 NOW = 1_700_000_000_000
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from competing_writers import beaten, files, once, rival_lake
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -18,6 +16,8 @@ from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, Re
 from bergline.scan.manifest_cache import forget_files
 from bergline.table.commits.retry import Timing
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import beaten, files, once, rival_lake
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.long
 

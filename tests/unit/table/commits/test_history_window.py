@@ -4,7 +4,6 @@ import datetime as dt
 
 import polars as pl
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
@@ -12,6 +11,7 @@ from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, Scope
+from support.fixtures.rows import ORDERS, order_rows
 
 ADDED = pl.col("status") == int(EntryStatus.ADDED)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from competing_writers import files
-from rows import ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, Outcome, TableChange
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, StorageError
 from bergline.sql.procedures.tables import rewrite_manifests
 from bergline.table.commits.retry import Timing
+from support.fixtures.competing_writers import files
+from support.fixtures.rows import ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

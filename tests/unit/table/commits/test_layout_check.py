@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from rows import ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
 from bergline.table.commits.layout_check import check_written_columns
+from support.fixtures.rows import ids, order_rows
 
 
 @pytest.mark.parametrize("way", ["append", "overwrite", "overwrite_partitions"])

@@ -6,13 +6,13 @@ from operator import is_
 from pathlib import Path
 
 import pytest
-from long_histories import FIRST_ID, with_long_history
-from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.format.metadata.history_json import EncodedArray
 from bergline.format.metadata.table_metadata import ENCODED_LOG, ENCODED_SNAPSHOTS, TableMetadata
+from support.fixtures.long_histories import FIRST_ID, with_long_history
+from support.fixtures.rows import ids, order_rows
 
 SNAPSHOTS = 20_000
 MIDDLE = FIRST_ID + SNAPSHOTS // 2

@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from rebasing_lake import of_another_writer, rebasing, with_snapshot
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, StorageError
@@ -21,6 +19,8 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits import proposed_manifests
 from bergline.table.commits.rebase import Proposal, put_on
+from support.fixtures.rebasing_lake import of_another_writer, rebasing, with_snapshot
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 Listed = list[ManifestFile]
 replace = msgspec.structs.replace

@@ -5,9 +5,6 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from rebasing_lake import CLOCK_MS, RebasingCatalog, of_another_writer, rebasing, with_snapshot
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
@@ -17,6 +14,9 @@ from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.updates import AddSchema, AddSnapshot, SetSnapshotRef
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits.rebase import Proposal, put_on
+from support.fixtures.rebasing_lake import CLOCK_MS, RebasingCatalog, of_another_writer, rebasing, with_snapshot
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
 
 FAR = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 VERSIONS = pytest.mark.parametrize("version", ["2", "3"])

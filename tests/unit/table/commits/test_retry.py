@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from rows import ORDERS
 
 import bergline
 from bergline.catalog.catalog import Unknown
@@ -10,6 +9,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import CommitUnknownError, ConflictError, UnavailableError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits
+from support.fixtures.rows import ORDERS
 
 
 @pytest.fixture

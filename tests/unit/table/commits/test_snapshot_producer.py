@@ -1,12 +1,12 @@
 """What a snapshot in the making leaves behind."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake
 from bergline.errors import UnsupportedError
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])

@@ -5,9 +5,6 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from competing_writers import files, once, rival_lake
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, FormatError
@@ -15,6 +12,9 @@ from bergline.format.partition.spec import PartitionField, PartitionSpec
 from bergline.format.partition.transforms import Bucket
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.commits.snapshot_producer import check_specs
+from support.fixtures.competing_writers import files, once, rival_lake
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 

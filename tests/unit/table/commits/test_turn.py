@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from catalog_files import new_catalog_uri
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake
@@ -17,6 +15,8 @@ from bergline.catalog.pointer.pointer_store import PointersWithTurns
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper, turn_holder
 from bergline.errors import UnavailableError
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, CommitTurn
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.rows import ORDERS, order_rows
 
 T = TableName(("db",), "orders")
 

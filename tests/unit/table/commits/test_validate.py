@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
@@ -15,6 +13,8 @@ from bergline.format.manifest.manifest import DataFile, partition_key
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import Isolation, isolation_level
 from bergline.table.commits.validate import Validation
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

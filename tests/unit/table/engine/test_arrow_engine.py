@@ -3,8 +3,6 @@
 import pickle
 
 import pytest
-from rows import ORDERS, ids, order_rows
-from twin_tables import KINDS, all_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, NotFoundError
@@ -21,6 +19,8 @@ from bergline.table.engine.plans import (
     plan_rewrite_without,
 )
 from bergline.table.engine.row_engine import FileChanges
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.fixtures.twin_tables import KINDS, all_rows
 
 
 class NotedEngine(ArrowRowEngine):

@@ -5,14 +5,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rows import ORDERS
 
 from bergline import Lake, Table
+from bergline.datafiles.write.metrics_mode import MetricsModes
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.manifest.manifest import DataFile
-from bergline.parquet.write.metrics_mode import MetricsModes
 from bergline.table.engine.imported_files import ImportPlan, SourceFile, describe_files
 from bergline.table.imports.add_files import name_mapping_of
+from support.fixtures.rows import ORDERS
 
 
 @pytest.fixture

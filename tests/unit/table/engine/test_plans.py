@@ -3,8 +3,6 @@
 import pickle
 
 import pytest
-from add_deletes import add_deletes, deletion_vectors, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, UnsupportedError
@@ -17,6 +15,8 @@ from bergline.table.engine.plans import (
     plan_position_deletes,
     plan_rewrite,
 )
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def new_table(lake: Lake, version: str, **properties: str) -> Table:

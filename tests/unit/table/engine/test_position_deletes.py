@@ -3,16 +3,16 @@
 from functools import reduce
 
 import pytest
-from add_deletes import add_deletes, deletion_vectors, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.delete.delete_files import DeleteFiles
 from bergline.errors import NotFoundError
 from bergline.format.deletes.position_set import PositionSet, position_set
-from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.table.engine.plans import DeletedPositions, plan_position_deletes
 from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.row_engine import FileChanges
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def new_table(lake: Lake, version: str, **properties: str) -> Table:

@@ -2,16 +2,16 @@
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.read.reader import read_plan
 from bergline.errors import NotFoundError, UnsupportedError
-from bergline.parquet.read.reader import read_plan
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.table.engine.plans import RewritePlan, plan_copy_on_write
 from bergline.table.engine.rewrite_rows import rewrite_group
 from bergline.table.engine.row_engine import FileChanges
+from support.fixtures.add_deletes import add_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def rewrite(table: Table, plan: RewritePlan) -> FileChanges:

@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.partition.sort_order import parse_sort_by
 from bergline.table.engine.sort_rows import sorted_places
+from support.fixtures.rows import ORDERS, order_rows
 
 ROWS = pa.table(
     {

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, order_rows
-from support_path import ROOT
 
 import bergline
 from bergline import Lake, Table
@@ -13,6 +11,8 @@ from bergline.errors import BerglineError, FormatError, InvalidInputError, Unsup
 from bergline.format.metadata.updates import SetProperties
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.evolution.properties import KNOWN_PROPERTIES, check_properties
+from support.fixtures.rows import ORDERS, order_rows
+from support.paths import ROOT
 
 pytestmark = pytest.mark.long
 

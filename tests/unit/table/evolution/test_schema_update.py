@@ -8,9 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from competing_writers import overtaken
-from concurrency import run_for_each
-from rows import order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -20,6 +17,9 @@ from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_nam
 from bergline.format.types.types import LONG
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.evolution.schema_update import SchemaUpdate
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.concurrency import run_for_each
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
-from competing_writers import overtaken
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError
 from bergline.table.evolution.spec_update import SpecUpdate
+from support.fixtures.competing_writers import overtaken
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string()), ("ts", pa.timestamp("us"))])
 

@@ -5,9 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from catalog_backends import MemoryBackend
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -19,6 +16,9 @@ from bergline.scan.manifest_cache import forget_files
 from bergline.sizes import render_size
 from bergline.table.expiry.retention import CleanupLevel
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
+from support.fixtures.catalog_backends import MemoryBackend
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

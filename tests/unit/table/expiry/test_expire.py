@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import LoadedTable
@@ -17,6 +15,8 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.retry import Timing
 from bergline.table.expiry import expire
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

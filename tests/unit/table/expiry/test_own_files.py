@@ -4,10 +4,10 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, RefusedError
 from bergline.table.expiry.plan import Amount
 from bergline.table.expiry.reachable import FileKind
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

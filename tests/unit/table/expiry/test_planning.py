@@ -1,13 +1,12 @@
 """What expiry would do, worked out by an operation that changes nothing."""
 
-from rows import order_rows
-
 from bergline import Table
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.expire import Cleanup
 from bergline.table.expiry.planning import PlanExpiry
 from bergline.table.expiry.reachable import FileKind
 from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest
+from support.fixtures.rows import order_rows
 
 LATER = 4_000_000_000_000
 

@@ -2,13 +2,13 @@
 
 import msgspec
 import pytest
-from add_deletes import add_deletes, deletion_vectors
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import normalized
 from bergline.table.expiry.reachable import FileKind, held_files, reachable_files, still_unneeded, unneeded_files
+from support.fixtures.add_deletes import add_deletes, deletion_vectors
+from support.fixtures.rows import ORDERS, order_rows
 
 METADATA_KINDS = {FileKind.MANIFEST, FileKind.MANIFEST_LIST, FileKind.STATISTICS}
 

@@ -2,19 +2,19 @@
 
 import msgspec
 import pytest
-from rows import ORDERS
 
 from bergline.catalog.protection.ref_rule import parse_rule
 from bergline.catalog.protection.rule_scope import RuleLevel, scope_of
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.new_table import new_metadata
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED
-from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.expiry.reasons import duration_text
 from bergline.table.expiry.retention import ExpiryRequest, decide_expiry
+from support.fixtures.rows import ORDERS
 
 DAY = 86_400_000
 NOW = 10 * DAY

@@ -5,10 +5,10 @@ import json
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from competing_writers import overtaken
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError
 from bergline.table.engine.arrow_engine import ArrowRowEngine
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 PLAIN = pa.schema([("id", pa.int64()), ("amount", pa.float64())])
 

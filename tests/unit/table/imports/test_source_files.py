@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.io.local import LocalFileIO
 from bergline.table.imports.source_files import PartitionedFile, matching_spec, pick_files, source_files
+from support.fixtures.rows import ORDERS
 
 
 @pytest.fixture

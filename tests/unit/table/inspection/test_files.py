@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from every_type import every_type_rows, every_type_schema
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError
 from bergline.format.manifest.manifest import DataFile
+from support.fixtures.every_type import every_type_rows, every_type_schema
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

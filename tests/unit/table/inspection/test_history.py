@@ -1,9 +1,9 @@
 """The metadata tables refs, snapshots, history and metadata_log_entries."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.format.manifest.avro import render_manifest_list
@@ -13,6 +12,7 @@ from bergline.format.manifest.manifest import FieldSummary
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.inspection.metadata_tables import metadata_table
 from bergline.table.inspection.metadata_view import MetadataView
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

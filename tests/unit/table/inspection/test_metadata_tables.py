@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -1,10 +1,9 @@
 """What metadata tables are made from."""
 
-from rows import order_rows
-
 from bergline import Table
 from bergline.format.manifest.manifest import ManifestContent
 from bergline.table.inspection.metadata_view import MetadataView, of_content
+from support.fixtures.rows import order_rows
 
 
 def view(table: Table) -> MetadataView:

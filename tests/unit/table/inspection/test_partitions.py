@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile
+from support.fixtures.add_deletes import add_deletes, equality_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

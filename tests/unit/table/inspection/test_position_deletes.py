@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

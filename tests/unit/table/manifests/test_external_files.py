@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from competing_writers import LosingTable, files, rival_lake
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.format.manifest.manifest import DataFile
+from support.fixtures.competing_writers import LosingTable, files, rival_lake
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

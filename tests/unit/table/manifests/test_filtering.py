@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
 from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestFile
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.changes.overwrite import Overwrite
 from bergline.table.commits.operation import CommitStamp
 from bergline.table.manifests.filtering import Filtered, ManifestFilter
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles, RemovedPartitions
+from bergline.table.operations.overwrite import Overwrite
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -6,20 +6,20 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from competing_writers import once, rival_lake
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
 from bergline.format.partition.transforms import UnknownTransform
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
 from bergline.table.manifests import merging
 from bergline.table.manifests.merging import plan_merges
+from bergline.table.operations.append import Append
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.competing_writers import once, rival_lake
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

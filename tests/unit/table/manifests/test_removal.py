@@ -1,8 +1,6 @@
 """What a commit removes, found in manifests."""
 
 import pytest
-from add_deletes import equality_deletes, position_deletes
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.expressions.bound_filter import bind_filter
@@ -19,6 +17,8 @@ from bergline.table.manifests.removal import (
     live_rows,
     matches_wholly,
 )
+from support.fixtures.add_deletes import equality_deletes, position_deletes
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

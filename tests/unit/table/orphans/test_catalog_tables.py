@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
 
 import bergline
 from bergline import Lake
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import NotFoundError
 from bergline.table.orphans.catalog_tables import every_table, load_listed
+from support.fixtures.rows import ORDERS
 
 
 def test_tables_of_a_namespace_and_those_below_it_are_listed(lake: Lake) -> None:

@@ -1,12 +1,12 @@
 """Which directories may contain orphan files, and who shares them."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directories import HiddenNames, check_not_shared, directories_to_list
+from support.fixtures.rows import ORDERS, order_rows
 
 RULES = PathRules({}, {})
 

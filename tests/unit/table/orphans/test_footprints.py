@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import LoadedTable
@@ -17,6 +16,7 @@ from bergline.io.fileio import FileIO
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.footprints import NearOwners, find_near, footprint_of_table
+from support.fixtures.rows import ORDERS, order_rows
 
 
 class CountedReads:

@@ -1,7 +1,6 @@
 """The other tables of a catalog, where they may use files in some directories."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable, DroppedView
@@ -11,6 +10,7 @@ from bergline.errors import RefusedError
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directory_set import DirectorySet
 from bergline.table.orphans.other_tables import OtherTables
+from support.fixtures.rows import ORDERS, order_rows
 
 RULES = PathRules({}, {})
 

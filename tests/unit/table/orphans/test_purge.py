@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import DroppedTable
@@ -18,6 +17,7 @@ from bergline.catalog.table_locations import FILES_ELSEWHERE, FORMER_DIRECTORIES
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

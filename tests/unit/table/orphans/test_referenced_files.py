@@ -1,7 +1,5 @@
 """Every file that a table's metadata references."""
 
-from rows import order_rows
-
 from bergline import Lake, Table
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.referenced_files import (
@@ -10,6 +8,7 @@ from bergline.table.orphans.referenced_files import (
     referenced_files,
     referenced_in_metadata,
 )
+from support.fixtures.rows import order_rows
 
 
 def test_data_manifests_lists_and_metadata_are_referenced(lake: Lake, orders: Table) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -28,6 +27,7 @@ from bergline.table.commits.retry import Timing
 from bergline.table.orphans import sweep as orphan_sweep
 from bergline.table.orphans.plan import OrphanPlan
 from bergline.table.orphans.sweep import SweepResult
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -2,12 +2,11 @@
 
 import datetime as dt
 
-from data_files import written_files
-from rows import ids, order_rows
-
 from bergline import Lake, Table
 from bergline.table.orphans.plan import OrphanPlan
 from bergline.table.orphans.sweep import SweepResult, sweep_orphans
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ids, order_rows
 
 
 def plan(table: Table) -> OrphanPlan:

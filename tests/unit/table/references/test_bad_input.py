@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -19,6 +18,7 @@ from bergline.errors import (
     RefusedError,
 )
 from bergline.scan.manifests import load_manifest_list
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 SOON = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 LONG_AGO = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)

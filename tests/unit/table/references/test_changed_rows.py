@@ -5,10 +5,10 @@ import math
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from competing_writers import LosingTable, overtaken
-from hints import follow
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
 from bergline.scan.manifests import load_entries, load_manifest_list
+from support.fixtures.competing_writers import LosingTable, overtaken
+from support.fixtures.hints import follow
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

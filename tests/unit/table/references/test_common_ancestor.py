@@ -1,7 +1,6 @@
 """Where two lines of history part."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.format.metadata.snapshot import Snapshot
@@ -14,6 +13,7 @@ from bergline.table.references.common_ancestor import (
     repetition,
 )
 from bergline.table.references.summary import ORIGIN, SOURCE, SQUASHED
+from support.fixtures.rows import order_rows
 
 
 def snapshot(snapshot_id: int, **summary: str) -> Snapshot:

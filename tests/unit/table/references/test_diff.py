@@ -1,11 +1,11 @@
 """How two refs differ, by their metadata."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
 from bergline.table.references.diff import PartitionDiff
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

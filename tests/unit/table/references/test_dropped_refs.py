@@ -1,10 +1,10 @@
 """Dropped branches and tags come back while their snapshots are there."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import AlreadyExistsError, NotFoundError
+from support.fixtures.rows import order_rows
 
 
 @pytest.fixture

@@ -5,18 +5,18 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from competing_writers import files as files_on_disk
-from competing_writers import overtaken
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.references.snapshot_change import load_change
+from support.fixtures.add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from support.fixtures.competing_writers import files as files_on_disk
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

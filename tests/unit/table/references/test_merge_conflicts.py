@@ -5,14 +5,14 @@ from collections.abc import Callable
 import msgspec
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes, position_deletes
-from data_files import written_files
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.write.delete_writer import write_equality_deletes
+from bergline.datafiles.write.write_spec import delete_write_spec
 from bergline.errors import ConflictError
-from bergline.parquet.write.delete_writer import write_equality_deletes
-from bergline.parquet.write.write_spec import delete_write_spec
+from support.fixtures.add_deletes import add_deletes, equality_deletes, position_deletes
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -1,11 +1,11 @@
 """What a merge or rebase amounts to on one base."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.table.references.merge_plan import MergePlan, MergeRequest, plan_merge
+from support.fixtures.rows import order_rows
 
 MERGE, REBASE = MergeRequest("dev", "main", "onto"), MergeRequest("dev", "main", "picked")
 

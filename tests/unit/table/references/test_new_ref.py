@@ -1,14 +1,14 @@
 """Operations that create a branch or a tag."""
 
 import pytest
-from rebasing_lake import rebasing
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, InvalidInputError
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.table.references.new_ref import NewRef, StartBranch
 from bergline.table.references.ref_changes import Retention
+from support.fixtures.rebasing_lake import rebasing
+from support.fixtures.rows import order_rows
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

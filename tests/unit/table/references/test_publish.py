@@ -1,12 +1,12 @@
 """Publishing a branch: merged, tagged and dropped in one change."""
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.table.references.publish import Publish, PublishRequest
 from bergline.table.references.published_runs import PUBLISHED_RUNS, PublishedRun, has_run
+from support.fixtures.rows import ids, order_rows
 
 
 @pytest.fixture

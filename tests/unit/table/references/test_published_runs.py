@@ -5,13 +5,13 @@ import json
 from functools import partial
 
 import pytest
-from competing_writers import overtaken
-from concurrency import run_at_once
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, InvalidInputError
 from bergline.table.references.published_runs import KEPT_RUNS, PUBLISHED_RUNS, PublishedRun, has_run
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.concurrency import run_at_once
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 LATER = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 

@@ -6,9 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from competing_writers import overtaken
-from rows import ids, order_rows
-from table_invariants import unneeded_files
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -20,6 +17,9 @@ from bergline.errors import (
     RefusedError,
 )
 from bergline.table.references.ref_changes import rollback_target
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.rows import ids, order_rows
+from support.models.table_invariants import unneeded_files
 
 pytestmark = pytest.mark.long
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.table.references.ref_changes import Retention
 from bergline.table.references.refs import Refs
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -5,12 +5,12 @@ import json
 from typing import Any
 
 import pytest
-from refs_example import REFS_EXAMPLE
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.json import render_metadata
 from bergline.table.commits.retry import Timing
+from support.fixtures.refs_example import REFS_EXAMPLE
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 MAIN, STAGING, RELEASE = 8027658604211071520, 7935847293847561234, 6891234567890123456
 YEAR_MS = 31_536_000_000

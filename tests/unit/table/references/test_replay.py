@@ -1,7 +1,6 @@
 """Replay: the change of a snapshot on top of another line of history."""
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import ConflictError
@@ -11,6 +10,7 @@ from bergline.table.references.merge_plan import MergeRequest
 from bergline.table.references.replay import Replay, ReplayBase
 from bergline.table.references.snapshot_change import ChangedFile, load_change
 from bergline.table.references.summary import SOURCE
+from support.fixtures.rows import ids, order_rows
 
 REQUEST = MergeRequest("dev", "main", "onto")
 STAMP = CommitStamp(1, 4_000_000_000_000)

@@ -1,11 +1,11 @@
 """Rules set and removed through `table.refs`."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, ProtectedRefError
 from bergline.table.references.rule_changes import remove_rule
+from support.fixtures.rows import order_rows
 
 pytestmark = pytest.mark.long
 

@@ -1,7 +1,6 @@
 """What a snapshot changed, and what two snapshots differ in."""
 
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.snapshot import SnapshotOperation
@@ -11,6 +10,7 @@ from bergline.table.references.snapshot_change import (
     load_difference,
     replaces_partitions,
 )
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

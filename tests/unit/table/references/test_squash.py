@@ -4,11 +4,11 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from add_deletes import position_deletes
-from competing_writers import overtaken
-from data_files import written_files
-from hints import follow
-from rows import ORDERS, ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
+from support.fixtures.add_deletes import position_deletes
+from support.fixtures.competing_writers import overtaken
+from support.fixtures.data_files import written_files
+from support.fixtures.hints import follow
+from support.fixtures.rows import ORDERS, ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 pytestmark = pytest.mark.long
 

@@ -1,16 +1,16 @@
 """Batches of streaming queries, committed once."""
 
 import pytest
-from competing_writers import overtaken, rival_lake
-from data_files import written_files
-from rows import ids, order_rows
-from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import CommitUnknownError
-from bergline.table.changes.append import Append
+from bergline.table.operations.append import Append
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.testing.faults import Fault
+from support.fixtures.competing_writers import overtaken, rival_lake
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ids, order_rows
+from support.models.table_invariants import check_nothing_is_missing
 
 
 def write(table: Table, batch: StreamBatch, *numbers: int, branch: str = "main") -> CommittedOnce:

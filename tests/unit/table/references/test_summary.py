@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError
+from support.fixtures.rows import ids, order_rows
 
 OWN = [
     "source-snapshot-id",

@@ -6,8 +6,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from other_formats import avro_file, orc_file
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
@@ -17,6 +15,8 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.relocation.delete_files import moved_file, names_paths, rewritten_content
 from bergline.table.relocation.path_prefix import PathPrefix
+from support.fixtures.other_formats import avro_file, orc_file
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def deleted(lake: Lake, version: str) -> tuple[Table, DataFile, PathPrefix]:

@@ -1,11 +1,11 @@
 """Locations below a prefix: replaced as a whole part of a path, or refused."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError
 from bergline.table.relocation.path_prefix import PathPrefix
+from support.fixtures.rows import order_rows
 
 PREFIX = PathPrefix("s3://a/t", "s3://b/u", "/staging")
 

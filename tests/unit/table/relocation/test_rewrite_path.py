@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from add_deletes import add_deletes, equality_deletes
-from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -17,6 +15,8 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.io.locations import local_path
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.relocation.rewrite_path import RewrittenPaths
+from support.fixtures.add_deletes import add_deletes, equality_deletes
+from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.long
 

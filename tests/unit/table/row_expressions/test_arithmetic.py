@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from expression_rows import bound, values
 
 from bergline.errors import InvalidInputError
+from support.fixtures.expression_rows import bound, values
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from expression_rows import UUID_1, bound, values
 
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import (
@@ -26,6 +25,7 @@ from bergline.format.types.types import (
 )
 from bergline.table.row_expressions.casts import assigned
 from bergline.table.row_expressions.rows import Rows
+from support.fixtures.expression_rows import UUID_1, bound, values
 
 
 @pytest.mark.parametrize(

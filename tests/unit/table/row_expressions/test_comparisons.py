@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from expression_rows import values
 
 from bergline.errors import InvalidInputError
+from support.fixtures.expression_rows import values
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from expression_rows import NAMES, NOW, SCHEMA, bound, values
 
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.table.row_expressions.parse import Names, conjuncts, parse_condition, parse_expression, parse_sql
 from bergline.table.row_expressions.rows import ColumnPlace
+from support.fixtures.expression_rows import NAMES, NOW, SCHEMA, bound, values
 
 BOTH = Names({"target": SCHEMA, "source": SCHEMA.select(["i", "s"])}, NOW)
 

@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 import pytest
-from expression_rows import bound
 
 from bergline.errors import InvalidInputError
 from bergline.format.types.types import LONG
 from bergline.table.row_expressions.rows import ColumnPlace, Rows, choose, literal_expression
+from support.fixtures.expression_rows import bound
 
 TABLE = pa.table({"l": pa.array([5, None, 7], pa.int64()), "b": pa.array([True, False, None])})
 

@@ -1,10 +1,10 @@
 """Reads of what appends brought."""
 
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError
+from support.fixtures.rows import ids, order_rows
 
 
 @pytest.fixture

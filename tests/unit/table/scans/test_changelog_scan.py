@@ -4,11 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.table.scans.changelog_scan import ChangelogRange, MatchRules, changelog_snapshots, match_rules
+from support.fixtures.rows import ORDERS, order_rows
 
 
 @pytest.fixture

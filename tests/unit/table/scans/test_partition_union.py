@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import UnsupportedError
@@ -11,6 +10,7 @@ from bergline.format.partition.spec import PartitionField, PartitionSpec
 from bergline.format.partition.transforms import parse_transform
 from bergline.format.types.types import INT, STRING
 from bergline.table.scans.partition_union import partition_union
+from support.fixtures.rows import order_rows
 
 Field = tuple[int, int, str, str]
 """Source id, field id, name and transform; orders have the columns id, amount and region, 1 to 3."""

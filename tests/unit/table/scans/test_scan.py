@@ -5,16 +5,16 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from damaged_tables import accept_metadata
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
+from bergline.datafiles.file.arrow_schema import schema_from_arrow
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.metadata.new_table import new_metadata
 from bergline.format.partition.spec import UNPARTITIONED
-from bergline.parquet.file.arrow_schema import schema_from_arrow
+from support.fixtures.damaged_tables import accept_metadata
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def test_reserved_columns_are_given_by_name(lake: Lake) -> None:

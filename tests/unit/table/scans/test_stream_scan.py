@@ -5,16 +5,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from data_files import written_files
-from rows import ids, order_rows
 
 from bergline import Lake, Table
+from bergline.datafiles.read.reader import read_plan
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, RefusedError
 from bergline.expressions.bound_filter import bind_filter
-from bergline.parquet.read.reader import read_plan
-from bergline.table.changes.delete import Delete, RowsToDelete
-from bergline.table.changes.overwrite import Overwrite
 from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.operations.delete import Delete, RowsToDelete
+from bergline.table.operations.overwrite import Overwrite
 from bergline.table.scans.scan import to_predicate
 from bergline.table.scans.stream_scan import (
     StreamOffset,
@@ -23,6 +21,8 @@ from bergline.table.scans.stream_scan import (
     parse_offset,
     render_offset,
 )
+from support.fixtures.data_files import written_files
+from support.fixtures.rows import ids, order_rows
 
 pytestmark = pytest.mark.long
 

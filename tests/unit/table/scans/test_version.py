@@ -4,12 +4,12 @@ import datetime as dt
 
 import msgspec
 import pytest
-from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.types.types import STRING, NestedField
 from bergline.table.scans.version import resolve_version
+from support.fixtures.rows import ids, order_rows
 
 
 def _moment(milliseconds: int) -> dt.datetime:

@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from rows import order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -14,6 +13,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.deletes.puffin import blob_content, parse_puffin
 from bergline.format.encoding.theta_sketch import parse_theta_sketch
 from bergline.format.metadata.table_metadata import StatisticsFile
+from support.fixtures.rows import order_rows
 
 
 def distinct(table: Table, file: StatisticsFile | None) -> dict[str, int]:

@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile
+from support.fixtures.rows import ORDERS, order_rows
 
 
 def counts(table: Table, file: PartitionStatisticsFile | None) -> list[dict[str, Any]]:

@@ -1,12 +1,12 @@
 """Statistics files are registered, and deleted where that certainly failed."""
 
 import pytest
-from rows import order_rows
 
 from bergline import Table
 from bergline.errors import NotFoundError
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile
 from bergline.table.statistics.statistics_file import RegisterStatistics
+from support.fixtures.rows import order_rows
 
 
 def test_file_is_registered(orders: Table) -> None:

@@ -11,10 +11,10 @@ from bergline.cli.arguments import BranchOption, TableArgument
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.rows import AsJson, notice, print_json, print_lines
 from bergline.cli.row_files import FileFormat, rows_of_files
+from bergline.datafiles.file.arrow_schema import arrow_schema
+from bergline.datafiles.write.fit import fit_to_schema
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
-from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.write.fit import fit_to_schema
 from bergline.reports.units import render_size
 from bergline.table.table import Table
 

@@ -12,7 +12,7 @@ from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.row_writer import FirstRows, RowFormat, write_rows
 from bergline.cli.output.rows import notice
 from bergline.cli.row_files import file_format
-from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.datafiles.file.arrow_schema import arrow_schema
 
 app = typer.Typer()
 _SHOWN_ROWS = 100

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, refused
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import AuthenticationError, UnavailableError
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, refused
 
 TOKENS = "POST /v1/oauth/tokens"
 NAMESPACES = "GET /v1/namespaces"

@@ -4,13 +4,13 @@ import gzip
 import json
 
 import pytest
-from scripted_rest_server import Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import UnavailableError
 from bergline.testing.catalog_suite import table_metadata
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer
 
 pytestmark = pytest.mark.long
 

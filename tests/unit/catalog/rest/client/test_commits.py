@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
@@ -18,6 +17,7 @@ from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, SetProperties, SetSnapshotRef, Update, set_ref
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
 pytestmark = pytest.mark.long
 

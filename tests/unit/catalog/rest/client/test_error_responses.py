@@ -1,7 +1,6 @@
 """Error responses: which error they mean, and whether they are certain."""
 
 import pytest
-from scripted_rest_server import Reply, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
@@ -15,6 +14,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.testing.catalog_suite import append, table_metadata
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer, refused
 
 pytestmark = pytest.mark.long
 

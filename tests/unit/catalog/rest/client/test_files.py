@@ -4,7 +4,6 @@ import pickle
 import time
 
 import pytest
-from scripted_rest_server import Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
@@ -15,6 +14,7 @@ from bergline.errors import AuthenticationError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.catalog_suite import table_metadata
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer
 
 TABLE = '{"namespace":["db"],"name":"orders"}'
 FILE = "s3://bucket/db/orders/data/a.parquet"

@@ -1,13 +1,13 @@
 """Names that a table or a view has already."""
 
 import pytest
-from scripted_rest_server import Reply, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import AlreadyExistsError, CommitUnknownError
 from bergline.testing.catalog_suite import table_metadata
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer, refused
 
 pytestmark = pytest.mark.long
 

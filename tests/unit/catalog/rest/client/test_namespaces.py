@@ -1,11 +1,11 @@
 """Namespaces of a REST catalog."""
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import CommitUnknownError, NotFoundError
 from bergline.governance.endpoints import ENDPOINTS
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 pytestmark = pytest.mark.long
 

@@ -1,7 +1,6 @@
 """Requirements that are sent with a change."""
 
 import pytest
-from scripted_rest_server import Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable, TableChange
 from bergline.catalog.identifiers import TableName
@@ -9,6 +8,7 @@ from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
+from support.servers.scripted_rest_server import Reply, RestScript, load_answer
 
 pytestmark = pytest.mark.long
 

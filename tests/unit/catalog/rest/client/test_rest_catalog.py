@@ -1,10 +1,10 @@
 """The REST catalog as a whole."""
 
 import pytest
-from scripted_rest_server import RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import UnavailableError
+from support.servers.scripted_rest_server import RestScript
 
 pytestmark = pytest.mark.long
 

@@ -3,7 +3,6 @@
 from email.utils import formatdate
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
@@ -13,6 +12,7 @@ from bergline.errors import StorageError, UnavailableError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.updates import SetProperties, Update
 from bergline.testing.catalog_suite import append, now_ms, table_metadata
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
 ORDERS = TableName(("db",), "orders")
 LOAD = "GET /v1/namespaces/db/tables/orders"

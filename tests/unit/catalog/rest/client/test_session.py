@@ -1,7 +1,6 @@
 """A session with a server: its configuration, and names as it encodes them."""
 
 import pytest
-from scripted_rest_server import Reply, RestScript, refused
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
@@ -14,6 +13,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from support.servers.scripted_rest_server import Reply, RestScript, refused
 
 pytestmark = pytest.mark.long
 

@@ -1,12 +1,12 @@
 """Settings of a REST catalog."""
 
 import pytest
-from scripted_rest_server import RestScript, refused
 
 import bergline
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.settings import rest_settings
 from bergline.errors import InvalidInputError, RefusedError
+from support.servers.scripted_rest_server import RestScript, refused
 
 pytestmark = pytest.mark.long
 

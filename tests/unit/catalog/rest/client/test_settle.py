@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 import bergline
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
@@ -16,6 +15,7 @@ from bergline.errors import CommitUnknownError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.updates import RemoveSnapshots, SetProperties, Update
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 pytestmark = pytest.mark.long
 

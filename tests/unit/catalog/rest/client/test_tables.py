@@ -1,7 +1,6 @@
 """Tables of a REST catalog by name."""
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import TableName
@@ -19,6 +18,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import SetProperties, Update
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.catalog_suite import now_ms, table_metadata
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 pytestmark = pytest.mark.long
 

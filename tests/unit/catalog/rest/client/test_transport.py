@@ -13,11 +13,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from scripted_rest_server import Reply, RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.transport import ResponseLostError, Transport, UnusableResponseError
 from bergline.errors import InvalidInputError, UnavailableError
+from support.servers.scripted_rest_server import Reply, RestScript
 
 
 @pytest.fixture

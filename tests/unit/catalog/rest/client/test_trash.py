@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from bergline_server import BerglineServer
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake
 from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from support.fixtures.rows import ORDERS, order_rows
+from support.servers.bergline_server import BerglineServer
 
 pytestmark = pytest.mark.server
 

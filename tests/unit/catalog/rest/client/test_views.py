@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import TableName
@@ -16,6 +15,7 @@ from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.json import render_view_metadata
 from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion
 from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
+from support.servers.scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 NAME, NEW = TableName(("db",), "v"), TableName(("db",), "w")
 VIEWS = "/v1/namespaces/db/views"

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_file
 
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
+from support.fixtures.catalog_files import new_catalog_file
 
 OpenStore = Callable[..., SqlPointerStore]
 

@@ -8,8 +8,6 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_file
-from concurrency import run_at_once
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.memory import MemoryPointerStore
@@ -20,6 +18,8 @@ from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.catalog.turns import LONGEST_TURN_MS, Turn
+from support.fixtures.catalog_files import new_catalog_file
+from support.fixtures.concurrency import run_at_once
 
 A, B = TableName(("db",), "a"), TableName(("db",), "b")
 

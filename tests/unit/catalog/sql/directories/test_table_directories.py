@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -13,6 +12,7 @@ from bergline.catalog.sql.directories.table_directories import TableDirectories,
 from bergline.catalog.sql.records import records_of
 from bergline.errors import NotFoundError, RefusedError, StorageError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
 
 NEW = TableName(("db",), "new")
 

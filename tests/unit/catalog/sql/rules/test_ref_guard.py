@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
-from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
@@ -21,6 +20,7 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, NotFoundError, ProtectedRefError
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.updates import AddSnapshot, RemoveSnapshotRef, RemoveSnapshots, SetSnapshotRef
+from support.fixtures.rows import ORDERS, order_rows
 
 pytestmark = pytest.mark.long
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.records import Records, records_of
 from bergline.catalog.sql.tokens.revoked_tokens import Revocation, RevokedKind, SqlRevokedTokens
 from bergline.errors import InvalidInputError
 from bergline.lake.lake import connect
+from support.fixtures.catalog_files import new_catalog_uri
 
 JTI, PRINCIPAL = RevokedKind.JTI, RevokedKind.PRINCIPAL
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
 
 from bergline.catalog.sql.governance_layout import TOKEN_DETAILS
 from bergline.catalog.sql.records import records_of
 from bergline.catalog.sql.tokens.tokens import SqlTokens, StoredToken
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
 
 HOUR = 3_600_000
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_uri
-from many_tables import plans, watched
 
 from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
@@ -19,6 +17,8 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_uri
+from support.fixtures.many_tables import plans, watched
 
 T = TableName(("db",), "orders")
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from catalog_files import new_catalog_file, new_catalog_uri
 
 from bergline.catalog.catalog import DroppedView
 from bergline.catalog.identifiers import TableName
@@ -15,6 +14,7 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from support.fixtures.catalog_files import new_catalog_file, new_catalog_uri
 
 V = TableName(("db", "eu"), "v")
 

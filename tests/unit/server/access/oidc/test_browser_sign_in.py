@@ -10,8 +10,6 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import msgspec
 import pytest
 import urllib3
-from asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
-from oidc_issuer import CONSOLE, CONSOLE_SECRET, OidcIssuerServer
 
 from bergline.catalog.sql.records import Records
 from bergline.catalog.sql.tokens.console_sessions import ConsoleSession, SqlConsoleSessions
@@ -21,6 +19,8 @@ from bergline.server.access.oidc.browser_sign_in import BrowserSignIn
 from bergline.server.access.oidc.trusted_issuers import TrustedIssuers
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import OidcClient
+from support.servers.asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
+from support.servers.oidc_issuer import CONSOLE, CONSOLE_SECRET, OidcIssuerServer
 
 CLIENT = OidcClient(CONSOLE, CONSOLE_SECRET)
 FLOW, SESSION = "bergline-flow-8181", "bergline-token-8181"

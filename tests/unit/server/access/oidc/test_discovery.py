@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
-from oidc_issuer import OidcIssuerServer
 
 from bergline.errors import UnavailableError
 from bergline.server.access.oidc.discovery import IssuerDocuments
 from bergline.server.http.settings import OidcIssuer
+from support.servers.oidc_issuer import OidcIssuerServer
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -1,11 +1,11 @@
 """Keys from an issuer's server, as it should be and as it should not."""
 
 import pytest
-from oidc_issuer import OidcIssuerServer
 
 from bergline.errors import UnavailableError
 from bergline.server.access.oidc.key_download import KeyDownload
 from bergline.server.http.settings import OidcIssuer
+from support.servers.oidc_issuer import OidcIssuerServer
 
 
 def test_keys_are_found_by_discovery(issuer: OidcIssuerServer) -> None:

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from oidc_issuer import OidcIssuerServer, public_jwk
 
 from bergline.errors import UnavailableError
 from bergline.server.access.oidc.signing_keys import ALGORITHMS, SigningKeys, usable_key
+from support.servers.oidc_issuer import OidcIssuerServer, public_jwk
 
 
 class Clock:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from asgi_client import SCHEMA, AsgiClient, set_property
-from granted_server import GrantedServer
 
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
+from support.servers.granted_server import GrantedServer
 
 pytestmark = pytest.mark.long
 

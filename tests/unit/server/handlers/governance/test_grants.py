@@ -1,9 +1,8 @@
 """Grants, roles and owners over REST."""
 
-from granted_server import GrantedServer
-
 from bergline.governance.grants.grant import principal
 from bergline.governance.grants.securable import parse_securable
+from support.servers.granted_server import GrantedServer
 
 GRANTS, ROLES, OWNERS = "/bergline/v1/grants", "/bergline/v1/roles", "/bergline/v1/owners"
 ORDERS = {"kind": "table", "namespace": ["db"], "name": "orders"}

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
 
 from bergline.governance.grants.grant import principal
 from bergline.governance.grants.securable import parse_securable
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
 
 TABLES = "/v1/namespaces/db/tables"
 VIEW = {

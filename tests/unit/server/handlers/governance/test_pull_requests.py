@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from asgi_client import AsgiClient, bearer
-from server_on_socket import on_socket
 
 import bergline
 from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError, RefusedError
@@ -13,6 +11,8 @@ from bergline.governance.pull_requests.model import PullRequestState
 from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient, bearer
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

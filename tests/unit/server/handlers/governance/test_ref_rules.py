@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from asgi_client import AsgiClient, bearer
-from granted_server import GrantedServer
-from server_on_socket import on_socket
 
 import bergline
 from bergline.catalog.protection.table_rules import UnreadableRule
@@ -13,6 +10,9 @@ from bergline.catalog.sql.governance_layout import REF_RULES
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient, bearer
+from support.servers.granted_server import GrantedServer
+from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.long
 

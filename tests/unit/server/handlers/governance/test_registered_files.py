@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from asgi_client import SCHEMA
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
+from support.servers.asgi_client import SCHEMA
+from support.servers.granted_server import GrantedServer
 
 REGISTER = "/v1/namespaces/mine/register"
 TABLES = "/v1/namespaces/mine/tables"

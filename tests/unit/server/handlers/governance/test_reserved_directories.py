@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
-from granted_server import GrantedServer
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
 from bergline.errors import RefusedError
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
+from support.servers.granted_server import GrantedServer
 
 TABLES, VIEWS = "/v1/namespaces/db/tables", "/v1/namespaces/db/views"
 FORBIDDEN = (403, "ForbiddenException")

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from asgi_client import AsgiClient, bearer, set_branch, snapshot
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
+from support.servers.asgi_client import AsgiClient, bearer, set_branch, snapshot
 
 pytestmark = pytest.mark.long
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
-from catalog_files import new_catalog_uri
-from webhook_receiver import WebhookReceiver
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
+from support.servers.asgi_client import AsgiClient
+from support.servers.webhook_receiver import WebhookReceiver
 
 HOOKS = "/bergline/v1/webhooks"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql.connect import functions as F  # noqa: N812
-from rows import order_rows
 
 from bergline import Table
 from bergline.spark.backends.connect.late_frame import connect_late_frame
+from support.fixtures.rows import order_rows
 
 HIDDEN = frozenset({"_file"})
 
