@@ -35,7 +35,7 @@ from bergline.scan.planned_files import paths_of, sizes_of
 from bergline.spark.pushdown.filter import spark_filter
 from bergline.spark.reads.deletes import BITS, bit_frame, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.reads.groups import ReadGroup, are_marked
-from bergline.spark.runtime.backend import FollowedFiles, KnownFiles, SparkBackend
+from bergline.spark.runtime.backend import ROW_INDEX, FollowedFiles, KnownFiles, SparkBackend
 from bergline.spark.runtime.tasks import missing_file
 from bergline.spark.runtime.types import spark_type
 
@@ -67,7 +67,6 @@ _PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LATER, _LOCATION, _SPEC, _FIRST_ROW
         "key",
     )
 )
-_ROW_INDEX = "_metadata.row_index"
 _LINEAGE = {ROW_ID.id, LAST_UPDATED_SEQUENCE_NUMBER.id}
 _TYPES = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string()}
 _BITS_SHIFT = BITS.bit_length() - 1
@@ -90,14 +89,14 @@ def read_native(
     constants = _constants(files, [key.sets for key in keys], asked, range(len(files)) if by_position else None)
     if place is not None:
         return _followed(plan, group, constants, columns, asked, backend=backend, io=io, place=place)
-    rows = _known(plan, group, constants, backend, io, marked=marked) if backend.knows_files else None
+    known = _known(plan, group, constants, backend, io, marked=marked) if backend.knows_files else None
+    is_all = not keys and by_position == marked
+    there = {**columns, **{name: back_quoted(name) for name in constants}, _ROW: ROW_INDEX}
+    rows = None if known is None else _of_known(known, group, _wanted(plan, columns) if is_all else there, backend)
+    if rows is not None and is_all:
+        return _filtered(rows, plan, backend)
     if rows is None:
         rows = _looked_up(plan, group, constants, backend, io, columns=columns, marked=marked)
-    elif keys or by_position != marked:
-        columns |= {name: back_quoted(name) for name in constants}
-        rows = _select(rows, {**columns, _ROW: _ROW_INDEX}, backend)
-    else:
-        return _wanted(rows, plan, columns, backend)
     if by_position and not marked:
         gone = F.broadcast(deleted_positions(files, plan.snapshot_id, backend, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
@@ -117,7 +116,8 @@ def read_native(
 
 def read_guard(rows: DataFrame, relation: FollowedFiles, backend: SparkBackend) -> DataFrame:
     """No rows, of the columns of others: to run them asks whether the table is still as it was."""
-    nothing = backend.known_files(rows.schema, _OPTIONS, KnownFiles((), (), {}, followed=relation))
+    texts = [back_quoted(name) for name in rows.columns]
+    nothing = backend.known_files(rows.schema, _OPTIONS, KnownFiles((), (), {}, followed=relation), texts)
     return rows if nothing is None else rows.unionAll(nothing)
 
 
@@ -158,19 +158,27 @@ def _followed(
     known = KnownFiles(
         locations, group.sizes, constants, deleted, back_quoted(_FILE), later=later, followed=place(describe)
     )
-    rows = backend.known_files(_stored(group), _OPTIONS, known)
+    rows = _of_known(known, group, _wanted(plan, columns), backend)
     if rows is None:
         raise UnsupportedError("this version of Spark takes no lists of files")
-    return _wanted(rows, plan, columns, backend)
+    return _filtered(rows, plan, backend)
 
 
-def _wanted(rows: DataFrame, plan: ScanPlan, columns: dict[str, str | Column], backend: SparkBackend) -> DataFrame:
+def _of_known(
+    known: KnownFiles, group: ReadGroup, columns: Mapping[str, str | Column], backend: SparkBackend
+) -> DataFrame | None:
+    """Columns of files that a plan knows; None if Spark must look up the files."""
+    texts = _texts(columns)
+    rows = backend.known_files(_stored(group), _OPTIONS, known, ["*"] if texts is None else texts)
+    return rows if rows is None or texts is not None else _select(rows, columns, backend)
+
+
+def _wanted(plan: ScanPlan, columns: Mapping[str, str | Column]) -> dict[str, str | Column]:
     """The columns that a plan asks for, of those that files have."""
-    wanted = columns_to_read(plan).fields
-    columns = columns | {
-        f.name: _reserved(f.id, columns.get(f.name), _ROW_INDEX) for f in wanted if f.id in RESERVED_IDS
+    return {
+        f.name: _reserved(f.id, columns.get(f.name), ROW_INDEX) if f.id in RESERVED_IDS else columns[f.name]
+        for f in columns_to_read(plan).fields
     }
-    return _filtered(_select(rows, {f.name: columns[f.name] for f in wanted}, backend), plan, backend)
 
 
 def _reserved(field_id: int, stored: object, row: str) -> str:
@@ -224,15 +232,13 @@ def _known(
     io: FileIO,
     *,
     marked: bool,
-) -> DataFrame | None:
-    """The columns that files have, with constants of each file; None if Spark must look up the files."""
+) -> KnownFiles | None:
+    """The files with constants of each; None if Spark must look them up."""
     if min(group.sizes) <= 0:
         return None
     deleted = deleted_bits(group.files, plan.snapshot_id, backend, io) if marked else None
     locations = [spark_location(path) for path in group.paths]
-    return backend.known_files(
-        _stored(group), _OPTIONS, KnownFiles(locations, group.sizes, constants, deleted, back_quoted(_FILE))
-    )
+    return KnownFiles(locations, group.sizes, constants, deleted, back_quoted(_FILE))
 
 
 def _looked_up(
@@ -249,7 +255,7 @@ def _looked_up(
     rows = _open(plan, group, backend)
     if not group.has_deletes and not any(f.id in RESERVED_IDS for f in columns_to_read(plan).fields):
         return _select(rows, columns, backend)
-    rows = _select(rows, {**columns, _PATH: "_metadata.file_path", _ROW: _ROW_INDEX}, backend)
+    rows = _select(rows, {**columns, _PATH: "_metadata.file_path", _ROW: "_metadata.row_index"}, backend)
     bits = bit_frame(group.files, plan.snapshot_id, backend, io) if marked else None
     rows = _with_files(rows, group.files, constants, bits, backend)
     return rows.where(_is_unmarked(rows[_BITS], rows[_ROW])) if marked else rows
@@ -257,12 +263,18 @@ def _looked_up(
 
 def _select(rows: DataFrame, columns: Mapping[str, str | Column], backend: SparkBackend) -> DataFrame:
     """These columns: all of them in one call if they have texts."""
-    texts = [f"{value} AS {back_quoted(name)}" for name, value in columns.items() if isinstance(value, str)]
-    if len(texts) == len(columns):
+    texts = _texts(columns)
+    if texts is not None:
         return backend.select_texts(rows, texts)
     return rows.select(
         *((F.expr(value) if isinstance(value, str) else value).alias(name) for name, value in columns.items())
     )
+
+
+def _texts(columns: Mapping[str, str | Column]) -> list[str] | None:
+    """Columns as SQL; None if one of them has no text."""
+    texts = [f"{value} AS {back_quoted(name)}" for name, value in columns.items() if isinstance(value, str)]
+    return texts if len(texts) == len(columns) else None
 
 
 def _stored(group: ReadGroup) -> T.StructType:

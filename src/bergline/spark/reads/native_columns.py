@@ -43,10 +43,11 @@ from bergline.format.types.types import (
 )
 from bergline.quoting import back_quoted
 from bergline.spark.pushdown.filter import spark_literal
+from bergline.spark.runtime.backend import ROW_INDEX
 from bergline.spark.runtime.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HIDING = {"_metadata", "_tmp_metadata_row_index"}
+_HIDING = {"_metadata", ROW_INDEX}
 # what Spark reads as Iceberg means it
 _READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT)
 # Parquet's library in older versions of Spark does not know the annotations of variants and shapes

@@ -153,6 +153,13 @@ class TableQuery(NamedTuple):
         return found
 
 
+ROW_INDEX = "_tmp_metadata_row_index"
+"""The column in which Spark's Parquet reader numbers the rows of a file, if it is asked for a column of this name.
+
+`_metadata.row_index` is made of it, in a struct that Spark would make anew for each row.
+"""
+
+
 class KnownFiles(NamedTuple):
     """Data files as a plan knows them, for Spark's own reader."""
 
@@ -408,10 +415,13 @@ class SparkBackend(Protocol):
         """Whether `known_files` may give something."""
         ...
 
-    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
-        """Parquet files without deleted rows, with constants as columns after those of the schema; None if it cannot.
+    def known_files(
+        self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles, texts: Sequence[str]
+    ) -> DataFrame | None:
+        """What texts make of the rows of Parquet files that are not deleted; None if it cannot.
 
-        No file is looked at before it is read.
+        Columns are those of the schema, the constants of files, and `ROW_INDEX`. No file is looked at before it is
+        read.
         """
         ...
 

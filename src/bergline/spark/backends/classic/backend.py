@@ -284,8 +284,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
     def knows_files(self) -> bool:
         return True
 
-    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
-        return known_files(schema, options, files, PARQUET_FORMAT, self.spark)
+    def known_files(
+        self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles, texts: Sequence[str]
+    ) -> DataFrame | None:
+        return known_files(schema, options, files, texts, self.spark, file_format=PARQUET_FORMAT)
 
     def is_running(self, query: str) -> bool:
         return is_running(query, self.spark)

@@ -14,18 +14,19 @@ import shutil
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.spark.backends.classic.followed_index import FollowedIndex
 from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, session_facts
-from bergline.spark.runtime.backend import KnownFiles
+from bergline.spark.backends.classic.parsed import frame_of
+from bergline.spark.backends.classic.projections import projected
+from bergline.spark.runtime.backend import ROW_INDEX, KnownFiles
 
 _SQL = "org.apache.spark.sql"
 _SOURCES = f"{_SQL}.execution.datasources"
@@ -73,11 +74,19 @@ _EVALUATION = threading.Lock()
 
 
 def known_files(
-    schema: T.StructType, options: Mapping[str, str], files: KnownFiles, file_format: str, spark: SparkSession
+    schema: T.StructType,
+    options: Mapping[str, str],
+    files: KnownFiles,
+    texts: Sequence[str],
+    spark: SparkSession,
+    *,
+    file_format: str,
 ) -> DataFrame | None:
-    """The rows of Parquet files that are not deleted, with the constants of each; None if no such index can be made."""
+    """What texts make of the rows of Parquet files that are not deleted; None if no such index can be made."""
     java: Any = spark._jsparkSession  # noqa: SLF001  (nothing public takes files and their constants)
     client = client_of(spark)
+    if _row_index(client) != ROW_INDEX:
+        return None
     try:
         known = _find_or_make(files, spark)
         relation = java_class(client, f"{_SOURCES}.HadoopFsRelation")(
@@ -85,20 +94,21 @@ def known_files(
             if files.followed is None
             else FollowedIndex(known.index, files.followed, lambda found: _find_or_make(found, spark).index, spark),
             _struct(client, files.constants_ddl),
-            java.parseDataType(schema.json()).asNullable(),
+            java.parseDataType(schema.json()).asNullable().add(ROW_INDEX, "bigint"),
             _object(client, "scala.None"),
             java_class(client, file_format)(),
             _options(client, tuple(options.items())),
             java,
         )
-        rows = java.baseRelationToDataFrame(relation)
-        if known.deleted is not None:
-            rows = rows.filter(_is_left(client, known.deleted, files.number))
+        plan = _object(client, f"{_SOURCES}.LogicalRelation").apply(relation, False)
+        conditions = [] if known.deleted is None else [_is_left(client, known.deleted, files.number)]
         if files.later:
-            rows = rows.filter(_is_left_later(client, files.later))
+            conditions.append(_is_left_later(client, files.later))
+        for condition in conditions:
+            plan = java_class(client, f"{_SQL}.catalyst.plans.logical.Filter")(condition, plan)
+        return frame_of(projected(plan, texts, spark), spark)  # analyzed once, as a whole
     except (Py4JError, PySparkException):  # a Spark that calls them otherwise
         return None
-    return ClassicDataFrame(rows, spark)
 
 
 def _find_or_make(files: KnownFiles, spark: SparkSession) -> _Known:
@@ -160,23 +170,51 @@ def _empty_log() -> str:
 def _is_left(client: Any, deleted: Any, number: str) -> Any:
     """Whether the bit of a row is not set in the bits of its file, which is known by its number."""
     bits = _new(client, "Literal", deleted, _object_type(client, _VIEW))
-    own = _invoke(client, bits, "apply", _object_type(client, _BITS), number)
+    own = _invoke(client, bits, "apply", _object_type(client, _BITS), _parsed(client, number))
     boolean = _object(client, f"{_SQL}.types.BooleanType")
-    bit = _invoke(client, own, "get", boolean, "CAST(_metadata.row_index AS INT)")
-    return java_member(client, f"{_SQL}.classic.ExpressionUtils", "column")(_new(client, "Not", bit))
+    return _new(client, "Not", _invoke(client, own, "get", boolean, _row_as_int(client)))
 
 
+@functools.lru_cache(maxsize=4)
 def _is_left_later(client: Any, bits: str) -> Any:
     """Whether the bit of a row is not set in a constant of its file: no such bits, or fewer, delete nothing."""
     byte = _object(client, f"{_SQL}.types.ByteType")
-    place = _seq(client, _parsed(client, bits), _parsed(client, "CAST(shiftright(_metadata.row_index, 3) AS INT)"))
-    array = _java_class(client, "java.lang.reflect.Array"), byte, "getByte", place, _seq(client)
-    found = _new(client, "objects.StaticInvoke", *array, True, True, True, _object(client, "scala.None"))
-    bit = _new(client, "BitwiseGet", found, _parsed(client, "CAST(_metadata.row_index & 7 AS INT)"))
+    place = _new(client, "ShiftRight", _row(client), _parsed(client, "3"))
+    array = _java_class(client, "java.lang.reflect.Array")
+    found = _static_invoke(client, array, byte, "getByte", _parsed(client, bits), _int(client, place))
+    bit = _new(
+        client, "BitwiseGet", found, _int(client, _new(client, "BitwiseAnd", _row(client), _parsed(client, "7L")))
+    )
     unset = _new(client, "EqualTo", bit, _parsed(client, "0Y"))
-    nothing = _parsed(client, f"{bits} IS NULL OR length({bits}) <= shiftright(_metadata.row_index, 3)")
-    is_left = _new(client, "If", nothing, _parsed(client, "true"), unset)  # which never looks beyond the bytes
-    return java_member(client, f"{_SQL}.classic.ExpressionUtils", "column")(is_left)
+    is_beyond = _new(client, "LessThanOrEqual", _parsed(client, f"length({bits})"), place)
+    nothing = _new(client, "Or", _parsed(client, f"{bits} IS NULL"), is_beyond)
+    return _new(client, "If", nothing, _parsed(client, "true"), unset)  # which never looks beyond the bytes
+
+
+@functools.lru_cache(maxsize=4)
+def _row(client: Any) -> Any:
+    """The place of a row in its file. Spark knows no other name for it that is not in a struct made for each row.
+
+    A reader that did not fill in this column would leave it null: that is an error, not a row that is left.
+    """
+    return _new(client, "objects.AssertNotNull", _parsed(client, ROW_INDEX), _seq(client))
+
+
+@functools.lru_cache(maxsize=4)
+def _row_index(client: Any) -> str:
+    """What this version of Spark calls the column."""
+    return str(_object(client, f"{_SOURCES}.parquet.ParquetFileFormat").ROW_INDEX_TEMPORARY_COLUMN_NAME())
+
+
+@functools.lru_cache(maxsize=4)
+def _row_as_int(client: Any) -> Any:
+    return _int(client, _row(client))
+
+
+def _int(client: Any, value: Any) -> Any:
+    """A number of 64 bits as one of 32."""
+    math = _java_class(client, "java.lang.Math")
+    return _static_invoke(client, math, _object(client, f"{_SQL}.types.IntegerType"), "toIntExact", value)
 
 
 class _Makers(NamedTuple):
@@ -202,13 +240,12 @@ def _makers(client: Any, constants: str) -> _Makers:
     others = (_parsed(client, text) for text in ("false", "1", f"{_BLOCK}L", "0L"))
     status = _made(client, _STATUS, size, *others, located)
     bits = _new(client, "objects.LambdaVariable", "bits", deleted.elementType(), True, 2)
-    class_, set_ = _java_class(client, _BITS), _object_type(client, _BITS)
-    of_bytes = (class_, set_, "valueOf", _seq(client, bits), _seq(client), True, True, True, nothing)
+    set_ = _static_invoke(client, _java_class(client, _BITS), _object_type(client, _BITS), "valueOf", bits)
     return _Makers(
         _object(client, f"{_SQL}.execution.python.EvaluatePython").makeFromJava(type_),
         _mapped(client, file, _made(client, "scala.Tuple2", located, status), files, 0),
         _mapped(client, file, _made(client, f"{_SOURCES}.PartitionPath", own, located), files, 0),
-        _mapped(client, bits, _new(client, "objects.StaticInvoke", *of_bytes), deleted, 1),
+        _mapped(client, bits, set_, deleted, 1),
     )
 
 
@@ -226,10 +263,17 @@ def _made(client: Any, class_name: str, *arguments: Any) -> Any:
     return _new(client, "objects.NewInstance", class_, *given, False, type_, _object(client, "scala.None"))
 
 
-def _invoke(client: Any, target: Any, name: str, type_: Any, *arguments: str) -> Any:
+def _invoke(client: Any, target: Any, name: str, type_: Any, *arguments: Any) -> Any:
     """What a method gives."""
+    given = _seq(client, *arguments), _seq(client)
+    return _new(client, "objects.Invoke", target, name, type_, *given, True, True, True)
+
+
+def _static_invoke(client: Any, class_: Any, type_: Any, name: str, *arguments: Any) -> Any:
+    """What a static method gives."""
+    given = _seq(client, *arguments), _seq(client)
     return _new(
-        client, "objects.Invoke", target, name, type_, _parsed_all(client, arguments), _seq(client), True, True, True
+        client, "objects.StaticInvoke", class_, type_, name, *given, True, True, True, _object(client, "scala.None")
     )
 
 
@@ -255,11 +299,6 @@ def _java_class(client: Any, name: str) -> Any:
 @functools.lru_cache(maxsize=64)
 def _parsed(client: Any, text: str) -> Any:
     return _object(client, f"{_SQL}.catalyst.parser.CatalystSqlParser").parseExpression(text)
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed_all(client: Any, texts: tuple[str, ...]) -> Any:
-    return _seq(client, *(_parsed(client, text) for text in texts))
 
 
 @functools.lru_cache(maxsize=64)

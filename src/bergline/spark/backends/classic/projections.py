@@ -8,9 +8,10 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.util import PythonEvalType
 
-from bergline.spark.backends.classic.java_classes import static_member
+from bergline.spark.backends.classic.java_classes import new_object, scala_object, session_facts, static_member
 from bergline.spark.runtime.arrow_tasks import ArrowFunction, after_imports
 
+_PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
 _BETWEEN = "\0"
 """What stands between texts that are handed over as one; a text that has it in it is handed over alone."""
 
@@ -25,6 +26,15 @@ def select_texts(frame: DataFrame, texts: Sequence[str], spark: SparkSession) ->
     """What SQL texts make of the frame's columns."""
     java = _java_texts(texts, spark)
     return frame.selectExpr(*texts) if java is None else ClassicDataFrame(frame._jdf.selectExpr(java), spark)  # noqa: SLF001
+
+
+def projected(plan: Any, texts: Sequence[str], spark: SparkSession) -> Any:
+    """A plan of what SQL texts make of the columns of another, neither of them analyzed."""
+    if not texts:
+        nothing = scala_object(spark, "scala.collection.immutable.Nil")
+        return new_object(spark, _PROJECT, nothing, plan)
+    made = session_facts(spark).parser.parsePlan(f"SELECT {', '.join(texts)}")
+    return new_object(spark, _PROJECT, made.projectList(), plan)
 
 
 def map_in_arrow(frame: DataFrame, run: ArrowFunction, schema: str, spark: SparkSession) -> DataFrame:

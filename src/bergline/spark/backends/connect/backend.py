@@ -205,7 +205,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     def knows_files(self) -> bool:
         return False
 
-    def known_files(self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles) -> DataFrame | None:
+    def known_files(
+        self, schema: T.StructType, options: Mapping[str, str], files: KnownFiles, texts: Sequence[str]
+    ) -> DataFrame | None:
         return None
 
     def is_running(self, query: str) -> bool:
