@@ -145,6 +145,13 @@ def check_rows(table: Table, before: Rows, expected: Rows) -> None:
     assert all(row_id is not None and row_id >= len(before) for row_id in new_ids)
 
 
+def test_many_rows_are_appended_to_partitions(driver: ClusterDriver, place: dict[str, Any], lake: Lake) -> None:
+    """The first write of the driver: partitions are found by functions of ours, before any task of ours has run."""
+    found = driver.run("cluster_jobs:append_many", place, rows=100_000)
+    assert found == [[f"r{n}", 25_000, sum(range(n, 100_000, 4))] for n in range(4)]
+    assert len(files_of(lake.load_table("db.many"))) == 4
+
+
 def test_package_is_not_there_until_it_is_sent(
     driver: ClusterDriver, imports_before: list[str], place: dict[str, Any]
 ) -> None:
@@ -157,12 +164,6 @@ def test_package_is_not_there_until_it_is_sent(
 @pytest.mark.parametrize("name", SMOKE)
 def test_smoke(driver: ClusterDriver, place: dict[str, Any], name: str) -> None:
     driver.run(f"smoke_checks:{name}", place)
-
-
-def test_many_rows_are_appended_to_partitions(driver: ClusterDriver, place: dict[str, Any], lake: Lake) -> None:
-    found = driver.run("cluster_jobs:append_many", place, rows=100_000)
-    assert found == [[f"r{n}", 25_000, sum(range(n, 100_000, 4))] for n in range(4)]
-    assert len(files_of(lake.load_table("db.many"))) == 4
 
 
 @pytest.mark.parametrize("lacking", ["pyarrow", "msgspec"])

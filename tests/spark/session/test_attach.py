@@ -229,3 +229,11 @@ def test_lake_in_memory_is_refused_by_attach(spark: SparkSession) -> None:
 def test_what_is_no_lake_is_refused_by_attach(spark: SparkSession) -> None:
     with pytest.raises(InvalidInputError, match="expected a lake, found 'lake'"):
         bergline.spark.attach(spark, "lake")  # type: ignore[arg-type]
+
+
+def test_a_commit_is_no_failure_where_spark_knows_no_such_place(spark: SparkSession) -> None:
+    with bergline.connect("memory:") as other:
+        other.create_namespace("db")
+        table = other.create_table("db.t", ORDERS)
+        table.set_location("memory://elsewhere")
+        assert table.metadata.location == "memory://elsewhere"

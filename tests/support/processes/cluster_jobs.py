@@ -34,7 +34,7 @@ def import_us(spark: SparkSession, lake: Lake) -> list[str]:
 def append_many(spark: SparkSession, lake: Lake, rows: int) -> list[Any]:
     """The counts and sums of the partitions of a large append."""
     lake.create_table("db.many", ORDERS, partition_by=["region", "bucket(2, region)"])
-    _rows(spark, rows, 4).writeTo("db.many").option("distribution-mode", "none").append()
+    _rows(spark, rows, 4).writeTo("db.many").append()
     found = spark.sql("SELECT region, count(*), sum(id) FROM db.many GROUP BY region ORDER BY region")
     return [list(row) for row in found.collect()]
 

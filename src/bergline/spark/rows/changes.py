@@ -167,8 +167,6 @@ class _Writing(NamedTuple):
         """What becomes of few rows, which this process gathers and writes; None if they may be many."""
         arranged = arrange_local_rows(changes, self.metadata)
         spec = self._spec(arranged.sort_order_id)
-        if arranged.sort_order_id:  # some keys are found by functions of ours
-            prepare_executors(backend_of(changes), spec.data_location)
         rows = few_rows(arranged.frame)
         if rows is None:
             return None

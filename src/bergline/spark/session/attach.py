@@ -258,11 +258,10 @@ def _patch_classes(classes: PatchedClasses) -> None:
 
 def _refresh_cached(table: LoadedTable) -> None:
     """Have Spark read again what it has cached of a table that has changed; its cache is that of all sessions."""
-    location = spark_location(table.metadata.location)
     for attached in list(_SESSIONS.values()):
-        with contextlib.suppress(Exception):  # the commit has landed, whatever comes of this
+        with contextlib.suppress(Exception):  # no cache has files of a place that Spark does not know
             if not attached.backend.is_stopped:
-                attached.backend.refresh_cached(location)
+                attached.backend.refresh_cached(spark_location(table.metadata.location))
                 return
 
 

@@ -57,8 +57,6 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     spec = write_spec(metadata)
     arranged = arrange_rows(frame, metadata)
     spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
-    if arranged.sort_order_id:  # some keys are found by functions of ours
-        prepare_executors(backend_of(frame), spec.data_location)
     files = write_arranged(arranged.frame, table.io, spec, what)
     log_written(what, files, time.monotonic() - started)
     return files

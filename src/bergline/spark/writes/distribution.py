@@ -13,6 +13,7 @@ from bergline.format.partition.transforms import Transform, Void
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.keys import key_column
 from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
@@ -20,6 +21,8 @@ from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_
 _NONE, _HASH, _RANGE = DISTRIBUTION_MODES
 _FANOUT = "write.spark.fanout.enabled"
 _KEY = "_bergline_key_"
+_NO_FILES = "file:/"
+"""What functions of keys open."""
 _WORTH_A_TASK = 64 << 20
 """So many bytes, of which a file has less once they are compressed."""
 
@@ -110,11 +113,14 @@ class _Keys:
             return None
         place = (source_id, transform)
         if place not in self._added:
-            value = key_column(source_id, transform, self._schema)
+            value = key_column(source_id, transform, self._schema, self._prepare)
             if value is None:
                 return None
             self._added[place] = (f"{_KEY}{len(self._added)}", value)
         return F.col(self._added[place][0])
+
+    def _prepare(self) -> None:
+        prepare_executors(backend_of(self._rows), _NO_FILES)
 
     def frame(self) -> DataFrame:
         """The rows with the keys."""

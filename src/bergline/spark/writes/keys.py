@@ -4,6 +4,7 @@ Only where rows meet depends on them: the writer computes every partition value 
 """
 
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -34,8 +35,8 @@ _HASHES_TO_ZERO = -1693959553
 _MICROS = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
 
-def key_column(source_id: int, transform: Transform, schema: Schema) -> Column | None:
-    """The transformed column; None if Spark cannot compute it."""
+def key_column(source_id: int, transform: Transform, schema: Schema, prepare: Callable[[], object]) -> Column | None:
+    """The transformed column; None if Spark cannot compute it. Tasks need our package after `prepare` only."""
     path = schema.paths.get(source_id)
     if path is None:
         return None
@@ -47,7 +48,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
         case Bucket(count):
             number = _as_long(column, type_)
             if number is None:
-                return _in_python(column, transform, type_)
+                return _in_python(column, transform, type_, prepare)
             return F.hash(F.lit(_HASHES_TO_ZERO), number).bitwiseAND(0x7FFFFFFF) % count
         case Truncate(width):
             return _truncated(column, type_, width)
@@ -102,10 +103,13 @@ def _time(column: Column, type_: IcebergType, unit: str) -> Column | None:
     return date
 
 
-def _in_python(column: Column, transform: Transform, type_: IcebergType) -> Column | None:
+def _in_python(
+    column: Column, transform: Transform, type_: IcebergType, prepare: Callable[[], object]
+) -> Column | None:
     """A bucket of text or bytes: Spark's hash of them is another."""
     if type_ not in (STRING, BINARY, UUID) and not isinstance(type_, DecimalType):
         return None
+    prepare()  # a function knows only those packages that executors have got before it is made
     # no type hints: Spark would take them for those of another kind of function
     in_bucket = F.udf(lambda v: transform.apply(type_, _plain(v, type_)), "int")
     return in_bucket(column)
