@@ -77,7 +77,7 @@ class StaleClient:
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         (change,) = changes
         self.sent += 1
-        requested = RequestedChange(NAME, all_requirements(change), change.updates, change.may_move)
+        requested = RequestedChange(NAME, all_requirements(change), change.updates, change.can_rebase)
         try:
             tables = commit_requested(self._catalog, (requested,))
         except ConflictError as error:

@@ -81,7 +81,7 @@ class TableChange(msgspec.Struct, frozen=True):
     base: LoadedTable
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
-    may_move: bool = False
+    can_rebase: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
 
 

@@ -145,7 +145,7 @@ class RecordedChange:
         return self.answer(act)
 
     def _noted(self, act: Callable[[], _Done]) -> _Done:
-        with self._records.database.noting(self.note):
+        with self._records.database.before_commit(self.note):
             return act()
 
     def _with_conflicts(self, act: Callable[[], _Done]) -> _Done:

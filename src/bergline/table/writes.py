@@ -65,7 +65,7 @@ class TableWrites:
             summary=own,
             fast=fast,
             discard_on_failure=True,
-            written_for=self._table.schema,
+            written_schema=self._table.schema,
         )
         self._table.commit(staged(operation, wap_id))
 
@@ -102,7 +102,7 @@ class TableWrites:
                 summary=own,
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
-                written_for=self._table.schema,
+                written_schema=self._table.schema,
             )
             self._table.commit(staged(operation, wap_id))
             return
@@ -159,7 +159,7 @@ class TableWrites:
                 summary=own,
                 validate=validate,
                 discard_on_failure=True,
-                written_for=self._table.schema,
+                written_schema=self._table.schema,
             )
             self._table.commit(staged(operation, wap_id))
 

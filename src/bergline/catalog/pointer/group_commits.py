@@ -14,7 +14,7 @@ import msgspec
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown, added_snapshots
 from bergline.catalog.metadata_files import metadata_directory, next_location
 from bergline.catalog.pointer.commits import PointerCommit
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, NotedPointers, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, PointerSwap, PointersWithHooks
 from bergline.catalog.pointer.settle import Verdict, group_history
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.protection.guard import DecideAgain
@@ -42,7 +42,7 @@ class GroupMember(Protocol):
     """One of the changes that are committed together; every method may be called again for another attempt."""
 
     def acting(self) -> AbstractContextManager[object]:
-        """A block in which the caller of this change acts, for checks and notes."""
+        """A block in which the caller of this change acts, for checks and hooks."""
         ...
 
     def change(self, base: LoadedTable) -> TableChange:
@@ -56,8 +56,8 @@ class GroupMember(Protocol):
         """Wait until the files that the change names are there; any error refuses this member alone."""
         ...
 
-    def note(self, connection: Any, metadata_location: str) -> None:
-        """Write the rows of this change, in the transaction of the swap; only stores with transactions ask for it.
+    def before_commit(self, connection: Any, metadata_location: str) -> None:
+        """Write the rows of this change, in the transaction of the swap; only stores with transactions call it.
 
         Any BerglineError refuses this member alone, and the others are committed without it.
         """
@@ -183,8 +183,8 @@ class PointerGroupCommit(PointerCommit):
         return GroupOutcome((*self.commit_group(base, members[:half]).results, *(later for _ in members[half:])))
 
     @cached_property
-    def _noted_pointers(self) -> NotedPointers | None:
-        return self._store if isinstance(self._store, NotedPointers) else None
+    def _noted_pointers(self) -> PointersWithHooks | None:
+        return self._store if isinstance(self._store, PointersWithHooks) else None
 
     def _swap_group(self, base: LoadedTable, placed: Sequence[_PlacedMember], table: LoadedTable) -> Outcome:
         added = [added_snapshots(one.change) for one in placed]
@@ -195,7 +195,7 @@ class PointerGroupCommit(PointerCommit):
         whole = TableChange(base, (), tuple(update for one in placed for update in one.change.updates))
         notes = _MemberNotes(placed, table)
         store = self._noted_pointers
-        noting = contextlib.nullcontext() if store is None else store.noting(notes.write)
+        noting = contextlib.nullcontext() if store is None else store.before_commit(notes.write)
         try:
             with noting:
                 return self._swap((whole,), (table,), history)
@@ -225,7 +225,7 @@ class _MemberNotes:
             with one.member.acting():
                 try:
                     one.decide_again(connection)
-                    one.member.note(connection, self._table.metadata_location)
+                    one.member.before_commit(connection, self._table.metadata_location)
                 except BerglineError as error:
                     raise _MemberRefused(one.place, error) from error
         self.writing = None

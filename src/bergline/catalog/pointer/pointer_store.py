@@ -199,11 +199,11 @@ class PointersWithTurns(TurnKeeper, Protocol):
 
 
 @runtime_checkable
-class NotedPointers(Protocol):
-    """For stores that write rows of others in the transaction of a swap."""
+class PointersWithHooks(Protocol):
+    """For stores with transactions, in which others may write rows of their own with a swap."""
 
-    def noting(self, note: Callable[[Any, Moved], None]) -> AbstractContextManager[None]:
-        """Run a callback in the transaction of every change that this thread makes in the block.
+    def before_commit(self, hook: Callable[[Any, Moved], None]) -> AbstractContextManager[None]:
+        """Run a hook in the transaction of every change that this thread makes in the block.
 
         It is given the connection and the pointers that moved; what it raises rolls the change back.
         """

@@ -22,7 +22,7 @@ class RuleNote(msgspec.Struct, frozen=True):
     rule: str
 
 
-class SeenChange(msgspec.Struct, frozen=True):
+class ChangedTable(msgspec.Struct, frozen=True):
     """A table before and after a change; None where it was not there, or is not any more."""
 
     before: TableMetadata | None
@@ -47,7 +47,7 @@ class Caller:
         self.name = name
         self.groups = frozenset(groups)
         self.notes: dict[TableName, tuple[RuleNote, ...]] = {}
-        self.changes: dict[TableName, SeenChange] = {}
+        self.changes: dict[TableName, ChangedTable] = {}
         self.view_locations: dict[TableName, str] = {}
         """Where the views that are made or changed put their files from then on."""
         self.made: msgspec.Struct | None = None
@@ -87,7 +87,7 @@ def see_change(table: TableName, before: TableMetadata | None, after: TableMetad
     """Keep what a change is about to do to a table, for the record that a server writes of it."""
     caller = _CALLER.get()
     if caller is not None:
-        caller.changes[table] = SeenChange(before, after)
+        caller.changes[table] = ChangedTable(before, after)
 
 
 def see_made(record: msgspec.Struct) -> None:

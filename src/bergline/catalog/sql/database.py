@@ -19,7 +19,7 @@ from bergline.errors import RefusedError
 Connection = sa.Connection
 """A transaction, for those who only hand it on: all SQL is in this package, and in the stores of governance."""
 DatabaseError = sa.exc.SQLAlchemyError
-Note = Callable[[Connection, tuple[tuple[TableName, str | None], ...]], None]
+CommitHook = Callable[[Connection, tuple[tuple[TableName, str | None], ...]], None]
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ class SqlDatabase(ABC):
         """Whether the tables by which writers take turns are known to be there."""
         self.has_digests = False
         """Whether the table of digests of metadata files is known to be there."""
-        self._noting = threading.local()
+        self._hooks = threading.local()
 
     answers_at_once = False
     """Whether `row_at_once` finds rows, so that a server can look them up in the event loop."""
@@ -174,23 +174,23 @@ class SqlDatabase(ABC):
             yield connection
 
     @contextlib.contextmanager
-    def noting(self, note: Note) -> Iterator[None]:
-        """Run a callback in the transaction of every change that this thread makes, before those around it."""
-        outer: tuple[Note, ...] = getattr(self._noting, "notes", ())
-        self._noting.notes = (note, *outer)
+    def before_commit(self, hook: CommitHook) -> Iterator[None]:
+        """Run a hook in the transaction of every change this thread makes in the block; inner blocks come first."""
+        outer: tuple[CommitHook, ...] = getattr(self._hooks, "of_thread", ())
+        self._hooks.of_thread = (hook, *outer)
         try:
             yield
         finally:
-            self._noting.notes = outer
+            self._hooks.of_thread = outer
 
-    def note(self, connection: sa.Connection, *changed: tuple[TableName, str | None]) -> None:
-        """Run the callbacks: called after every change, in its transaction, with the pointers that moved.
+    def run_hooks(self, connection: sa.Connection, *moved: tuple[TableName, str | None]) -> None:
+        """Run the hooks: called after every change, in its transaction, with the pointers that moved.
 
-        An exception of a callback rolls the change back.
+        An exception of a hook rolls the change back.
         """
-        notes: tuple[Note, ...] = getattr(self._noting, "notes", ())
-        for note in notes:
-            note(connection, changed)
+        hooks: tuple[CommitHook, ...] = getattr(self._hooks, "of_thread", ())
+        for hook in hooks:
+            hook(connection, moved)
 
     def migrate(self) -> None:
         """Run all missing migrations, each in its own transaction unless the database is new."""

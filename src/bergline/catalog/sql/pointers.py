@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from bergline.arguments import check_no_nul
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
 from bergline.catalog.pointer.pointer_store import FoundNames, PointerSwap
-from bergline.catalog.sql.database import Note, SqlDatabase
+from bergline.catalog.sql.database import CommitHook, SqlDatabase
 from bergline.catalog.sql.digests import SqlDigests
 from bergline.catalog.sql.layout import (
     MAX_LOCATION_LENGTH,
@@ -80,14 +80,14 @@ class SqlPointers:
                 self.digests.move(connection, swaps)
                 if within is not None:
                     within(connection)
-                self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
+                self.database.run_hooks(connection, *((swap.table, swap.new) for swap in swaps))
         except _Stale:
             return False
         return True
 
-    def noting(self, note: Note) -> AbstractContextManager[None]:
-        """Run a callback in the transaction of every change that this thread makes in the block."""
-        return self.database.noting(note)
+    def before_commit(self, hook: CommitHook) -> AbstractContextManager[None]:
+        """Run a hook in the transaction of every change that this thread makes in the block."""
+        return self.database.before_commit(hook)
 
     def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
         """Whether a pointer is as expected; if so, it stays until the end of the transaction."""
@@ -101,7 +101,7 @@ class SqlPointers:
         with self.database.changing() as connection:
             dropped = bool(connection.execute(statement).rowcount == 1)
             if dropped:
-                self.database.note(connection, (table, expected))
+                self.database.run_hooks(connection, (table, expected))
                 if expected is not None:
                     self.digests.forget(connection, table, expected)
             return dropped
@@ -116,7 +116,7 @@ class SqlPointers:
             with self.database.changing() as connection:
                 renamed = bool(connection.execute(statement).rowcount == 1)
                 if renamed:
-                    self.database.note(connection, (table, None), (new, None))
+                    self.database.run_hooks(connection, (table, None), (new, None))
                 return renamed
         except sa.exc.IntegrityError:
             return False

@@ -157,7 +157,7 @@ class SqlPointerStore(SqlPointers):
                 if self._exists(connection, namespace):
                     return False
                 connection.execute(sa.insert(NAMESPACES), rows)
-                self.database.note(connection)
+                self.database.run_hooks(connection)
         except sa.exc.IntegrityError:  # created by another process meanwhile
             return False
         return True
@@ -168,7 +168,7 @@ class SqlPointerStore(SqlPointers):
                 return False
             dropped = connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
             if dropped:
-                self.database.note(connection)
+                self.database.run_hooks(connection)
             return dropped
 
     def namespace_exists(self, namespace: Namespace) -> bool:
@@ -209,7 +209,7 @@ class SqlPointerStore(SqlPointers):
                 return False
             connection.execute(removed)
             connection.execute(upsert)
-            self.database.note(connection)
+            self.database.run_hooks(connection)
             return True
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.protection.caller import Caller, SeenChange
+from bergline.catalog.protection.caller import Caller, ChangedTable
 from bergline.catalog.protection.ref_change import BYPASSED
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.endpoints import Endpoint
@@ -74,7 +74,7 @@ def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[
     return [*events, *refs[:_MOST_REFS], *_rule_events(made, caller)]
 
 
-def _uuid(seen: SeenChange | None) -> str | None:
+def _uuid(seen: ChangedTable | None) -> str | None:
     metadata = None if seen is None else seen.after or seen.before
     return None if metadata is None else metadata.table_uuid
 
@@ -104,7 +104,7 @@ class _RefChange(msgspec.Struct, frozen=True):
         return _without_empty(found)
 
 
-def _described(seen: SeenChange | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
+def _described(seen: ChangedTable | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
     """What became of a table: its current snapshot and its refs."""
     metadata = None if seen is None else seen.after or seen.before
     if seen is None or metadata is None:
@@ -129,7 +129,7 @@ def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event
     return [made.event(kind, subject(name), {"from": str(old), "to": str(new)}, uuid) for name in (old, new)]
 
 
-def _kind(endpoint: Endpoint, seen: SeenChange | None, work: Mapping[str, Any]) -> str:
+def _kind(endpoint: Endpoint, seen: ChangedTable | None, work: Mapping[str, Any]) -> str:
     """What an endpoint does, by its name; all others commit to tables."""
     named = _NAMED.fullmatch(endpoint.name)
     if named is None or endpoint is endpoints.COMMIT_TABLE:
@@ -138,7 +138,7 @@ def _kind(endpoint: Endpoint, seen: SeenChange | None, work: Mapping[str, Any]) 
     return f"{named['kind']}.{named['verb']}"
 
 
-def _work(seen: SeenChange | None) -> dict[str, Any]:
+def _work(seen: ChangedTable | None) -> dict[str, Any]:
     """What the new snapshots of a commit did, and what maintenance it was.
 
     That is `compaction` if all of them rewrite files, `expiry` if snapshots went and none came.
@@ -155,7 +155,7 @@ def _work(seen: SeenChange | None) -> dict[str, Any]:
     return {"operations": operations}
 
 
-def _ref_changes(seen: SeenChange | None) -> Iterator[_RefChange]:
+def _ref_changes(seen: ChangedTable | None) -> Iterator[_RefChange]:
     """The refs that are not as they were, by name."""
     before = {} if seen is None or seen.before is None else seen.before.refs
     after = {} if seen is None or seen.after is None else seen.after.refs
@@ -171,7 +171,7 @@ def _ref_changes(seen: SeenChange | None) -> Iterator[_RefChange]:
             yield _RefChange(name, "move", old, new, _is_forward(seen, old.snapshot_id, new.snapshot_id))
 
 
-def _is_forward(seen: SeenChange | None, old: int, new: int) -> bool | None:
+def _is_forward(seen: ChangedTable | None, old: int, new: int) -> bool | None:
     """Whether a head leads to the one before; None if the way is long."""
     if seen is None or seen.after is None:
         return None

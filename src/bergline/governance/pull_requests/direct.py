@@ -257,7 +257,7 @@ class DirectPullRequests:
         def note(connection: Connection, _changed: object) -> None:
             publishing.note(connection, self._now_ms())
 
-        with standing_for(seen, record.author), self._database.noting(note):
+        with standing_for(seen, record.author), self._database.before_commit(note):
             self._publish(
                 PublishRequest(
                     record.branch,
@@ -273,7 +273,7 @@ class DirectPullRequests:
         try:
             with self._database.changing() as connection:
                 done = publishing.note(connection, self._now_ms())
-                self._database.note(connection)
+                self._database.run_hooks(connection)
                 return done
         except RefusedError as error:
             raise publishing.outdated or error from None

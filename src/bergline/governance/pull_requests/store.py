@@ -59,7 +59,7 @@ class SqlPullRequests:
                     )
                     self._note(connection, number, PullRequestEntry(record.created_ms, record.author, EntryKind.OPENED))
                     see_made(record)
-                    self._database.note(connection)
+                    self._database.run_hooks(connection)
                     return record
             except sa.exc.IntegrityError:  # another got the number first
                 continue
@@ -101,7 +101,7 @@ class SqlPullRequests:
         with self._database.changing() as connection:
             first(connection)
             record = self.change_in(connection, number, entry, act)
-            self._database.note(connection)
+            self._database.run_hooks(connection)
             return record
 
     def change_in(self, connection: sa.Connection, number: int, entry: PullRequestEntry, act: Act) -> PullRequestRecord:

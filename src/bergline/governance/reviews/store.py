@@ -86,7 +86,7 @@ class SqlSnapshotReviews:
                 # else the snapshot may have been removed meanwhile, and another have come under its id
                 if self._store.holds(connection, table, pointer):
                     self._reviews.record(reviewed, review, connection)
-                    self._database.note(connection)
+                    self._database.run_hooks(connection)
                     return
 
     def _reviewed(self, table: TableName, snapshot_id: int) -> tuple[ReviewedTable, str]:

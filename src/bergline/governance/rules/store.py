@@ -73,7 +73,7 @@ class SqlRefRules:
     def _note(self, connection: sa.Connection, caller: Caller, namespace: Namespace, pattern: str) -> None:
         operation = f"{CHANGED}:{pattern}"[:_MAX_OPERATION_CHARACTERS]
         resource = f"namespace/{join_namespace(namespace)}" if namespace else "catalog"
-        self._database.note(connection)
+        self._database.run_hooks(connection)
         entry = AuditEntry(time.time_ns() // 1_000_000, caller.name, operation, resource)
         self._records.add_audit(connection, entry)
 

@@ -52,7 +52,7 @@ from bergline.format.metadata.updates import (
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import SnapshotFiles
-from bergline.table.commits.rebase import PlacedChange, Proposal, put_on
+from bergline.table.commits.rebase import Proposal, RebasedChange, rebase
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
@@ -70,12 +70,12 @@ class RequestedChange(msgspec.Struct, frozen=True):
     name: TableName
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
-    may_move: bool = False
+    can_rebase: bool = False
     """Whether the client says that it is an append which means the same on every head."""
 
     def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
-        return Proposal(self.requirements, _keeping_retention(base.metadata, self), self.may_move)
+        return Proposal(self.requirements, _keeping_retention(base.metadata, self), self.can_rebase)
 
     @property
     def creates(self) -> bool:
@@ -174,9 +174,9 @@ def commit_requested_view(
 
 def _place(
     catalog: PointerCatalog, changes: Sequence[RequestedChange], bases: Sequence[LoadedTable]
-) -> tuple[PlacedChange, ...]:
+) -> tuple[RebasedChange, ...]:
     """The changes on their bases; ConflictError for one that cannot be, and then no file is left of the others."""
-    placed: list[PlacedChange] = []
+    placed: list[RebasedChange] = []
     try:
         for change, base in zip(changes, bases, strict=True):
             placed.append(place_requested(catalog, change, base))
@@ -188,17 +188,17 @@ def _place(
 
 def place_requested(
     catalog: PointerCatalog, change: RequestedChange, base: LoadedTable, files: SnapshotFiles | None = None
-) -> PlacedChange:
+) -> RebasedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
     try:
-        return put_on(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
+        return rebase(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
         _check_requirements(change, base, error)
         raise ConflictError(f"{error}; {describe_latest(base.metadata)}", hints=error.hints) from error
 
 
 def _commit_placed(
-    catalog: PointerCatalog, placed: Sequence[PlacedChange], created: Sequence[RequestedChange]
+    catalog: PointerCatalog, placed: Sequence[RebasedChange], created: Sequence[RequestedChange]
 ) -> Outcome:
     """Commit; the files that were written for the changes go if they certainly did not get in."""
     try:
@@ -215,7 +215,7 @@ def _commit_placed(
     return outcome
 
 
-def discard(files: SnapshotFiles, placed: Iterable[PlacedChange]) -> None:
+def discard(files: SnapshotFiles, placed: Iterable[RebasedChange]) -> None:
     """Remove the files that were written for changes which certainly did not get in."""
     for one in placed:
         if one.written:

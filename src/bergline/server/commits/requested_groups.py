@@ -23,7 +23,7 @@ from bergline.format.metadata.updates import AddSnapshot
 from bergline.governance.events.change_events import MovedTables
 from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
-from bergline.table.commits.rebase import PlacedChange
+from bergline.table.commits.rebase import RebasedChange
 from bergline.table.commits.retry import LostRace, RetryLoop, Timing, unknown_commit
 
 _LOG = logging.getLogger("bergline.server")
@@ -50,7 +50,7 @@ class RequestedMember:
         self._change = change
         self._request = request
         self._files = files
-        self._placed: PlacedChange | None = None
+        self._placed: RebasedChange | None = None
 
     @property
     def snapshots(self) -> list[Snapshot]:
@@ -75,7 +75,7 @@ class RequestedMember:
         if self._files is not None and self._placed is not None:
             self._files.finish(self._placed.written)
 
-    def note(self, connection: Connection, metadata_location: str) -> None:
+    def before_commit(self, connection: Connection, metadata_location: str) -> None:
         """Write the rows of the request; a fault of ours over them is of this request alone."""
         try:
             self._request.note(connection, ((self._change.name, metadata_location),))

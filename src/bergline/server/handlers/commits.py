@@ -35,7 +35,7 @@ def requested_change(context: ServerContext, request: Request) -> RequestedChang
     name = request.table
     if body.identifier is not None and body.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
-    return _change(context, request, name, body, may_move=parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
+    return _change(context, request, name, body, can_rebase=parse_may_move(request.headers.get(MAY_MOVE_HEADER)))
 
 
 def commit_transaction(context: ServerContext, request: Request) -> Response:
@@ -49,7 +49,7 @@ def commit_transaction(context: ServerContext, request: Request) -> Response:
     for place, change in enumerate(body.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(context, request, parse_table_name(change.identifier), change, may_move=False))
+        changes.append(_change(context, request, parse_table_name(change.identifier), change, can_rebase=False))
     try:
         commit_requested(context.catalog, changes)
     except ConflictError:
@@ -82,7 +82,7 @@ def _change(
     name: TableName,
     body: CommitTableRequest[WireUpdate],
     *,
-    may_move: bool,
+    can_rebase: bool,
 ) -> RequestedChange:
     updates = plain_updates(body.updates)
     check_update_count(updates)
@@ -95,7 +95,7 @@ def _change(
     context.named_files.check_updates(
         (request.principal, request.groups), name, lambda: _metadata(context, name), updates
     )
-    change = RequestedChange(name, body.requirements, updates, may_move)
+    change = RequestedChange(name, body.requirements, updates, can_rebase)
     if change.creates:
         new_name(name.namespace, name.name)
     return change

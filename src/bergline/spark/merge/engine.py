@@ -49,7 +49,7 @@ from bergline.sql.text.names import parse_name
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.operations.row_changes import RowChanges
 from bergline.table.row_merges.clauses import TARGET, RowCounts, RowMergeRequest, UpdateRequest, ValueClause
-from bergline.table.row_merges.find_changes import FoundChanges
+from bergline.table.row_merges.find_changes import MergeChanges
 from bergline.table.row_merges.source import SourceRows
 
 _LITERALS: Final = (bool, int, float, Decimal, str, bytes, type(None))
@@ -75,7 +75,7 @@ class SparkMergeEngine(SparkRowEngine):
         read: ScanPlan,
         request: RowMergeRequest | UpdateRequest,
         source: SourceRows,
-    ) -> FoundChanges:
+    ) -> MergeChanges:
         """Join the rows of a scan with the source, and write what becomes of them; an error leaves no file."""
         self._prepare(metadata.location)
         places = tuple(METADATA_COLUMNS[name] for name in place_columns(metadata))
@@ -83,13 +83,13 @@ class SparkMergeEngine(SparkRowEngine):
         target = read_plan(msgspec.structs.replace(read, schema=wanted), self._spark, io)
         if isinstance(request, UpdateRequest):
             changes = _update_frame(request, target, metadata)
-            return _found_changes(write_changes(changes, io, metadata, "update", ReadPlan(read), twice=changed_twice))
+            return _merge_changes(write_changes(changes, io, metadata, "update", ReadPlan(read), twice=changed_twice))
         merge = self._frame_merge(request, metadata, source)
         changes = merge_changes(merge.joined(target), merge.clauses, metadata, AssignmentRules())
         keys = key_columns(_condition(request, metadata.schema), metadata.schema, request.target_alias)
         several = SeveralSources(lambda _: read, keys, metadata.schema, io, self._spark)
         twice = several if checks_cardinality(request.clauses) else None
-        return _found_changes(write_changes(changes, io, metadata, "merge", ReadPlan(read), twice=twice))
+        return _merge_changes(write_changes(changes, io, metadata, "merge", ReadPlan(read), twice=twice))
 
     def _frame_merge(self, request: RowMergeRequest, metadata: TableMetadata, source: SourceRows) -> FrameMerge:
         schema = metadata.schema
@@ -104,11 +104,11 @@ class SparkMergeEngine(SparkRowEngine):
         )
 
 
-def _found_changes(changed: ChangedRows) -> FoundChanges:
+def _merge_changes(changed: ChangedRows) -> MergeChanges:
     counts, updated = changed.counts, DELETES | ADDS
     rows_updated = counts.get(updated, 0) + counts.get(updated | BY_SOURCE, 0)
     gone = sum(map(len, changed.deleted.values()))
-    return FoundChanges(
+    return MergeChanges(
         RowChanges(changed.deleted, changed.added),
         RowCounts(rows_updated, counts.get(ADDS, 0), gone - rows_updated),
     )

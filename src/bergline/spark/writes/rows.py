@@ -53,7 +53,7 @@ class TableWrite:
                 summary=self._summary,
                 discard_on_failure=True,
                 starts_branch=self._write_target.starts_branch,
-                written_for=self._table.schema,
+                written_schema=self._table.schema,
             )
         )
 
@@ -73,7 +73,7 @@ class TableWrite:
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
                 starts_branch=self._write_target.starts_branch,
-                written_for=self._table.schema,
+                written_schema=self._table.schema,
             )
         )
 
@@ -104,7 +104,7 @@ class TableWrite:
                 validate=validate,
                 discard_on_failure=True,
                 starts_branch=self._write_target.starts_branch,
-                written_for=self._table.schema,
+                written_schema=self._table.schema,
             )
         )
 

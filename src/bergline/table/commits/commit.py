@@ -197,7 +197,7 @@ class _Attempts:
         self._refusal = refusal
         self._loop = RetryLoop(timing, self._limits)
         self._turn = CommitTurn(catalog, tuple(self._work), timing.clock_ms)
-        self._may_move = False
+        self._can_rebase = False
         self._bases: dict[TableName, LoadedTable] = {}
         self._identities = {
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
@@ -228,7 +228,7 @@ class _Attempts:
             self._turn.end()
 
     def _attempt_in_turn(self, number: int) -> _LandedAttempt | LostRace | Unknown:
-        with self._turn.attempt(LOSSES_OF_APPENDS if self._may_move else LOSSES_BEFORE_A_TURN):
+        with self._turn.attempt(LOSSES_OF_APPENDS if self._can_rebase else LOSSES_BEFORE_A_TURN):
             return self._attempt(number)
 
     def _attempt(self, number: int) -> _LandedAttempt | LostRace | Unknown:
@@ -242,7 +242,7 @@ class _Attempts:
             return _LandedAttempt(error.numbers, tuple(self._load(name) for name in self._work))
         self._turn.worked_out()
         changes = tuple(change for change in worked_out if change.updates)
-        self._may_move = all(change.may_move for change in changes)
+        self._can_rebase = all(change.can_rebase for change in changes)
         self._depended_on.add(tuple(_depends_on(c) for c in changes))
         outcome = self._send(number, changes) if changes else Committed(())
         match outcome:
@@ -314,7 +314,7 @@ class _Attempts:
         except NotFoundError as error:
             self._check_moved_on(base, error)
             raise
-        return TableChange(base, change.requirements, change.updates, change.may_move)
+        return TableChange(base, change.requirements, change.updates, change.can_rebase)
 
     def _load(self, name: TableName) -> LoadedTable:
         if name in self._identities:

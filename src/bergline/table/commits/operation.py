@@ -25,7 +25,7 @@ class Change(msgspec.Struct, frozen=True):
     requirements: tuple[Requirement, ...] = ()
     rewritten: frozenset[str] = frozenset()
     """Data files that are removed because new ones hold their rows, with the ids that the rows had."""
-    may_move: bool = False
+    can_rebase: bool = False
     """Whether it is an append that means the same on whatever head its branch has."""
 
 

@@ -1,8 +1,11 @@
-"""A change put on the current state of its table, where it was worked out on an older one.
+"""Rebase a change that was computed on an older state of its table onto the current one.
 
-A snapshot's own manifests have no sequence number in them, so a stale one needs a new manifest list and nothing else.
-It is renumbered where another commit only took its number, and an append goes onto the head that its branch has now.
-What the manifests hold is read before that; whatever does not fit is a conflict, and left to the writer.
+The manifests that a snapshot adds hold no sequence numbers, so a late snapshot needs a new manifest list and nothing
+else. There are two cases. Another commit only took its number: the snapshot is renumbered, and keeps its parent. Its
+branch has moved: an append is put on the new head, if its writer allows that.
+
+Nothing is taken on trust: a client that calls an overwrite an append would undo what others committed. So the manifests
+are read first, and whatever does not fit is a conflict, which the writer resolves by computing its change again.
 """
 
 import uuid
@@ -60,23 +63,25 @@ from bergline.table.commits.proposed_manifests import (
     write_added,
 )
 
+# The updates that may come with the snapshot: they mean the same on every base on which the requirements hold. When a
+# requirement has failed, nothing but the snapshot, its branch and properties can be carried over.
 _RENUMBERED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties, RemoveProperties, AddSchema, SetCurrentSchema)
-_MOVED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
+_REBASED_WITH = (AddSnapshot, SetSnapshotRef, SetProperties)
 _CHECKED_BY_ITS_WRITER = (SOURCE_SNAPSHOT_ID, STAGED_WAP_ID, PUBLISHED_STAGED_WAP_ID)
-"""Summary entries of snapshots that replay others, which nobody may replay twice."""
+"""Summary entries of snapshots that replay others: their writers checked the old head."""
 _MANIFEST_COUNTS = ("manifests-created", "manifests-kept", "manifests-replaced")
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A change that may have been worked out on an older state of its table."""
+    """A change that may have been computed on an older state of its table."""
 
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
-    may_move: bool = False
-    """Whether it is an append that means the same on whatever head its branch has: only its writer knows."""
+    can_rebase: bool = False
+    """Whether it is an append that means the same on every head of its branch, which only its writer knows."""
 
 
-class PlacedChange(msgspec.Struct, frozen=True):
+class RebasedChange(msgspec.Struct, frozen=True):
     """A change as it can be committed to a base."""
 
     change: TableChange
@@ -84,33 +89,34 @@ class PlacedChange(msgspec.Struct, frozen=True):
     """The files that were written for it, to discard if the commit certainly did not land."""
 
 
-def put_on(
+def rebase(
     io: FileIO, base: LoadedTable, proposal: Proposal, now_ms: int, files: SnapshotFiles | None = None
-) -> PlacedChange:
-    """The change on this base; ConflictError if it cannot be.
+) -> RebasedChange:
+    """The change as it can be committed to this base; ConflictError if it cannot.
 
-    As it is where its requirements and number hold, renumbered where only its sequence number or row ids are taken, put
-    on its branch's head where it may move.
+    It stays as it is if its requirements and its number hold. If only its number or its row ids are taken, it is
+    renumbered.
+    If a requirement fails, it is put on the head of its branch, provided that it `can_rebase`.
     """
     failed = _failed(base, proposal.requirements)
-    if failed and not proposal.may_move:
+    if failed and not proposal.can_rebase:
         raise failed[0][1]
     reason = failed[0][1] if failed else _taken(base.metadata, proposal.updates)
     if not failed:
         check_layout(files or io, base.metadata, proposal.requirements, proposal.updates)
     if reason is None:
-        return PlacedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.may_move))
-    rebase = _Rebase(io, base, proposal, now_ms, files or io)
+        return RebasedChange(TableChange(base, proposal.requirements, proposal.updates, proposal.can_rebase))
+    rebasing = _Rebase(io, base, proposal, now_ms, files or io)
     try:
-        return rebase.moved([r for r, _ in failed]) if failed else rebase.renumbered()
+        return rebasing.on_new_head([r for r, _ in failed]) if failed else rebasing.renumbered()
     except UnfitError as error:
-        rebase.discard()
+        rebasing.discard()
         raise ConflictError(f"{reason}; the snapshot cannot be put on the table as it is now: {error}") from error
     except UNREADABLE as error:
-        rebase.discard()
+        rebasing.discard()
         raise ConflictError(f"{reason}; its manifests cannot be read: {error}") from error
     except BaseException:
-        rebase.discard()
+        rebasing.discard()
         raise
 
 
@@ -135,6 +141,7 @@ def _taken(metadata: TableMetadata, updates: Iterable[Update]) -> ConflictError 
         ):
             continue
         new = update.snapshot
+        # spec: the numbers of a table only grow
         # as in Java, one without a parent may have an old number (see `add_snapshot`)
         if new.sequence_number <= metadata.last_sequence_number and new.parent_snapshot_id is not None:
             return ConflictError(
@@ -174,8 +181,11 @@ class _Rebase:
             with cleaning_up(self._base.name):
                 self._files.delete(self._written)
 
-    def renumbered(self) -> PlacedChange:
-        """The snapshot on the parent that it has, with the next number and the next row ids."""
+    def renumbered(self) -> RebasedChange:
+        """The snapshot on the parent that it has, with the next number and the next row ids.
+
+        All requirements hold, so any operation may be renumbered: nothing that it depends on has changed.
+        """
         snapshot = self._snapshot(_RENUMBERED_WITH)
         self._check_refs_held(snapshot)
         source = snapshot.summary.get(SOURCE_SNAPSHOT_ID)
@@ -184,7 +194,7 @@ class _Rebase:
         listed, own = self._read(snapshot)
         for manifest in own.values():
             manifest.check_numbers(snapshot)
-            if self._comes_without_row_ids(snapshot):
+            if self._comes_without_row_ids(snapshot):  # what it rewrote has row ids by now, and would lose them
                 manifest.check_append(snapshot)
         self._check_carried(snapshot, [m for m in listed if m.manifest_path not in own])
         first_row_id = snapshot.first_row_id
@@ -194,9 +204,13 @@ class _Rebase:
         ]
         return self._placed(snapshot, self._known_parent(snapshot), manifests, self._proposal.requirements)
 
-    def moved(self, failed: Sequence[Requirement]) -> PlacedChange:
-        """The appended files on the head that the branch has now."""
-        snapshot = self._snapshot(_MOVED_WITH)
+    def on_new_head(self, failed: Sequence[Requirement]) -> RebasedChange:
+        """The appended files on the head that the branch has now.
+
+        A requirement of the writer does not hold any more, so this must be an append and nothing else, whatever the
+        summary calls it: the manifests say.
+        """
+        snapshot = self._snapshot(_REBASED_WITH)
         branch = self._branch(snapshot, failed)
         check_not_encrypted(self._metadata)
         if snapshot.operation != SnapshotOperation.APPEND or any(k in snapshot.summary for k in _CHECKED_BY_ITS_WRITER):
@@ -211,7 +225,7 @@ class _Rebase:
         head = self._metadata.head(branch if branch in self._metadata.refs else MAIN)
         current = self._listed(head)
         for known in current:
-            if known.manifest_path in own:
+            if known.manifest_path in own:  # its rows would be there twice
                 raise UnfitError(f"{known.manifest_path} is in the table already")
         manifests = self._joined(snapshot, listed, list(own.values()), current)
         counts = {
@@ -272,7 +286,10 @@ class _Rebase:
         return branch
 
     def _check_refs_held(self, snapshot: Snapshot) -> None:
-        """UnfitError for a ref that others may have changed: without a requirement only the number said so."""
+        """UnfitError for a ref that others may have changed.
+
+        A client that requires nothing of a ref relied on its stale number to be refused, which renumbering would undo.
+        """
         required = self._proposal.requirements
         placed = {r.ref for r in required if isinstance(r, AssertRefSnapshotId)}
         kept = {r.ref for r in required if isinstance(r, AssertRefRetention)}
@@ -286,7 +303,10 @@ class _Rebase:
                 raise UnfitError(f"`{name}` has another retention")
 
     def _check_never_made(self, snapshot: Snapshot) -> None:
-        """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before."""
+        """UnfitError if a snapshot that came since its base is gone: it may be this one, which was sent before.
+
+        Every snapshot takes the next number, so a gap in the numbers since then is a snapshot that was removed.
+        """
         first, last = snapshot.sequence_number, self._metadata.last_sequence_number
         newest = takewhile(lambda s: s.sequence_number >= first, reversed(self._metadata.snapshots))
         if len({s.sequence_number for s in newest}) < last - first + 1:
@@ -299,6 +319,7 @@ class _Rebase:
         return listed, {m.manifest_path: read_proposed(self._files, self._metadata, m, snapshot) for m in own}
 
     def _check_carried(self, snapshot: Snapshot, carried: Sequence[ManifestFile]) -> None:
+        """UnfitError for a manifest that is neither new nor of the parent: nobody has looked at what it holds."""
         parent = self._known_parent(snapshot)
         known = {m.manifest_path for m in self._listed(parent)} if carried else set()
         for manifest in carried:
@@ -326,7 +347,9 @@ class _Rebase:
     ) -> list[ManifestFile]:
         """Its own manifests in front of the head's.
 
-        Some may hold older ones merged: they stay where the head has all that they replaced, else only what they add.
+        A writer may have merged older manifests into its own. If the head still has all of those, the merged ones take
+        their place. If not, another commit has removed or rewritten files in them, and keeping the merged ones would
+        bring these back: then only what they add is kept, and the head's manifests stay as they are.
         """
         merged = [m for m in own if m.holds.existing_files]
         replaced = self._replaced(snapshot, listed) if merged else []
@@ -346,7 +369,7 @@ class _Rebase:
         return result
 
     def _replaced(self, snapshot: Snapshot, listed: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """The manifests of its parent that it has no more."""
+        """The manifests of its parent that it no longer lists."""
         parent = self._known_parent(snapshot)
         kept = {m.manifest_path for m in listed}
         return [m for m in self._listed(parent) if m.manifest_path not in kept and m.has_live_files]
@@ -362,8 +385,12 @@ class _Rebase:
         parent: Snapshot | None,
         manifests: Sequence[ManifestFile],
         requirements: tuple[Requirement, ...],
-    ) -> PlacedChange:
-        """The change with another manifest list, in which the snapshot's own manifests get its number and row ids."""
+    ) -> RebasedChange:
+        """The change with another manifest list, in which the snapshot's own manifests get its number and row ids.
+
+        The snapshot keeps its id, by which the writer recognizes its commit, and `rebased-from` names the manifest list
+        that the writer sent, so that the same request is recognized if it comes again.
+        """
         metadata, number = self._metadata, self._metadata.next_sequence_number
         counted = [with_counts(self._io, m) for m in assign_numbers(manifests, snapshot.snapshot_id, number)]
         first_row_id = added_rows = None
@@ -393,8 +420,8 @@ class _Rebase:
             added_rows=added_rows,
         )
         updates = tuple(AddSnapshot(placed) if isinstance(u, AddSnapshot) else u for u in self._proposal.updates)
-        change = TableChange(self._base, requirements, updates, self._proposal.may_move)
-        return PlacedChange(change, tuple(self._written))
+        change = TableChange(self._base, requirements, updates, self._proposal.can_rebase)
+        return RebasedChange(change, tuple(self._written))
 
 
 def _id(snapshot: Snapshot | None) -> int | None:

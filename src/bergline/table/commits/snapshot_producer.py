@@ -55,7 +55,7 @@ class SnapshotProducer:
     """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
 
     needs_validation = False
-    may_move = False
+    can_rebase = False
     """Whether it means the same on whatever head the branch has: nothing is looked up in the base."""
 
     def __init__(
@@ -68,26 +68,26 @@ class SnapshotProducer:
         discard_on_failure: bool = False,
         merges: bool = True,
         starts_branch: bool = True,
-        written_for: Schema | None = None,
+        written_schema: Schema | None = None,
         snapshot_id: int | None = None,
-        found_with: frozenset[int] | None = None,
+        seen_snapshots: frozenset[int] | None = None,
     ) -> None:
         """`files` are to be added: written for this, and discarded if it certainly fails, or given, and checked.
 
         With `merges`, small manifests of the parent are merged, and those without live files are left out. With
-        `starts_branch`, a branch that does not exist is created at the head of `main`. `written_for` are the
-        columns that the added rows were written for, where this write made the files itself. `found_with` are the
+        `starts_branch`, a branch that does not exist is created at the head of `main`. `written_schema` are the
+        columns that the added rows were written for, where this write made the files itself. `seen_snapshots` are the
         snapshots that the table had when given files were looked at, if the caller has done so.
         """
         check_ref_name(branch)
         # a Puffin file holds several vectors
         self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []
-        self._given = ExternalFiles(io, () if discard_on_failure else files, branch, found_with)
+        self._given = ExternalFiles(io, () if discard_on_failure else files, branch, seen_snapshots)
         self._io = io
         self._branch = branch
         self._merges = merges
         self._starts_branch = starts_branch
-        self._written_for = written_for
+        self._written_schema = written_schema
         self._summary = dict(summary)
         self.snapshot_id = snapshot_id or secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
@@ -107,8 +107,8 @@ class SnapshotProducer:
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         check_not_encrypted(base)
-        if self._written_for is not None:
-            check_written_columns(self._written_for, base.schema)
+        if self._written_schema is not None:
+            check_written_columns(self._written_schema, base.schema)
         if not self._starts_branch:
             check_branch_exists(base, self._branch)
         self._earlier = stamp.earlier
@@ -131,7 +131,7 @@ class SnapshotProducer:
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved), *mark),
             requirements=(*same_table(base), *same_layout(base), *_held(base, self._branch, parent)),
             rewritten=frozenset([f.file_path for f in draft.rewritten]),
-            may_move=self.may_move,
+            can_rebase=self.can_rebase,
         )
 
     def settled(self, landed: Landed | None) -> None:

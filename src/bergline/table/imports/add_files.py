@@ -67,8 +67,8 @@ class AddFiles(Append):
             files,
             branch=branch,
             summary=summary,
-            written_for=loaded.schema,
-            found_with=frozenset(loaded.snapshots_by_id),
+            written_schema=loaded.schema,
+            seen_snapshots=frozenset(loaded.snapshots_by_id),
         )
         self._loaded = loaded
 

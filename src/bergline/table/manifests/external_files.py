@@ -28,22 +28,22 @@ class ExternalFiles:
     """
 
     def __init__(
-        self, io: FileIO, files: Sequence[DataFile], branch: str, found_with: frozenset[int] | None = None
+        self, io: FileIO, files: Sequence[DataFile], branch: str, seen_snapshots: frozenset[int] | None = None
     ) -> None:
-        """`found_with` are the snapshots that the table had when the caller looked at the files; None if it did not."""
+        """`seen_snapshots` are those that the table had when the caller looked at the files; None if it did not."""
         self._io = io
         self._files = files
         self._branch = branch
-        self._existed_with = found_with
+        self._seen_snapshots = seen_snapshots
         self._checked: set[str] = set()
 
     def check(self, base: TableMetadata, parent: Snapshot | None) -> None:
         """Refuse files that are missing or live; `parent` is the branch's head."""
         if not self._files:
             return
-        if self._existed_with is None or not self._existed_with <= base.snapshots_by_id.keys():
+        if self._seen_snapshots is None or not self._seen_snapshots <= base.snapshots_by_id.keys():
             self._check_exist()
-        self._existed_with = frozenset(base.snapshots_by_id)
+        self._seen_snapshots = frozenset(base.snapshots_by_id)
         manifests = load_manifest_list(self._io, parent) if parent else []
         new = [m for m in manifests if m.manifest_path not in self._checked]
         if live := live_files(self._io, new, self._files):

@@ -36,8 +36,8 @@ class Append(SnapshotProducer):
         fast: bool = False,
         discard_on_failure: bool = False,
         starts_branch: bool = True,
-        written_for: Schema | None = None,
-        found_with: frozenset[int] | None = None,
+        written_schema: Schema | None = None,
+        seen_snapshots: frozenset[int] | None = None,
     ) -> None:
         super().__init__(
             io,
@@ -47,10 +47,10 @@ class Append(SnapshotProducer):
             discard_on_failure=discard_on_failure,
             merges=not fast,
             starts_branch=starts_branch,
-            written_for=written_for,
-            found_with=found_with,
+            written_schema=written_schema,
+            seen_snapshots=seen_snapshots,
         )
-        self.may_move = discard_on_failure or not files  # given ones were looked for in the base
+        self.can_rebase = discard_on_failure or not files  # given ones were looked for in the base
         self._added = AddedFiles(self, files)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:

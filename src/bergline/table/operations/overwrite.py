@@ -64,7 +64,7 @@ class Overwrite(SnapshotProducer):
         checks: OverwriteChecks | None = None,
         discard_on_failure: bool = False,
         starts_branch: bool = True,
-        written_for: Schema | None = None,
+        written_schema: Schema | None = None,
         rewritten: Sequence[DataFile] | None = None,
     ) -> None:
         """`rewritten` are the data files whose rows are in the added ones, by default those that the checks name."""
@@ -75,7 +75,7 @@ class Overwrite(SnapshotProducer):
             files=files,
             discard_on_failure=discard_on_failure,
             starts_branch=starts_branch,
-            written_for=written_for,
+            written_schema=written_schema,
         )
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)

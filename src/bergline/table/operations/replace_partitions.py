@@ -23,7 +23,7 @@ def replace_partitions(
     validate: ValidateFrom | None = None,
     discard_on_failure: bool = False,
     starts_branch: bool = True,
-    written_for: Schema | None = None,
+    written_schema: Schema | None = None,
 ) -> Overwrite:
     """An overwrite of the partitions that the files are in; files of other partition specs stay.
 
@@ -44,5 +44,5 @@ def replace_partitions(
         checks=OverwriteChecks(validate.snapshot_id, validate.isolation, scope) if validate else None,
         discard_on_failure=discard_on_failure,
         starts_branch=starts_branch,
-        written_for=written_for,
+        written_schema=written_schema,
     )

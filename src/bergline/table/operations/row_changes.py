@@ -137,7 +137,7 @@ class _Writing:
             summary=self._summary(0),
             discard_on_failure=True,
             starts_branch=self._write.starts_branch,
-            written_for=self._metadata.schema,
+            written_schema=self._metadata.schema,
             written_version=self._metadata.format_version,
             rewritten=(*emptied, *(d.planned.file for d in partly)) if self._changes.added else (),
         )
@@ -173,7 +173,7 @@ class _Writing:
             checks=checks,
             discard_on_failure=True,
             starts_branch=self._write.starts_branch,
-            written_for=self._metadata.schema,
+            written_schema=self._metadata.schema,
             rewritten=removed if self._changes.added else rewritten,
         )
 

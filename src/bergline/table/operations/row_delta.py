@@ -90,7 +90,7 @@ class RowDelta(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
         starts_branch: bool = True,
-        written_for: Schema | None = None,
+        written_schema: Schema | None = None,
         written_version: int | None = None,
         rewritten: Sequence[DataFile] = (),
     ) -> None:
@@ -105,7 +105,7 @@ class RowDelta(SnapshotProducer):
             files=added,
             discard_on_failure=discard_on_failure,
             starts_branch=starts_branch,
-            written_for=written_for,
+            written_schema=written_schema,
         )
         self._since = since
         self._rewritten = tuple(rewritten)

@@ -66,4 +66,4 @@ class StartBranch(Append):
         updates = tuple(
             msgspec.structs.replace(u, **given) if isinstance(u, SetSnapshotRef) else u for u in change.updates
         )
-        return msgspec.structs.replace(change, updates=updates, may_move=False)
+        return msgspec.structs.replace(change, updates=updates, can_rebase=False)

@@ -31,7 +31,7 @@ class Staged:
         """
         change = self._operation.attempt(base, stamp)
         added = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
-        return msgspec.structs.replace(change, updates=added, may_move=False)
+        return msgspec.structs.replace(change, updates=added, can_rebase=False)
 
     def settled(self, landed: Landed | None) -> None:
         """Remove what nothing needs."""

@@ -50,7 +50,7 @@ class CommittedOnce:
         """The change, unless it is there."""
         if self._batch.is_committed(base, self._branch):
             return Change()
-        return msgspec.structs.replace(self._operation.attempt(base, stamp), may_move=False)
+        return msgspec.structs.replace(self._operation.attempt(base, stamp), can_rebase=False)
 
     def settled(self, landed: Landed | None) -> None:
         """Remove what nothing needs."""

@@ -31,7 +31,7 @@ from bergline.table.row_merges.matching import Pairs, SourceIndex
 from bergline.table.row_merges.source import SourceRows
 
 
-class FoundChanges(msgspec.Struct, frozen=True):
+class MergeChanges(msgspec.Struct, frozen=True):
     """What becomes of the rows, and how many of them."""
 
     changes: RowChanges
@@ -40,7 +40,7 @@ class FoundChanges(msgspec.Struct, frozen=True):
 
 def find_changes(
     io: FileIO, metadata: TableMetadata, read: ScanPlan, merge: BoundMerge, source: SourceRows
-) -> FoundChanges:
+) -> MergeChanges:
     """Read the rows of a scan and write new versions of those that change; an error leaves no file."""
     schema = written_schema(metadata)
     spec = msgspec.structs.replace(write_spec(metadata, check_types=False), schema=schema)
@@ -51,7 +51,7 @@ def find_changes(
         run.insert()
         files = tuple(writer.finish())
     counts = RowCounts(run.updated, run.inserted, run.deleted)
-    return FoundChanges(RowChanges(run.positions, files), counts)
+    return MergeChanges(RowChanges(run.positions, files), counts)
 
 
 def written_schema(metadata: TableMetadata) -> Schema:

@@ -22,7 +22,7 @@ from bergline.table.operations.row_changes import RowLevelWrite, write_row_chang
 from bergline.table.operations.row_delta import RowDelta
 from bergline.table.row_merges.bind import BoundMerge
 from bergline.table.row_merges.clauses import RowCounts, RowMergeRequest, UpdateRequest
-from bergline.table.row_merges.find_changes import FoundChanges, find_changes
+from bergline.table.row_merges.find_changes import MergeChanges, find_changes
 from bergline.table.row_merges.matching import SourceIndex
 from bergline.table.row_merges.source import SourceRows
 
@@ -38,7 +38,7 @@ class MergeEngine(Protocol):
         read: ScanPlan,
         request: RowMergeRequest | UpdateRequest,
         source: SourceRows,
-    ) -> FoundChanges:
+    ) -> MergeChanges:
         """The changes of the rows of a scan, their new versions written; an error leaves no file."""
 
 

@@ -68,7 +68,7 @@ class Member:
         self.bases.append(base)
         return TableChange(base, self._requires, self._make(base) if self._make else self._updates)
 
-    def note(self, connection: Any, metadata_location: str) -> None:
+    def before_commit(self, connection: Any, metadata_location: str) -> None:
         self._note(connection, metadata_location)
 
 

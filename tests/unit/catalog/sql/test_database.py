@@ -52,7 +52,7 @@ def test_change_that_fails_is_rolled_back(database: SqlDatabase) -> None:
 def test_note_is_taken_in_the_transaction_of_the_change(tmp_path: Path) -> None:
     store = SqlitePointerStore(str(tmp_path / "c.db"))
     noted: list[Any] = []
-    with store.database.noting(lambda _, changed: noted.append(changed)):
+    with store.database.before_commit(lambda _, changed: noted.append(changed)):
         store.create(ORDERS, "a")
         store.swap(ORDERS, "stale", "b")
     store.swap(ORDERS, "a", "b")
@@ -61,7 +61,7 @@ def test_note_is_taken_in_the_transaction_of_the_change(tmp_path: Path) -> None:
     def refuse(*_: object) -> None:
         raise RuntimeError
 
-    with pytest.raises(RuntimeError), store.database.noting(refuse):
+    with pytest.raises(RuntimeError), store.database.before_commit(refuse):
         store.swap(ORDERS, "b", "c")
     assert store.read(ORDERS) == "b"
     store.close()

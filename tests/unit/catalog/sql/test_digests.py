@@ -84,7 +84,7 @@ def test_pointers_that_others_moved_are_not_checked(store: SqlPointerStore, dige
 
 def test_files_of_what_is_in_the_trash_keep_theirs(store: SqlPointerStore, digests: SqlDigests) -> None:
     dropped = DroppedTable(ORDERS, A, 1, 2, "ann", purges_files=True, purge_begun=False, problem=None, bin_id=0)
-    with store.noting(lambda connection, _: store.table_trash.add(connection, dropped)):
+    with store.before_commit(lambda connection, _: store.table_trash.add(connection, dropped)):
         assert store.drop(ORDERS, A)
     assert kept(store) == {A}
     with pytest.raises(MetadataChangedError, match=r"of table `db\.orders`"):
@@ -93,7 +93,7 @@ def test_files_of_what_is_in_the_trash_keep_theirs(store: SqlPointerStore, diges
     assert store.restore(found, ITEMS)
     assert kept(store) == {A}
     again = msgspec.structs.replace(found, name=ITEMS)
-    with store.noting(lambda connection, _: store.table_trash.add(connection, again)):
+    with store.before_commit(lambda connection, _: store.table_trash.add(connection, again)):
         assert store.drop(ITEMS, A)
     assert kept(store) == {A}
     claim = store.table_trash.claim(3, 1000)
@@ -109,7 +109,7 @@ def test_files_of_views_have_digests_too(store: SqlPointerStore, digests: SqlDig
     assert kept(store) == {A, B}
     with pytest.raises(MetadataChangedError, match=r"of view `db\.big`"):
         digests.check(B, b"a")
-    with store.noting(lambda connection, _: store.view_trash.add(connection, DroppedView(view, B, 1, 2, "ann"))):
+    with store.before_commit(lambda connection, _: store.view_trash.add(connection, DroppedView(view, B, 1, 2, "ann"))):
         assert views.drop(view, B)
     assert kept(store) == {A, B}
     assert store.view_trash.forget_due(3) == 1

@@ -75,11 +75,11 @@ def test_change_that_fails_in_its_transaction_leaves_nothing(store: SqlPointerSt
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    with pytest.raises(RuntimeError), store.database.noting(fail):
+    with pytest.raises(RuntimeError), store.database.before_commit(fail):
         requests.add(new())
     assert requests.page(None, None, 9) == []
     added = add(requests)
-    with pytest.raises(RuntimeError), store.database.noting(fail):
+    with pytest.raises(RuntimeError), store.database.before_commit(fail):
         requests.change(1, PullRequestEntry(2, "ann", EntryKind.CLOSED), lambda _, record: record)
     assert (requests.find(1), len(requests.history(1))) == (added, 1)
 

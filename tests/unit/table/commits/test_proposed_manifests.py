@@ -18,7 +18,7 @@ from bergline.format.metadata.updates import AddSnapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits import proposed_manifests
-from bergline.table.commits.rebase import Proposal, put_on
+from bergline.table.commits.rebase import Proposal, rebase
 from support.fixtures.rebasing_lake import of_another_writer, rebasing, with_snapshot
 from support.fixtures.rows import ORDERS, ids, order_rows
 
@@ -176,7 +176,7 @@ CASES: dict[str, tuple[Callable[[Table], Callable[[Listed], Listed]], str]] = {
 def refusal(lake: Lake, change: Callable[[Table], Callable[[Listed], Listed]]) -> str:
     """Why an append with another manifest list is refused; the writer's next one lands."""
     table = lake.create_table("db.t", ORDERS, properties={"format-version": "3"}).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), can_rebase=True)
     edits: list[Callable[[Proposal], Proposal]] = [
         lambda proposal: relisted(table, of_another_writer(proposal), change(table))
     ]
@@ -238,7 +238,7 @@ class NoRoomForLists:
 def test_files_of_a_change_that_goes_nowhere_are_deleted_by_who_writes_them(lake: Lake) -> None:
     """In a group they may still be being written. A merged manifest, as Java's are, stays behind what it replaced."""
     table = lake.create_table("db.t", ORDERS).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.delete("id = 1"), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.delete("id = 1"), can_rebase=True)
     files = NoRoomForLists(table.io)
 
     def merged(listed: Listed) -> Listed:
@@ -249,7 +249,7 @@ def test_files_of_a_change_that_goes_nowhere_are_deleted_by_who_writes_them(lake
     def try_first(proposal: Proposal) -> Proposal:
         base = lake.catalog.load_table(table.name)
         with pytest.raises(ConflictError, match="no space left"):
-            put_on(table.io, base, relisted(table, proposal, merged), 1, files)
+            rebase(table.io, base, relisted(table, proposal, merged), 1, files)
         return proposal
 
     catalog.edit = try_first
@@ -289,7 +289,7 @@ def test_manifest_with_content_of_deletes_that_adds_nothing_may_be_a_merged_one(
     for number in (1, 2, 3):
         table.append(order_rows(number, 10 * number)).delete(f"id = {number}")
     table.set_properties({"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "3"})
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(5), fast=True), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(5), fast=True), can_rebase=True)
     late.load_table("db.t").append(order_rows(6))
     assert catalog.refusals == []
     table.refresh()

@@ -13,7 +13,7 @@ from bergline.format.manifest.manifest import EntryStatus, ManifestFile
 from bergline.format.metadata.snapshot import REBASED_FROM, Snapshot
 from bergline.format.metadata.updates import AddSchema, AddSnapshot, SetSnapshotRef
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.commits.rebase import Proposal, put_on
+from bergline.table.commits.rebase import Proposal, rebase
 from support.fixtures.rebasing_lake import CLOCK_MS, RebasingCatalog, of_another_writer, rebasing, with_snapshot
 from support.fixtures.rows import ORDERS, ids, order_rows
 from support.models.table_invariants import check_nothing_is_missing, pointer_line, unneeded_files
@@ -51,7 +51,7 @@ def check_totals(table: Table) -> None:
 
 def test_change_whose_base_is_current_is_left_alone(lake: Lake) -> None:
     new_table(lake).append(order_rows(1))
-    late, catalog = rebasing(lake, may_move=True)
+    late, catalog = rebasing(lake, can_rebase=True)
     late.load_table("db.t").append(order_rows(2))
     (sent,), (placed,) = catalog.sent, catalog.placed
     assert placed.change.updates == sent.updates
@@ -117,7 +117,7 @@ def test_compaction_of_another_branch_keeps_the_age_of_its_rows(lake: Lake, vers
 @VERSIONS
 def test_append_moves_to_the_head_that_its_branch_has(lake: Lake, version: str) -> None:
     table = new_table(lake, version).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(2, 3)).delete("id = 1"), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(2, 3)).delete("id = 1"), can_rebase=True)
     late.load_table("db.t").append(order_rows(4))
     table.refresh()
     (sent,), (placed,) = catalog.sent, catalog.placed
@@ -139,7 +139,7 @@ def test_append_moves_to_the_head_that_its_branch_has(lake: Lake, version: str) 
 
 def test_first_appends_of_two_writers_both_land(lake: Lake) -> None:
     table = new_table(lake)
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(1)), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(1)), can_rebase=True)
     late.load_table("db.t").append(order_rows(2))
     assert (ids(table.refresh().scan().to_arrow()), catalog.refusals) == ([1, 2], [])
     check_totals(table)
@@ -147,7 +147,7 @@ def test_first_appends_of_two_writers_both_land(lake: Lake) -> None:
 
 def test_append_from_before_the_table_had_row_ids_gets_some(lake: Lake) -> None:
     table = lake.create_table("db.t", ORDERS).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.set_properties({"format-version": "3"}), may_move=False)
+    late, catalog = rebasing(lake, lambda: table.set_properties({"format-version": "3"}), can_rebase=False)
     late.load_table("db.t").append(order_rows(2, 3))
     assert catalog.refusals == []
     head = table.refresh().current_snapshot
@@ -171,7 +171,7 @@ def test_delete_from_before_the_table_had_row_ids_is_left_to_its_writer(lake: La
 def test_append_that_landed_and_was_expired_is_not_moved_behind_itself(lake: Lake) -> None:
     """Sent again after its response was lost: nothing in the table names its snapshot any more."""
     table = new_table(lake)
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(1)), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(1)), can_rebase=True)
     late.load_table("db.t").append(order_rows(2))
     table.append(order_rows(3)).append(order_rows(4)).expire(older_than=FAR, retain_last=1)
     table.refresh()
@@ -179,13 +179,13 @@ def test_append_that_landed_and_was_expired_is_not_moved_behind_itself(lake: Lak
     (sent,) = catalog.sent
     base = lake.catalog.load_table(parse_table_name("db.t"))
     with pytest.raises(ConflictError, match="snapshots that came since were expired, and it may have been among them"):
-        put_on(table.io, base, Proposal(sent.requirements, sent.updates, may_move=True), CLOCK_MS)
+        rebase(table.io, base, Proposal(sent.requirements, sent.updates, can_rebase=True), CLOCK_MS)
 
 
 def test_branch_that_two_writers_begin_gets_the_rows_of_both(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1))
     late, catalog = rebasing(
-        lake, lambda: table.append(order_rows(2)).append(order_rows(3), branch="dev"), may_move=True
+        lake, lambda: table.append(order_rows(2)).append(order_rows(3), branch="dev"), can_rebase=True
     )
     late.load_table("db.t").append(order_rows(4), branch="dev")
     table.refresh()
@@ -196,7 +196,7 @@ def test_branch_that_two_writers_begin_gets_the_rows_of_both(lake: Lake) -> None
 
 def test_new_branch_begins_at_the_head_that_main_has(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), can_rebase=True)
     late.load_table("db.t").append(order_rows(3), branch="dev")
     table.refresh()
     assert (catalog.refusals, ids(table.scan(ref="dev").to_arrow())) == ([], [1, 2, 3])
@@ -207,7 +207,7 @@ def merging_append(lake: Lake, version: str, rival: Callable[[Table], object]) -
     table = new_table(lake, version, **{"commit_manifest_min-count-to-merge": "3"})
     for number in range(1, 4):
         table.append(order_rows(number), fast=True)
-    late, catalog = rebasing(lake, lambda: rival(table), may_move=True)
+    late, catalog = rebasing(lake, lambda: rival(table), can_rebase=True)
     late.load_table("db.t").append(order_rows(4))
     return table.refresh(), catalog
 
@@ -247,7 +247,7 @@ def test_rows_from_before_row_ids_keep_those_that_another_commit_gave_them(lake:
     for number in range(1, 4):
         table.append(order_rows(number), fast=True)
     table.upgrade_format(3)
-    late, catalog = rebasing(lake, lambda: upgraded(table), may_move=True)
+    late, catalog = rebasing(lake, lambda: upgraded(table), can_rebase=True)
     late.load_table("db.t").append(order_rows(4))
     first, second = table.refresh().metadata.snapshots[-2:]
     assert catalog.refusals == []
@@ -267,7 +267,7 @@ def refused(
 ) -> str:
     """Why a late append is refused at first; the writer then works it out again, and nothing else is left."""
     table = lake.load_table("db.t")
-    late, catalog = rebasing(lake, lambda: rival(table), may_move=True)
+    late, catalog = rebasing(lake, lambda: rival(table), can_rebase=True)
     attempts: list[Proposal] = []
 
     def first(proposal: Proposal) -> Proposal:
@@ -325,7 +325,7 @@ def test_append_is_left_to_its_writer_where_more_than_the_head_changed(
 def test_append_that_asks_for_no_schema_lands_as_it_is_where_its_requirements_hold(lake: Lake) -> None:
     """Other writers require only what the protocol has."""
     table = new_table(lake).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: change_columns(table), may_move=True)
+    late, catalog = rebasing(lake, lambda: change_columns(table), can_rebase=True)
     catalog.edit = of_another_writer
     late.load_table("db.t").append(order_rows(2))
     assert catalog.refusals == []
@@ -342,7 +342,7 @@ def test_append_of_another_writer_for_a_spec_that_is_gone_is_refused(lake: Lake)
         assert table.expire(older_than=FAR, clean_metadata=True).removed_specs == (0, 1)
 
     table = new_table(lake)
-    late, catalog = rebasing(lake, lambda: remove_spec(table), may_move=False)
+    late, catalog = rebasing(lake, lambda: remove_spec(table), can_rebase=False)
     catalog.edit = of_another_writer
     with pytest.raises(ConflictError, match="expected partition spec 0, for which files were written"):
         late.load_table("db.t").append(order_rows(1))
@@ -361,7 +361,7 @@ def test_append_of_another_writer_whose_number_is_taken_and_whose_schema_is_gone
 
     table = new_table(lake).append(order_rows(1))
     change_columns(table)
-    late, catalog = rebasing(lake, lambda: take_number_and_remove_schema(table), may_move=False)
+    late, catalog = rebasing(lake, lambda: take_number_and_remove_schema(table), can_rebase=False)
     catalog.edit = of_another_writer
     late.load_table("db.t").append(order_rows(3))
     assert catalog.refusals == [
@@ -374,7 +374,7 @@ def test_list_that_cannot_be_read_here_is_its_writers_to_know(lake: Lake) -> Non
     base = lake.catalog.load_table(new_table(lake).name)
     for location in ("file:///elsewhere/snap.avro", f"{base.metadata.location}/metadata/none.avro", None):
         snapshot = Snapshot(sequence_number=1, snapshot_id=1, timestamp_ms=CLOCK_MS, manifest_list=location)
-        placed = put_on(lake.catalog.io, base, Proposal((), (AddSnapshot(snapshot),)), CLOCK_MS)
+        placed = rebase(lake.catalog.io, base, Proposal((), (AddSnapshot(snapshot),)), CLOCK_MS)
         assert placed.change.updates == (AddSnapshot(snapshot),)
 
 
@@ -395,7 +395,7 @@ def test_append_that_may_not_move_is_refused_by_its_requirement(lake: Lake) -> N
     new_table(lake).append(order_rows(1))
 
     def asks_not(proposal: Proposal) -> Proposal:
-        return msgspec.structs.replace(proposal, may_move=False)
+        return msgspec.structs.replace(proposal, can_rebase=False)
 
     assert refused(lake, add_one, asks_not).startswith("expected ref `main` of `db.t` at snapshot")
 
@@ -446,6 +446,6 @@ def test_append_with_more_updates_is_left_to_its_writer(lake: Lake) -> None:
 
 def test_what_was_written_for_a_change_is_all_that_is_left_of_it(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1))
-    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), may_move=True)
+    late, catalog = rebasing(lake, lambda: table.append(order_rows(2)), can_rebase=True)
     late.load_table("db.t").append(order_rows(3))
     assert set(catalog.placed[0].written) & unneeded_files(table.refresh()) == set()

@@ -39,7 +39,7 @@ class RequestKey:
         return max(0.0, self._until - time.monotonic())
 
 
-class ChangeResponse(NamedTuple):
+class ParsedResponse(NamedTuple):
     """The response to a successful change, and its parsed body: None if the protocol defines none."""
 
     response: HttpResponse
@@ -126,7 +126,7 @@ class Calls:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         key: RequestKey | None = None,
-    ) -> ChangeResponse:
+    ) -> ParsedResponse:
         """Call a modifying endpoint; a success that does not follow the protocol is a ChangeInDoubtError.
 
         A proxy's page or a truncated response does not tell what happened. A success without a body tells little more:
@@ -135,7 +135,7 @@ class Calls:
         response = self.call(endpoint, about, names=names, query=query, headers=headers, body=body, key=key)
         if endpoint.response is not None:
             try:
-                return ChangeResponse(response, self.parsed(response, endpoint.response, about))
+                return ParsedResponse(response, self.parsed(response, endpoint.response, about))
             except FormatError as error:
                 raise ChangeInDoubtError(str(error)) from error
         if response.status not in _DONE or response.body.strip():
@@ -143,7 +143,7 @@ class Calls:
             raise ChangeInDoubtError(
                 f"expected no body in the response for {about}, found status {response.status} and {found!r}"
             )
-        return ChangeResponse(response, None)
+        return ParsedResponse(response, None)
 
     def parsed(self, response: HttpResponse, as_type: type[Body], about: CallSubject) -> Body:
         """Parse the body of a response; FormatError if it does not follow the protocol."""

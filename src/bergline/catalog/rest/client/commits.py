@@ -208,9 +208,9 @@ class RestCommit(RestTables):
 
         Also with changes that it could not move, which tells the server that this client asks for turns itself.
         """
-        if not self._session.moves_appends:
+        if not self._session.rebases_appends:
             return {}
-        return {MAY_MOVE_HEADER: "true" if len(changes) == 1 and changes[0].may_move else "false"}
+        return {MAY_MOVE_HEADER: "true" if len(changes) == 1 and changes[0].can_rebase else "false"}
 
     def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
         """Load the current tables, each by itself: one that cannot be loaded does not hide the others."""
@@ -236,7 +236,7 @@ class RestCommit(RestTables):
                 raise table
         if not telling:
             return self._look_at_versions(loaded)
-        moves = len(changes) == 1 and self._session.moves_appends and changes[0].may_move
+        moves = len(changes) == 1 and self._session.rebases_appends and changes[0].can_rebase
         for change, request, table in loaded:
             try:
                 check_requirements(table.metadata, _excluding(request, moves=moves), str(table.name))
@@ -281,7 +281,7 @@ class RestCommit(RestTables):
         if any(may_be_step(old, new, request.requirements, request.updates) for old, new in pairwise(versions)):
             return True
         # a server that moves appends also writes several commits as one version
-        return None if len(versions) > 1 and self._session.moves_appends else False
+        return None if len(versions) > 1 and self._session.rebases_appends else False
 
     def _versions(self, base: LoadedTable, now: LoadedTable) -> list[TableMetadata] | None:
         """All versions of a table from the base on; None if one of them is not known or cannot be read."""

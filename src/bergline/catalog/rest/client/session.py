@@ -82,7 +82,7 @@ class RestSession:
         )
         self.keeps_refs = _texts(config.overrides).get(_NESSIE) != "true"
         """Whether the server's tables have branches and tags."""
-        self.moves_appends = _texts(config.overrides).get(MAY_MOVE_PROPERTY) == "true"
+        self.rebases_appends = _texts(config.overrides).get(MAY_MOVE_PROPERTY) == "true"
         """Whether the server puts an append on the head of its branch, if the client lets it."""
         self.asserts_retention = _texts(config.overrides).get(REF_RETENTION_PROPERTY) == "true"
         """Whether the server checks that the retention of refs is what the client knows."""

@@ -13,7 +13,7 @@ import msgspec
 from bergline.catalog.catalog import DroppedTable, LoadedTable, UnprovenDropError
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
-from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
+from bergline.catalog.rest.client.calls import NOT_MODIFIED, ParsedResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.files import Vended, VendedFileIO, normalized_directories
 from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
@@ -321,7 +321,7 @@ class RestTables(RestNamespaces):
         except BerglineError:
             return None
 
-    def _after_change(self, name: TableName, changed: ChangeResponse) -> LoadedTable:
+    def _after_change(self, name: TableName, changed: ParsedResponse) -> LoadedTable:
         """The table in the response to a change; ChangeInDoubtError if it cannot be read."""
         try:
             return self._loaded(name, changed.response, changed.content)

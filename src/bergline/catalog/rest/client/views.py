@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.catalog.catalog import DroppedView, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.rest.client.calls import ChangeResponse
+from bergline.catalog.rest.client.calls import ParsedResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.name_conflicts import is_table, name_taken_error
 from bergline.catalog.rest.client.namespaces import RestNamespaces
@@ -203,7 +203,7 @@ class RestViews(RestNamespaces):
         except BerglineError:
             return None
 
-    def _changed_view(self, name: TableName, changed: ChangeResponse) -> LoadedView:
+    def _changed_view(self, name: TableName, changed: ParsedResponse) -> LoadedView:
         """The view in the response to a change; ChangeInDoubtError if it cannot be read."""
         try:
             return self._loaded_view(name, changed.content)

@@ -59,7 +59,7 @@ class SqlRefGuard(TableRulesGuard):
 
         self._of_thread.checked = checked
         try:
-            with self._database.noting(decide_again):
+            with self._database.before_commit(decide_again):
                 yield
         finally:
             self._of_thread.checked = outer

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.protection.caller import Caller, SeenChange
+from bergline.catalog.protection.caller import Caller, ChangedTable
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
@@ -37,7 +37,7 @@ def follow_directories(
 
 
 def _follow_table(
-    context: ServerContext, request: Request, connection: Connection, name: TableName, seen: SeenChange | None
+    context: ServerContext, request: Request, connection: Connection, name: TableName, seen: ChangedTable | None
 ) -> None:
     reserved, kind = context.directories.reserved, DirectoryKind.TABLE
     if seen is None:  # dropped, and its metadata cannot be read

@@ -123,7 +123,7 @@ def test_withdrawal_waits_for_the_commit_that_counts_on_the_approval(governed: L
         withdrawing.join(0.1)
         waited.append(withdrawing.is_alive())
 
-    with database.noting(start):
+    with database.before_commit(start):
         governed.publish("dev")
     withdrawing.join()
     assert waited == [True]
