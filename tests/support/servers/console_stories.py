@@ -12,10 +12,10 @@ import pyarrow as pa
 import uvicorn
 
 from bergline import Lake, Table
-from bergline.console.web.app import Console
 from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot import Snapshot
+from bergline.server.console.app import Console
 from bergline.server.console.local import LocalLake
 
 HOSTILE = "<script>alert('x')</script>\"'&\u202eabc\u05d0" + "y" * 150

@@ -480,7 +480,7 @@ def test_failure_of_the_server_over_the_rows_of_one_leaves_the_others_alone(
 
 @pytest.mark.parametrize("context", ["sqlite"], indirect=True)
 def test_pool_without_room_puts_all_of_them_off(orders: AsgiClient, context: ServerContext) -> None:
-    pool = orders.application._change_pool
+    pool = orders.application.runner.threads.changes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "_room", threading.Semaphore(0))
         answers = commit_all(orders, append(1, 1), append(2, 2))

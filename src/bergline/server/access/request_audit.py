@@ -24,7 +24,6 @@ from starlette.types import Scope
 from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.rest.protocol.bodies import ErrorResponse
 from bergline.catalog.rest.protocol.names import decode_name
-from bergline.console.web.visit import CALLER
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.governance.audit.store import (
     AuditedRequest,
@@ -33,7 +32,7 @@ from bergline.governance.audit.store import (
     line_of,
 )
 from bergline.governance.endpoints import ENDPOINTS
-from bergline.server.http.request import Request, address_of
+from bergline.server.http.request import CALLER, Request, address_of
 from bergline.server.http.response import Response
 
 REQUEST: Final = "bergline.request"

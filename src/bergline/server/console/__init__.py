@@ -1,1 +1,1 @@
-"""The console in its two homes: `bergline serve`, and `bergline ui` over any lake."""
+"""The console on the web: routing, sign-in and headers, in `bergline serve` and in `bergline ui` over any lake."""

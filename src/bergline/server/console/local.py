@@ -12,11 +12,11 @@ import uvicorn
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, current_caller
-from bergline.console.web.app import Console
 from bergline.errors import RefusedError, UnavailableError
 from bergline.lake.lake import Lake
 from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.cross_origin import check_cross_origin, check_loopback_name
+from bergline.server.console.app import Console
 from bergline.server.planning.row_reading import RowReading
 
 _Done = TypeVar("_Done")

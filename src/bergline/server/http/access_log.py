@@ -14,8 +14,8 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bergline.console.web.visit import CALLER
 from bergline.governance.events.model import render_event_time
+from bergline.server.http.request import CALLER
 from bergline.server.http.settings import AccessLogFormat
 
 _LONGEST: Final = 1000

@@ -1,7 +1,7 @@
 """A parsed request."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from starlette.types import Scope
@@ -15,6 +15,8 @@ from bergline.server.http.errors import RequestRefused
 from bergline.server.http.response import Response
 
 ANONYMOUS = "anonymous"
+CALLER: Final = "bergline.caller"
+"""Where a scope has the name of the caller, once it is known: the access log shows it."""
 _LOOPBACK = {"127.0.0.1", "::1"}
 _FORWARDED = {b"x-forwarded-for", b"forwarded", b"x-real-ip"}
 

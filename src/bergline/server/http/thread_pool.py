@@ -1,5 +1,6 @@
 """ThreadPool for the synchronous core: so many calls at once, so many that wait for a thread, and no more."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,3 +37,19 @@ class ThreadPool:
     def close(self) -> None:
         """Let calls under way end, and take no more."""
         self._pool.shutdown()
+
+
+async def in_time(running: Future[_Result], timeout_s: float) -> _Result:
+    """What a call gives; RequestRefused (503) if it does not start in time, TimeoutError if it does not end in time."""
+    try:
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), timeout_s)
+    except TimeoutError:
+        if running.cancel():
+            raise busy() from None
+        raise
+
+
+def busy() -> RequestRefused:
+    """The error for a request that was never started."""
+    why = "the server is too busy: nothing was changed, try again"
+    return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "5"})

@@ -119,7 +119,7 @@ def test_waiting_commits_take_no_thread(context: ServerContext, orders: AsgiClie
         return await asyncio.wait_for(asyncio.gather(*waiting), 60)
 
     assert {response.status for response in asyncio.run(run())} == {200}
-    assert orders.application._bodies._held == 0
+    assert orders.application.runner.bodies._held == 0
 
 
 def test_second_turn_waits_for_its_time(orders: AsgiClient) -> None:

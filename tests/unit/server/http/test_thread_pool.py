@@ -1,11 +1,13 @@
 """A thread pool with a bounded queue."""
 
+import asyncio
 import threading
 
 import pytest
 
 from bergline.server.http.errors import RequestRefused
-from bergline.server.http.thread_pool import ThreadPool
+from bergline.server.http.thread_pool import ThreadPool, in_time
+from support.fixtures.concurrency import LONG_S
 
 
 def test_calls_beyond_the_queue_are_refused_until_there_is_room() -> None:
@@ -29,3 +31,32 @@ def test_call_that_was_cancelled_leaves_room() -> None:
     pool.close()
     with pytest.raises(RuntimeError):
         pool.start(int)
+
+
+def test_call_is_made_beside_the_event_loop() -> None:
+    pool = ThreadPool("test", 1, 1)
+
+    async def thread() -> threading.Thread:
+        return await in_time(pool.start(threading.current_thread), LONG_S)
+
+    try:
+        assert asyncio.run(thread()) is not threading.current_thread()
+    finally:
+        pool.close()
+
+
+def test_call_that_takes_too_long_is_given_up_and_one_that_never_began_is_refused() -> None:
+    pool, over = ThreadPool("test", 1, 1), threading.Event()
+
+    async def hasty() -> None:
+        running, queued = pool.start(over.wait, LONG_S), pool.start(int)
+        with pytest.raises(TimeoutError):
+            await in_time(running, 0.05)
+        with pytest.raises(RequestRefused, match="nothing was changed"):
+            await in_time(queued, 0.05)
+
+    try:
+        asyncio.run(hasty())
+    finally:
+        over.set()
+        pool.close()

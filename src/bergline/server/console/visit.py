@@ -1,8 +1,8 @@
-"""One request to the console, and the response to it."""
+"""One request to the console."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -11,26 +11,13 @@ from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope
 
 from bergline.errors import InvalidInputError
+from bergline.server.http.request import CALLER, address_of
+from bergline.server.http.response import Response
 
 MAX_FORM_BYTES = 64 * 1024
 _MAX_FIELDS = 200
 _TWIN = ".json"
-_SECURITY = {
-    "content-security-policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # under `no-referrer` browsers hide the origin of our own forms too
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
-HTML, JSON_TYPE = "text/html; charset=utf-8", "application/json"
-
-
-CALLER: Final = "bergline.caller"
-"""Where a scope has the name of the caller, once it is known: the server's access log shows it."""
+_READS = {"GET", "HEAD"}
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -55,30 +42,12 @@ class Visit(msgspec.Struct, frozen=True):
     @property
     def is_read(self) -> bool:
         """Whether it only asks."""
-        return self.method in {"GET", "HEAD"}
+        return self.method in _READS
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """A response; `headers` may have a name twice."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = HTML
-    headers: tuple[tuple[str, str], ...] = ()
-
-    def encoded_headers(self) -> list[tuple[bytes, bytes]]:
-        """All headers, with those that every response has."""
-        own = {name for name, _ in self.headers}
-        fixed = {"cache-control": "no-store", "content-length": str(len(self.body)), **_SECURITY}
-        if self.body:
-            fixed["content-type"] = self.content_type
-        every = [*((k, v) for k, v in fixed.items() if k not in own), *self.headers]
-        return [(name.encode(), value.encode("latin-1", "replace")) for name, value in every]
-
-
-def redirect(to: str, *headers: tuple[str, str]) -> Reply:
+def redirect(to: str, *cookies: str) -> Response:
     """Go on with another page."""
-    return Reply(303, headers=(("location", to), *headers))
+    return Response(303, headers={"location": to}, cookies=cookies)
 
 
 def is_our_address(text: str) -> bool:
@@ -88,44 +57,36 @@ def is_our_address(text: str) -> bool:
 
 async def read_visit(scope: Scope, receive: Receive) -> Visit:
     """The request, with its form; InvalidInputError if that is none, or too large."""
-    headers = Headers(scope=scope)
-    path = _raw_path(scope)
-    query_text = scope["query_string"].decode("latin-1")
-    wants_json = path.endswith(_TWIN)
-    method = scope["method"]
-    form = {} if method in {"GET", "HEAD"} else _fields((await _body(receive)).decode("latin-1"))
+    headers, method = Headers(scope=scope), scope["method"]
+    raw_path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    form = {} if method in _READS else _fields((await _body(receive)).decode("latin-1"))
     return Visit(
         method,
-        _page_path(path.removesuffix(_TWIN)) if wants_json else path,
-        _fields(query_text),
+        page_path(raw_path),
+        _fields(query),
         headers,
         cookie_parser(headers.get("cookie", "")),  # cookies of other programs may be broken: each for itself
         scope.get("scheme") == "https",
-        wants_json,
+        is_twin(raw_path),
         form,
-        f"/{path}" + (f"?{query_text}" if query_text else ""),
-        _peer(scope),
+        f"{raw_path}?{query}" if query else raw_path,
+        address_of(scope),
         partial(scope.__setitem__, CALLER),
     )
 
 
-def _peer(scope: Scope) -> str:
-    client = scope.get("client")
-    return "" if client is None else str(client[0])
+def is_twin(raw_path: str) -> bool:
+    """Whether a path is that of the twin of a page."""
+    return raw_path.endswith(_TWIN)
 
 
-def asks_for_json(scope: Scope) -> bool:
-    """Whether a request is for the twin of a page, however broken the rest of it."""
-    return _raw_path(scope).endswith(_TWIN)
-
-
-def _raw_path(scope: Scope) -> str:
-    raw: str = scope["path"] if scope.get("raw_path") is None else scope["raw_path"].decode("latin-1")
-    return raw.partition("?")[0].removeprefix("/")
-
-
-def _page_path(path: str) -> str:
-    return "" if path == "lake" else path
+def page_path(raw_path: str) -> str:
+    """The path of a page, without its first slash; that of the page itself for its twin."""
+    path = raw_path.removeprefix("/")
+    if not is_twin(path):
+        return path
+    page = path.removesuffix(_TWIN)
+    return "" if page == "lake" else page
 
 
 def twin_of(path: str) -> str:

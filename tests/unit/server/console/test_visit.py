@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from bergline.console.web.visit import Visit, is_our_address, read_visit
 from bergline.errors import InvalidInputError
+from bergline.server.console.visit import Visit, is_our_address, read_visit
 
 
 def visit(method: str = "GET", path: str = "/", query: bytes = b"", body: bytes = b"", cookie: str = "") -> Visit:

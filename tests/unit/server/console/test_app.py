@@ -1,6 +1,7 @@
 """Routing, headers, sign-in, forms and errors of the console."""
 
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -109,6 +110,15 @@ def test_form_that_is_too_large_is_refused(browser: Any, story: Table) -> None:
     page = browser.post("/table/actions/merge", csrf="x" * 70_000)
     assert page.status == 400
     assert "up to 65536 bytes" in page.text
+
+
+def test_full_house_says_so(browser: Any, story: Table) -> None:
+    threads = browser.console._threads
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "_room", threading.Semaphore(0))
+        page = browser.get("/audit")
+    assert (page.status, "too many pages at once: nothing was changed" in page.text) == (503, True)
+    assert browser.get("/audit").status == 200
 
 
 class TestSignIn:

@@ -1,13 +1,16 @@
-"""The console as an ASGI application: pages and their `.json` twins, sign-in, and actions."""
+"""The console as an application of Starlette: pages and their `.json` twins, sign-in, and actions."""
 
+import contextlib
 import logging
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from starlette.routing import Match, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.protection.caller import acting_as
@@ -23,20 +26,7 @@ from bergline.console.pages.actions import done_page, form_page, review_page
 from bergline.console.pages.pull_requests import pull_request_page
 from bergline.console.pages.registry import PAGES
 from bergline.console.pages.trash import undrop_page
-from bergline.console.web.issuer_sign_in import CALLBACK, START, finish_sign_in, start_sign_in
-from bergline.console.web.rendering import Frame, Renderer, Tab, json_bytes
-from bergline.console.web.sign_in import SignIn, check_cookie_length, is_cookie_text
-from bergline.console.web.threads import PageThreads
-from bergline.console.web.visit import (
-    JSON_TYPE,
-    Reply,
-    Visit,
-    asks_for_json,
-    is_our_address,
-    read_visit,
-    redirect,
-    twin_of,
-)
+from bergline.console.rendering import Frame, Renderer, Tab, json_bytes
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -47,15 +37,36 @@ from bergline.errors import (
     RefusedError,
     UnavailableError,
 )
+from bergline.server.console.issuer_sign_in import CALLBACK, START, finish_sign_in, start_sign_in
+from bergline.server.console.sign_in import SignIn, check_cookie_length, is_cookie_text
+from bergline.server.console.visit import Visit, is_our_address, is_twin, page_path, read_visit, redirect, twin_of
+from bergline.server.http.errors import RequestRefused
+from bergline.server.http.response import Response
+from bergline.server.http.thread_pool import ThreadPool, in_time
 from bergline.table.table import Table
 
+_View = Callable[..., Response]
+"""A method that responds to a visit in a thread; the parameters of its path are arguments."""
 _LOG = logging.getLogger("bergline.console")
-_STATIC = Path(__file__).parents[1] / "static"
+_STATIC = Path(__file__).parents[2] / "console" / "static"
 _TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-_ACTIONS = "table/actions/"
-_TABLE = "table"
-_PULL_REQUESTS = "pull-requests/"
-_UNDROP = "bin/undrop"
+_ACTIONS = "table/actions"
+_PAGE_S = 120.0
+_MOST_WAITING, _MOST_WAITING_FOR_ISSUERS = 64, 16
+_TOO_MANY = "too many pages at once: nothing was changed, try again"
+_HTML = "text/html; charset=utf-8"
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # under `no-referrer` browsers hide the origin of our own forms too
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
 _REVIEW_LASTS_MS = 3_600_000
 _TITLES = {
     400: "That cannot be done as written",
@@ -77,60 +88,66 @@ class Console:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._renderer = Renderer()
-        self._threads = PageThreads()
-        self._issuer_threads = PageThreads(2, 16)  # who waits for an issuer keeps no page waiting
+        self._threads = ThreadPool("bergline-console", 4, _MOST_WAITING)
+        self._issuer_threads = ThreadPool("bergline-console-issuers", 2, _MOST_WAITING_FOR_ISSUERS)
+        """Who waits for an issuer keeps no page waiting."""
         self._files = {
-            f"static/{path.name}": Reply(
-                200, path.read_bytes(), _TYPES[path.suffix], (("cache-control", "max-age=300"),)
+            f"static/{path.name}": Response(
+                200, path.read_bytes(), {"content-type": _TYPES[path.suffix], "cache-control": "max-age=300"}
             )
             for path in _STATIC.iterdir()
             if path.suffix in _TYPES
         }
+        to_issuer = self._endpoint(self._issuer_sign_in, self._issuer_threads)
+        page, no_page = self._endpoint(self._signed_in(self._page)), self._endpoint(self._signed_in(self._no_page))
+        self._router = Router(
+            [
+                Route("/sign-in", self._endpoint(self._sign_in)),
+                Route(f"/{START}", to_issuer),
+                Route(f"/{CALLBACK}", to_issuer),
+                Route("/sign-out", self._endpoint(self._sign_out)),
+                Route(f"/{_ACTIONS}/{{key:path}}", self._endpoint(self._signed_in(self._action))),
+                Route("/pull-requests/{key:path}", self._endpoint(self._signed_in(self._pull_request))),
+                Route("/bin/undrop", self._endpoint(self._signed_in(self._undrop))),
+                *(Route(f"/{path}", page) for path in PAGES),
+                *(Route(f"/{folder}/{{_:path}}", no_page) for folder in ("table", "static", "sign-in")),
+            ],
+            redirect_slashes=False,
+            default=no_page,
+            lifespan=self._lifespan,
+        )
 
     def has(self, path: str) -> bool:
         """Whether a path, with its first slash, is one of the console's."""
-        inside = path.removeprefix("/")
-        return inside.removesuffix(".json") in {
-            "",
-            "lake",
-            "sign-in",
-            "sign-out",
-            _TABLE,
-            _UNDROP,
-            *PAGES,
-        } or inside.startswith(("table/", "static/", "sign-in/", _PULL_REQUESTS))
+        scope = {"type": "http", "path": f"/{page_path(path)}"}
+        return any(route.matches(scope)[0] is Match.FULL for route in self._router.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of ASGI."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-        elif scope["type"] == "http":
-            await self.respond(scope, receive, send)
-
-    async def respond(self, scope: Scope, receive: Receive, send: Send) -> int:
-        """Respond to a request; the status."""
-        reply = await self._reply(scope, receive)
-        body = b"" if scope["method"] == "HEAD" else reply.body
-        await send({"type": "http.response.start", "status": reply.status, "headers": reply.encoded_headers()})
-        await send({"type": "http.response.body", "body": body})
-        return reply.status
+        if scope["type"] == "http":
+            scope["path"] = f"/{page_path(scope['raw_path'].decode('latin-1'))}"
+        await self._router(scope, receive, send)
 
     def close(self) -> None:
         """Finish the pages that are being made, and take no more visits."""
         self._threads.close()
         self._issuer_threads.close()
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.shutdown":
-                self.close()
-            await send({"type": f"{message['type']}.complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        yield
+        self.close()
 
-    async def _reply(self, scope: Scope, receive: Receive) -> Reply:
-        visit = Visit(scope["method"], "", {}, {}, {}, wants_json=asks_for_json(scope))
+    def _endpoint(self, view: _View, threads: ThreadPool | None = None) -> "_Endpoint":
+        return _Endpoint(partial(self._respond, view, threads or self._threads))
+
+    async def _respond(self, view: _View, threads: ThreadPool, scope: Scope, receive: Receive) -> Response:
+        """The response to a visit, with the headers that every one has."""
+        response = await self._response(view, threads, scope, receive)
+        return msgspec.structs.replace(response, headers=_HEADERS | response.headers)
+
+    async def _response(self, view: _View, threads: ThreadPool, scope: Scope, receive: Receive) -> Response:
+        visit = Visit(scope["method"], "", {}, {}, {}, wants_json=is_twin(scope["raw_path"].decode("latin-1")))
         try:
             visit = await read_visit(scope, receive)
             if (self._host.public_url or "").startswith("https://"):
@@ -138,10 +155,11 @@ class Console:
             self._host.check_origin(visit.headers)
             if visit.is_read and visit.path in self._files:
                 return self._files[visit.path]
-            threads = self._issuer_threads if visit.path in {START, CALLBACK} else self._threads
-            return await threads.run(partial(self._answer, visit))
+            return await in_time(threads.start(self._shown, view, visit, scope.get("path_params", {})), _PAGE_S)
         except BerglineError as error:
             return self._error(visit, error)
+        except RequestRefused:
+            return self._error_page(visit, 503, _TOO_MANY, [])
         except TimeoutError:
             if visit.is_read:
                 return self._error_page(visit, 503, "the page took too long", ["try again"])
@@ -149,59 +167,57 @@ class Console:
                 visit, 504, "the change took too long, and may still happen", ["look what became of it"]
             )
 
-    def _answer(self, visit: Visit) -> Reply:
-        """The response to a visit, made in a thread."""
+    def _shown(self, view: _View, visit: Visit, names: dict[str, str]) -> Response:
+        """What a view responds, made in a thread."""
         try:
-            return self._route(visit)
+            sign_in = SignIn(visit)
+            if not visit.is_read:
+                if visit.method != "POST":
+                    return self._wrong_method(visit, "GET, HEAD, POST")
+                sign_in.check_form()
+            return view(visit, sign_in, **names)
         except BerglineError as error:
             return self._error(visit, error)
         except Exception:  # noqa: BLE001  (a bug of ours: the visitor gets a page all the same)
             _LOG.exception("%s failed", visit.path)
             return self._error_page(visit, _FAILED, "the console failed; the log of the server says why", [])
 
-    def _route(self, visit: Visit) -> Reply:
-        sign_in = SignIn(visit)
-        if not visit.is_read:
-            if visit.method != "POST":
-                return self._wrong_method(visit, "GET, HEAD, POST")
-            sign_in.check_form()
-        if visit.path == "sign-in":
-            return self._sign_in(visit, sign_in)
-        if visit.path in {START, CALLBACK}:
-            return self._issuer_sign_in(visit, sign_in)
-        if visit.path == "sign-out":
-            return self._wrong_method(visit, "POST") if visit.is_read else self._sign_out(sign_in)
-        if (entered := self._entered(visit, sign_in)) is not None:
-            return entered
-        try:
-            caller = self._host.caller(sign_in.token, visit.peer)
-        except AuthenticationError:
-            if visit.wants_json or not visit.is_read:
-                raise
-            return redirect(link("sign-in", next=visit.address))
-        visit.note_caller(caller.name)
-        source = Source(
-            self._host.lake_for(caller),
-            time.time_ns() // 1_000_000,
-            caller.name,
-            may_change=True,
-            groups=caller.groups,
-            read_rows=partial(self._host.read_rows, caller),
-        )
-        if visit.path.startswith(_ACTIONS):
-            return self._action(visit, sign_in, source)
-        if visit.path.startswith(_PULL_REQUESTS):
-            return self._pull_request(visit, sign_in, source)
-        if visit.path == _UNDROP:
-            return self._undrop(visit, sign_in, source)
-        entry = PAGES.get(visit.path)
-        if entry is None:
-            raise NotFoundError(f"no page at `/{visit.path[:200]}`", kind="page", name=visit.path[:200], known=PAGES)
+    def _signed_in(self, view: _View) -> _View:
+        """A view for callers whom the host lets in; others are asked to sign in."""
+
+        def respond(visit: Visit, sign_in: SignIn, **names: str) -> Response:
+            if (entered := self._entered(visit, sign_in)) is not None:
+                return entered
+            try:
+                caller = self._host.caller(sign_in.token, visit.peer)
+            except AuthenticationError:
+                if visit.wants_json or not visit.is_read:
+                    raise
+                return redirect(link("sign-in", next=visit.address))
+            visit.note_caller(caller.name)
+            source = Source(
+                self._host.lake_for(caller),
+                time.time_ns() // 1_000_000,
+                caller.name,
+                may_change=True,
+                groups=caller.groups,
+                read_rows=partial(self._host.read_rows, caller),
+            )
+            return view(visit, sign_in, source, **names)
+
+        return respond
+
+    def _page(self, visit: Visit, sign_in: SignIn, source: Source) -> Response:
+        """One of the pages that only show."""
         if not visit.is_read:
             return self._wrong_method(visit, "GET, HEAD")
-        return self._page(visit, sign_in, source, entry.handler(source, visit.query))
+        return self._rendered(visit, sign_in, source, PAGES[visit.path].handler(source, visit.query))
 
-    def _entered(self, visit: Visit, sign_in: SignIn) -> Reply | None:
+    def _no_page(self, visit: Visit, sign_in: SignIn, source: Source, **_: str) -> Response:
+        del sign_in, source
+        raise NotFoundError(f"no page at `/{visit.path[:200]}`", kind="page", name=visit.path[:200], known=PAGES)
+
+    def _entered(self, visit: Visit, sign_in: SignIn) -> Response | None:
         """For an address with a ticket: its page, with the token that the ticket stands for in a cookie."""
         ticket = visit.query.get("token") if visit.method == "GET" else None
         token = None if ticket is None else self._host.token_for(ticket)
@@ -209,9 +225,9 @@ class Console:
             return None
         path, query = visit.address.partition("?")[0], {k: v for k, v in visit.query.items() if k != "token"}
         to = f"{path}?{urlencode(query)}" if query else path
-        return redirect(to if is_our_address(to) else "/", sign_in.token_header(token))
+        return redirect(to if is_our_address(to) else "/", sign_in.token_cookie(token))
 
-    def _sign_in(self, visit: Visit, sign_in: SignIn) -> Reply:
+    def _sign_in(self, visit: Visit, sign_in: SignIn) -> Response:
         """The form for a token, or the token from it."""
         fields = visit.query if visit.is_read else visit.form
         after = fields.get("next", "/")
@@ -227,17 +243,17 @@ class Console:
             except AuthenticationError as error:
                 problem, status = str(error), 401
             else:
-                return redirect(after, sign_in.token_header(token))
+                return redirect(after, sign_in.token_cookie(token))
         return self._sign_in_page(visit, sign_in, after, problem, status)
 
     def _sign_in_page(
         self, visit: Visit, sign_in: SignIn, after: str, problem: str | None = None, status: int = 200
-    ) -> Reply:
+    ) -> Response:
         ways = self._host.browser_sign_in
         values = {"message": problem, "next": after, "issuers": [] if ways is None else list(ways.names)}
         return self._html(visit, sign_in, Page("Sign in", "sign_in.html", values), status=status)
 
-    def _issuer_sign_in(self, visit: Visit, sign_in: SignIn) -> Reply:
+    def _issuer_sign_in(self, visit: Visit, sign_in: SignIn) -> Response:
         """The way to an issuer, or the way back from it; what a browser has for one attempt counts once."""
         if visit.method != "GET":
             return self._wrong_method(visit, "GET")
@@ -246,29 +262,32 @@ class Console:
                 return start_sign_in(self._host, visit, sign_in)
             done = finish_sign_in(self._host, visit, sign_in)
         except (AuthenticationError, UnavailableError) as error:
-            reply = self._sign_in_page(visit, sign_in, "/", str(error), row_of(error).status)
-            return _with_headers(reply, sign_in.flow_header(None))
-        reply = self._html(visit, sign_in, Page("Signed in", "signed_in.html", {"next": done.next}))
-        onward = "refresh", f"0; url={done.next}"  # a redirect would still count as the issuer's, and bring no cookie
-        return _with_headers(reply, onward, sign_in.token_header(done.token, done.seconds), sign_in.flow_header(None))
+            response = self._sign_in_page(visit, sign_in, "/", str(error), row_of(error).status)
+            return _with(response, sign_in.flow_cookie(None))
+        response = self._html(visit, sign_in, Page("Signed in", "signed_in.html", {"next": done.next}))
+        onward = f"0; url={done.next}"  # a redirect would still count as the issuer's, and bring no cookie
+        cookies = sign_in.token_cookie(done.token, done.seconds), sign_in.flow_cookie(None)
+        return _with(response, *cookies, refresh=onward)
 
-    def _sign_out(self, sign_in: SignIn) -> Reply:
+    def _sign_out(self, visit: Visit, sign_in: SignIn) -> Response:
+        if visit.is_read:
+            return self._wrong_method(visit, "POST")
         if self._host.browser_sign_in is not None and sign_in.token is not None:
             self._host.browser_sign_in.end(sign_in.token)
-        return redirect("/", *sign_in.sign_out_headers())
+        return redirect("/", *sign_in.signed_out_cookies())
 
-    def _action(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+    def _action(self, visit: Visit, sign_in: SignIn, source: Source, key: str) -> Response:
         """The form of an action, its review, or what was done."""
-        action = ACTIONS.get(visit.path.removeprefix(_ACTIONS))
+        action = ACTIONS.get(key)
         if action is None:
             raise NotFoundError(f"no action at `/{visit.path[:200]}`", kind="page", name=visit.path[:200])
         fields = visit.query if visit.is_read else visit.form
         table = source.lake.load_table(asked_table(fields))
         if visit.is_read:
-            return self._page(visit, sign_in, source, form_page(table, action, fields))
+            return self._rendered(visit, sign_in, source, form_page(table, action, fields))
         return self._act(visit, sign_in, source, table, action)
 
-    def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Reply:
+    def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Response:
         answers = Answers(action.fields, visit.form)
         confirmed = visit.form.get("confirm")
         moment_ms = _moment(visit.form.get("moment", ""), source.now_ms)
@@ -290,20 +309,19 @@ class Console:
                 stale = str(error)
             else:
                 if page is not None:
-                    return self._page(visit, sign_in, source, page)
+                    return self._rendered(visit, sign_in, source, page)
         try:
             fresh = source.lake.load_table(table.name)
             with acting_as(source.caller, source.groups):
                 review = action.review(fresh, answers, source.now_ms)
         except BerglineError as error:
             status = min(row_of(error).status, _FAILED)
-            return self._page(visit, sign_in, source, form_page(table, action, visit.form, error), status)
+            return self._rendered(visit, sign_in, source, form_page(table, action, visit.form, error), status)
         page = review_page(fresh, action, answers, review, stale=stale)
-        return self._page(visit, sign_in, source, page, 409 if stale else 200)
+        return self._rendered(visit, sign_in, source, page, 409 if stale else 200)
 
-    def _pull_request(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+    def _pull_request(self, visit: Visit, sign_in: SignIn, source: Source, key: str) -> Response:
         """What was asked for on the page of a pull request, which shows it again, with the reason if it was refused."""
-        key = visit.path.removeprefix(_PULL_REQUESTS)
         act = PULL_REQUEST_ACTIONS.get(key)
         if act is None:
             raise NotFoundError(f"no action at `/{visit.path[:200]}`", kind="page", name=visit.path[:200])
@@ -314,26 +332,28 @@ class Console:
         try:
             self._host.change_pull_request(source.caller, key, number, lambda: act(request, visit.form), source.groups)
         except _NOTHING_DONE as error:
-            return self._page(visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status)
+            return self._rendered(
+                visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status
+            )
         return redirect(link("pull-requests", number=number))
 
-    def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Reply:
+    def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Response:
         """Bring a table or view back from the trash: the form, the review, or what was done."""
         fields = visit.query if visit.is_read else visit.form
         page, status = undrop_page(
             source, fields, partial(self._host.change, source.caller, groups=source.groups), is_read=visit.is_read
         )
-        return self._page(visit, sign_in, source, page, status)
+        return self._rendered(visit, sign_in, source, page, status)
 
-    def _page(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Reply:
+    def _rendered(self, visit: Visit, sign_in: SignIn, source: Source, page: Page, status: int = 200) -> Response:
         """A page, or its twin."""
         if visit.wants_json:
-            return Reply(status, json_bytes(page.values), JSON_TYPE)
+            return Response(status, json_bytes(page.values))
         return self._html(visit, sign_in, page, source, status)
 
     def _html(
         self, visit: Visit, sign_in: SignIn, page: Page, source: Source | None = None, status: int = 200
-    ) -> Reply:
+    ) -> Response:
         frame = Frame(
             self._host.lake.name,
             visit.path,
@@ -345,26 +365,38 @@ class Console:
             twin=_twin(visit) if source is not None and visit.is_read else None,
             now_ms=time.time_ns() // 1_000_000,
         )
-        return Reply(status, self._renderer.html(page, frame).encode(errors="replace"), headers=sign_in.nonce_header())
+        body = self._renderer.html(page, frame).encode(errors="replace")
+        return Response(status, body, {"content-type": _HTML}, cookies=sign_in.form_cookies())
 
-    def _error(self, visit: Visit, error: BerglineError) -> Reply:
+    def _error(self, visit: Visit, error: BerglineError) -> Response:
         status = 401 if isinstance(error, AuthenticationError) else row_of(error).status
         return self._error_page(visit, status, str(error), list(error.hints))
 
-    def _error_page(self, visit: Visit, status: int, message: str, hints: list[str]) -> Reply:
+    def _error_page(self, visit: Visit, status: int, message: str, hints: list[str]) -> Response:
         values: dict[str, Any] = {"status": status, "message": message, "hints": hints}
         if visit.wants_json:
-            return Reply(status, json_bytes({"error": values}), JSON_TYPE)
+            return Response(status, json_bytes({"error": values}))
         title = _TITLES.get(status, _TITLES[400] if status < _FAILED else "Something went wrong")
         return self._html(visit, SignIn(visit), Page(title, "error.html", values), status=status)
 
-    def _wrong_method(self, visit: Visit, allowed: str) -> Reply:
-        reply = self._error_page(visit, 405, f"expected one of {allowed}, found {visit.method[:20]}", [])
-        return _with_headers(reply, ("allow", allowed))
+    def _wrong_method(self, visit: Visit, allowed: str) -> Response:
+        response = self._error_page(visit, 405, f"expected one of {allowed}, found {visit.method[:20]}", [])
+        return _with(response, allow=allowed)
 
 
-def _with_headers(reply: Reply, *headers: tuple[str, str]) -> Reply:
-    return msgspec.structs.replace(reply, headers=(*reply.headers, *headers))
+class _Endpoint:
+    """What Starlette's routes lead to: an application, for functions would be wrapped once more."""
+
+    def __init__(self, respond: Callable[[Scope, Receive], Awaitable[Response]]) -> None:
+        self._respond = respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._respond(scope, receive)
+        await response(scope, receive, send)
+
+
+def _with(response: Response, *cookies: str, **headers: str) -> Response:
+    return msgspec.structs.replace(response, headers=response.headers | headers, cookies=(*response.cookies, *cookies))
 
 
 def _tabs(visit: Visit) -> tuple[Tab, ...]:
@@ -372,7 +404,7 @@ def _tabs(visit: Visit) -> tuple[Tab, ...]:
     name = (visit.query if visit.is_read else visit.form).get("name")
     if not name or not f"{visit.path}/".startswith("table/"):
         return ()
-    near = "table/actions" if visit.path.startswith(_ACTIONS) else visit.path
+    near = _ACTIONS if visit.path.startswith(_ACTIONS) else visit.path
     tabs = [Tab(entry.tab, link(path, name), path == near) for path, entry in PAGES.items() if entry.tab]
     return (*tabs, Tab("Audit", link("audit", name), False))
 

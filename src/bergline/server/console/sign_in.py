@@ -7,8 +7,8 @@ import hashlib
 import hmac
 import secrets
 
-from bergline.console.web.visit import Visit
 from bergline.errors import AuthenticationError, RefusedError
+from bergline.server.console.visit import Visit
 
 _NONCE_BYTES = 18
 _MAX_AGE_S = 12 * 3600
@@ -26,8 +26,8 @@ class SignIn:
         suffix = port if port.isdecimal() else "default"
         prefix = "__Host-" if visit.is_secure else ""  # no other host can set such cookies, in the same domain either
         names = (f"{prefix}bergline-{what}-{suffix}" for what in ("token", "form", "flow"))
-        self._token_cookie, self._nonce_cookie, self._flow_cookie = names
-        known = visit.cookies.get(self._nonce_cookie, "")
+        self._token_name, self._nonce_name, self._flow_name = names
+        known = visit.cookies.get(self._nonce_name, "")
         self.is_new = not known
         self._nonce = known or secrets.token_urlsafe(_NONCE_BYTES)
 
@@ -37,12 +37,12 @@ class SignIn:
         scheme, _, given = self._visit.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and given.strip():
             return given.strip()
-        return self._visit.cookies.get(self._token_cookie) or None
+        return self._visit.cookies.get(self._token_name) or None
 
     @property
     def csrf(self) -> str:
         """What forms of this browser carry; others can neither read nor compute it."""
-        who = self._visit.cookies.get(self._token_cookie, "")
+        who = self._visit.cookies.get(self._token_name, "")
         return hmac.new(self._nonce.encode(), who.encode(), hashlib.sha256).hexdigest()
 
     def check_form(self) -> None:
@@ -57,27 +57,27 @@ class SignIn:
         if self.is_new or not hmac.compare_digest(given, self.csrf.encode()):
             raise _refused("it does not belong to this browser, or is from before signing in")
 
-    def nonce_header(self) -> tuple[tuple[str, str], ...]:
+    def form_cookies(self) -> tuple[str, ...]:
         """Sets the secret of forms in a browser that has none yet."""
-        return (("set-cookie", self._cookie(self._nonce_cookie, self._nonce)),) if self.is_new else ()
+        return (self._cookie(self._nonce_name, self._nonce),) if self.is_new else ()
 
-    def token_header(self, token: str, seconds: int = _MAX_AGE_S) -> tuple[str, str]:
+    def token_cookie(self, token: str, seconds: int = _MAX_AGE_S) -> str:
         """Sets the token."""
-        return "set-cookie", self._cookie(self._token_cookie, token, seconds)
+        return self._cookie(self._token_name, token, seconds)
 
     @property
     def flow(self) -> str | None:
         """What this browser keeps while an issuer asks who it is."""
-        return self._visit.cookies.get(self._flow_cookie) or None
+        return self._visit.cookies.get(self._flow_name) or None
 
-    def flow_header(self, flow: str | None) -> tuple[str, str]:
+    def flow_cookie(self, flow: str | None) -> str:
         """Sets it, or removes it; it comes along when the issuer sends the browser back."""
-        cookie = self._cookie(self._flow_cookie, flow or "", _FLOW_AGE_S if flow else 0)
-        return "set-cookie", cookie.replace("SameSite=Strict", "SameSite=Lax")
+        cookie = self._cookie(self._flow_name, flow or "", _FLOW_AGE_S if flow else 0)
+        return cookie.replace("SameSite=Strict", "SameSite=Lax")
 
-    def sign_out_headers(self) -> tuple[tuple[str, str], ...]:
+    def signed_out_cookies(self) -> tuple[str, ...]:
         """Removes token and secret."""
-        return tuple(("set-cookie", self._cookie(name, "", 0)) for name in (self._token_cookie, self._nonce_cookie))
+        return tuple(self._cookie(name, "", 0) for name in (self._token_name, self._nonce_name))
 
     def _cookie(self, name: str, value: str, max_age: int | None = None) -> str:
         parts = [f"{name}={value}", "Path=/", "HttpOnly", "SameSite=Strict"]

@@ -1,8 +1,8 @@
 import pytest
 
-from bergline.console.web.sign_in import SignIn, is_cookie_text
-from bergline.console.web.visit import Visit
 from bergline.errors import RefusedError
+from bergline.server.console.sign_in import SignIn, is_cookie_text
+from bergline.server.console.visit import Visit
 
 
 def visit(cookies: dict[str, str], form: dict[str, str] | None = None, host: str = "localhost:8181") -> Visit:
@@ -35,8 +35,7 @@ def test_under_tls_no_other_host_can_set_the_cookies() -> None:
     plain, hosts_own = {"bergline-token-8181": "planted"}, {"__Host-bergline-token-8181": "t"}
     secure = Visit("GET", "", {}, {"host": "localhost:8181"}, plain | hosts_own, is_secure=True)
     assert SignIn(secure).token == hosts_own["__Host-bergline-token-8181"]
-    _, cookie = SignIn(secure).token_header("x", 60)
-    assert cookie.split("; ") == [
+    assert SignIn(secure).token_cookie("x", 60).split("; ") == [
         "__Host-bergline-token-8181=x",
         "Path=/",
         "HttpOnly",

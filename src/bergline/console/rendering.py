@@ -12,7 +12,7 @@ from bergline.console.links import link
 from bergline.console.page import Page
 from bergline.reports.units import render_age, render_size
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 

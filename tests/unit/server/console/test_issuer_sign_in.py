@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bergline.console.web.issuer_sign_in import finish_sign_in, start_sign_in
-from bergline.console.web.sign_in import SignIn
-from bergline.console.web.visit import Visit
 from bergline.errors import AuthenticationError, InvalidInputError, NotFoundError
+from bergline.server.console.issuer_sign_in import finish_sign_in, start_sign_in
+from bergline.server.console.sign_in import SignIn
+from bergline.server.console.visit import Visit
 
 HOST = {"host": "localhost:8181"}
 FLOW = "bergline-flow-8181"
@@ -53,7 +53,7 @@ def visit(path: str, query: dict[str, str], cookies: dict[str, str], headers: Ma
 def started(host: Any, **query: str) -> dict[str, str]:
     there = visit("sign-in/issuer", {"issuer": "corp"} | query, {})
     reply = start_sign_in(host, there, SignIn(there))
-    (cookie,) = (value for name, value in reply.headers if name == "set-cookie")
+    (cookie,) = reply.cookies
     assert {"HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=600"} <= set(cookie.split("; "))
     name, _, value = cookie.partition(";")[0].partition("=")
     return {name: value}

@@ -2,7 +2,7 @@ import jinja2
 import pytest
 
 from bergline.console.page import Page
-from bergline.console.web.rendering import Frame, Renderer, age, moment, number, size
+from bergline.console.rendering import Frame, Renderer, age, moment, number, size
 
 
 def test_values_are_escaped_and_missing_ones_are_errors() -> None:

@@ -6,9 +6,10 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from bergline.console.host import Host, SignInIssuers
-from bergline.console.web.sign_in import SignIn
-from bergline.console.web.visit import Reply, Visit, is_our_address, redirect
 from bergline.errors import AuthenticationError, InvalidInputError, NotFoundError
+from bergline.server.console.sign_in import SignIn
+from bergline.server.console.visit import Visit, is_our_address, redirect
+from bergline.server.http.response import Response
 
 START, CALLBACK = "sign-in/issuer", "sign-in/callback"
 _SECRET_BYTES = 32
@@ -24,13 +25,13 @@ class SignedIn(msgspec.Struct, frozen=True):
     """The page that it wanted."""
 
 
-def start_sign_in(host: Host, visit: Visit, sign_in: SignIn) -> Reply:
+def start_sign_in(host: Host, visit: Visit, sign_in: SignIn) -> Response:
     """Send a browser to an issuer."""
     ways, name, after = _ways(host, visit), visit.query.get("issuer", ""), visit.query.get("next", "/")
     after = after if is_our_address(after) and len(quote(after)) <= _LONGEST_NEXT else "/"
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     address = ways.address(name, secret, _redirect_uri(host, visit))
-    return redirect(address, sign_in.flow_header(f"{name}.{secret}.{quote(after)}"))
+    return redirect(address, sign_in.flow_cookie(f"{name}.{secret}.{quote(after)}"))
 
 
 def finish_sign_in(host: Host, visit: Visit, sign_in: SignIn) -> SignedIn:

@@ -1,1 +1,0 @@
-"""The console on the web: routing, sign-in, headers and rendering."""
