@@ -135,7 +135,7 @@ def detach(spark: SparkSession) -> None:
             return
         session = None if backend.is_stopped else _lake_session(backend)
         if session is not None:
-            session.functions.drop(session)
+            session.functions.drop(session.queries)
         key = backend.session_id
         attached = _SESSIONS.get(key)
         gone = [_SESSIONS.pop(session) for session in _with_children(key) if session in _SESSIONS]

@@ -73,7 +73,7 @@ def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args:
 
 
 def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName)
+    frame = session.queries.table(tableName)
     return original(spark, tableName) if frame is None else frame
 
 
@@ -84,7 +84,7 @@ def _clone_session(session: LakeSession, original: Any, spark: SparkSession, *ar
 
 
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, session.backend.load_request(reader).options)
+    frame = session.queries.table(tableName, session.backend.load_request(reader).options)
     return original(reader, tableName) if frame is None else frame
 
 
@@ -92,12 +92,12 @@ def _reader_load(
     session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     request = _sourced(session, session.backend.load_request(reader))
-    frame = _load(session.table, request, path, *args, **kwargs)
+    frame = _load(session.queries.table, request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
 def _sourced(session: LakeSession, request: LoadRequest) -> LoadRequest:
-    return request if request.source else request._replace(source=session.spark.conf.get(DEFAULT_SOURCE))
+    return request if request.source else request._replace(source=session.backend.spark.conf.get(DEFAULT_SOURCE))
 
 
 def _load(
@@ -139,7 +139,7 @@ def _named_table(
 
 
 def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader, tableName: str) -> Any:  # noqa: N803
-    frame = stream_table(session, tableName, session.backend.stream_load_request(reader).options)
+    frame = stream_table(session.tables, tableName, session.backend.stream_load_request(reader).options)
     return original(reader, tableName) if frame is None else frame
 
 
@@ -147,7 +147,7 @@ def _stream_load(
     session: LakeSession, original: Any, reader: DataStreamReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     request = _sourced(session, session.backend.stream_load_request(reader))
-    frame = _load(functools.partial(stream_table, session), request, path, *args, **kwargs)
+    frame = _load(functools.partial(stream_table, session.tables), request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
@@ -159,11 +159,11 @@ def _to_table(
     *args: Any,
     **settings: Any,
 ) -> Any:
-    name = session.lake_name(tableName)
+    name = session.tables.lake_name(tableName)
     if name is None:
         session.backend.tell_sources(writer)
         return original(writer, tableName, *args, **settings)
-    return start_stream(session, streamed_with(writer, *args, **settings), name)
+    return start_stream(session.tables, streamed_with(writer, *args, **settings), name)
 
 
 def _start(
@@ -172,21 +172,23 @@ def _start(
     streamed_with(writer, *args, **settings)
     request = session.backend.stream_request(writer)
     place = path or {key.lower(): value for key, value in request.options.items()}.get("path")
-    name = session.lake_name(place) if request.source == _FORMAT and place else None
+    name = session.tables.lake_name(place) if request.source == _FORMAT and place else None
     if name is not None:
-        return start_stream(session, writer, name)
+        return start_stream(session.tables, writer, name)
     session.backend.tell_sources(writer)
     return original(writer, path)
 
 
 def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
-    name = session.lake_name(table)
-    return original(frame, table) if name is None else LakeWriter(session, frame, name)
+    name = session.tables.lake_name(table)
+    return original(frame, table) if name is None else LakeWriter(session.tables, frame, name)
 
 
 def _merge_into(session: LakeSession, original: Any, frame: DataFrame, table: str, condition: Any) -> Any:
-    name = session.lake_name(table)
-    return original(frame, table, condition) if name is None else LakeMergeWriter(session, frame, name, condition)
+    name = session.tables.lake_name(table)
+    return (
+        original(frame, table, condition) if name is None else LakeMergeWriter(session.tables, frame, name, condition)
+    )
 
 
 def _insert_into(
@@ -196,24 +198,24 @@ def _insert_into(
     tableName: str,  # noqa: N803  (Spark's name)
     overwrite: bool | None = None,
 ) -> None:
-    name = session.lake_name(tableName)
+    name = session.tables.lake_name(tableName)
     if name is None:
         original(writer, tableName, overwrite)
         return
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
-    insert_into(session, session.backend.written_frame(writer), name, session.backend.save_request(writer))
+    insert_into(session.tables, session.backend.written_frame(writer), name, session.backend.save_request(writer))
 
 
 def _save_as_table(
     session: LakeSession, original: Any, writer: DataFrameWriter, name: str, *args: Any, **settings: Any
 ) -> None:
-    ours = session.lake_name(name)
+    ours = session.tables.lake_name(name)
     if ours is None:
         original(writer, name, *args, **settings)
         return
     save_as_table(
-        session,
+        session.tables,
         session.backend.written_frame(writer),
         ours,
         session.backend.save_request(written_with(writer, *args, **settings)),
@@ -225,8 +227,8 @@ def _save(
 ) -> None:
     saving = session.backend.save_request(written_with(writer, *args, **settings))
     place = path or saving.options.get("path")
-    name = session.lake_name(place) if saving.source == _FORMAT and place else None
+    name = session.tables.lake_name(place) if saving.source == _FORMAT and place else None
     if name is None:
         original(writer, path, *args, **settings)
         return
-    save(session, session.backend.written_frame(writer), name, saving)
+    save(session.tables, session.backend.written_frame(writer), name, saving)
