@@ -15,9 +15,10 @@ from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.merge.changes import COPIED, checks_cardinality, merge_changes, merge_summary
 from bergline.spark.merge.clauses import RESULTS, AssignedClause
-from bergline.spark.merge.several_sources import SeveralSources, key_columns
+from bergline.spark.merge.several_sources import SeveralSources
 from bergline.spark.merge.text_query import compose_merge, compose_source, evolving_columns, text_clauses
 from bergline.spark.query_text.deterministic import check_deterministic, not_deterministic
+from bergline.spark.query_text.lake_functions import with_lake_functions
 from bergline.spark.reads.planning import plan_of_files, plan_read
 from bergline.spark.rows.changes import RowLevelCommit
 from bergline.spark.statements.queries import no_result
@@ -29,8 +30,8 @@ from bergline.spark.writes.target import WriteTarget, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import OtherStatement, Query
+from bergline.sql.queries.rewritten import ComposedText, parameter_order
 from bergline.sql.statements.other import check_not_of_lakes
-from bergline.sql.text.composed import ComposedText, parameter_order
 from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
@@ -44,7 +45,7 @@ def merge_rows(queries: SessionQueries, merge: MergeInto, args: Any, *, explain:
     if target is None:
         check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), tables.lakes)
         return None
-    sql = queries.engine_text(merge.sql)
+    sql = with_lake_functions(merge.sql, tables.lakes)
     edited = merge if sql is merge.sql else queries.analyze(sql)
     merge = _with_full_names(edited if isinstance(edited, MergeInto) else merge, tables)
     for condition in (merge.condition, *(clause.condition for clause in merge.clauses)):
@@ -66,8 +67,8 @@ def merge_rows(queries: SessionQueries, merge: MergeInto, args: Any, *, explain:
     with evolved(target, added) as changing:
         clauses = text_clauses(merge, changing.table.schema, source.names, case_sensitive=rules.is_case_sensitive)
         joined, scan = _read_joined(queries, merge, args, changing, clauses)
-        keys = key_columns(merge.condition.text(merge.sql), scan.metadata.schema, merge.alias or merge.table[-1])
-        commit_merge(changing.table, write_target, joined, scan, clauses, rules=rules, keys=keys)
+        on = merge.condition.text(merge.sql), merge.alias or merge.table[-1]
+        commit_merge(changing.table, write_target, joined, scan, clauses, rules=rules, on=on)
     return no_result(tables.spark)
 
 
@@ -79,9 +80,12 @@ def commit_merge(
     assigned: Sequence[AssignedClause],
     *,
     rules: AssignmentRules,
-    keys: Sequence[str],
+    on: tuple[str, str],
 ) -> None:
-    """Commit what clauses make of target and source joined; the scan is that of the target, the keys name its rows."""
+    """Commit what clauses make of target and source joined; the scan is that of the target.
+
+    `on` are the text of the condition and the name that the target has there, for an error.
+    """
     clauses, backend = [one.clause for one in assigned], backend_of(joined)
     has_conditions = any(clause.condition is not None for clause in clauses)
     if has_conditions and backend.has_random_case(joined, RESULTS.values()):
@@ -90,7 +94,7 @@ def commit_merge(
     changes = merge_changes(joined, assigned, metadata, rules)
     several = SeveralSources(
         lambda path: plan_of_files(plan_read(scan, backend), [path], backend, table.io),
-        keys,
+        *on,
         metadata.schema,
         table.io,
         joined.sparkSession,

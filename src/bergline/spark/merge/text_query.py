@@ -35,8 +35,7 @@ from bergline.sql.queries.assignments import Expression
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.queries.rewritten import column_edit
-from bergline.sql.text.composed import ComposedText, Composer
+from bergline.sql.queries.rewritten import ComposedText, Composer, column_edit
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Edit, SqlText
 from bergline.table.row_merges.clauses import When
@@ -276,9 +275,9 @@ class _Composition:
 
         The expression is read as one of a query on both sides: tables in its subqueries keep their names.
         """
-        if not self._named:
-            return ()
         text = expression.text(self._merge.sql)
+        if not self._named or text.count(".") < 2:  # noqa: PLR2004  (`id` and `orders.id` stay)
+            return ()
         words = {token.value.casefold() for token in SqlText(text).tokens}
         # tables in subqueries are told from the sides by their names, which mostly come without a catalog
         named = [name if len(name) < 3 or name[0].casefold() in words else name[1:] for name in self._named]  # noqa: PLR2004

@@ -9,7 +9,6 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.merge.frames import FrameClause, FrameMerge, frame_clauses
-from bergline.spark.merge.several_sources import key_columns
 from bergline.spark.merge.statement import commit_merge
 from bergline.spark.reads.scan import read
 from bergline.spark.rows.statements import place_columns
@@ -88,8 +87,15 @@ class LakeMergeWriter:
             )
             scan = scan.where(tables.backend.frame_filter(scan, merge.joined))
             joined = merge.joined(read(scan, tables.spark))
-            keys = key_columns(_text(self._condition), metadata.schema, merge.name[-1])
-            commit_merge(changing.table, write_target, joined, scan, merge.clauses, rules=rules, keys=keys)
+            commit_merge(
+                changing.table,
+                write_target,
+                joined,
+                scan,
+                merge.clauses,
+                rules=rules,
+                on=(_text(self._condition), name[-1]),
+            )
 
     def _taken(self, source: T.StructType) -> T.StructType:
         """The columns of the source that the table takes over: all for `updateAll`, else those that are assigned."""

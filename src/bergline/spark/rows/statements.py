@@ -14,7 +14,7 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.query_text.assigned_fields import AssignedField
 from bergline.spark.query_text.deterministic import not_deterministic
-from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX
 from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns

@@ -9,14 +9,13 @@ from bergline.arguments import check_text
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.merge.statement import merge_rows
-from bergline.spark.query_text.identifier_clauses import with_identifiers
 from bergline.spark.rows.statements import truncate
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.statements.caching import cache_by_name, forget_cached
 from bergline.spark.statements.engine_context import SparkEngineContext
 from bergline.spark.statements.frame_arguments import run_with_frames, with_named_frames
 from bergline.spark.statements.functions import SessionFunctions
-from bergline.spark.statements.immediate import ImmediateStatement, constant, immediate_statement
+from bergline.spark.statements.immediate import ImmediateStatement, constant, immediate_statement, with_identifiers
 from bergline.spark.statements.inserts import check_replaces, create_as, insert_rows, insert_several
 from bergline.spark.statements.queries import cache_rows, create_view, no_result, result_frame
 from bergline.spark.statements.row_changes import change_rows

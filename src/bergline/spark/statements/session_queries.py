@@ -9,13 +9,8 @@ from pyspark.sql import DataFrame
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.quoting import back_quoted_path
-from bergline.spark.query_text.current_names import with_current_names
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX, check_no_partition_functions, with_lake_functions
 from bergline.spark.query_text.metadata_columns import find_metadata_columns, metadata_columns
-from bergline.spark.query_text.partition_functions import (
-    FUNCTION_PREFIX,
-    check_no_partition_functions,
-    with_partition_functions,
-)
 from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.runtime.backend import DeferredRows, LabeledScan, RunSql
 from bergline.spark.statements.queries import read_deferred, run_query
@@ -111,16 +106,12 @@ class SessionQueries(msgspec.Struct, frozen=True):
 
     def run_query(self, query: Query, args: Any, head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
-        query = self.analyzed_again(query, self.engine_text(query.sql))
+        query = self.analyzed_again(query, with_lake_functions(query.sql, self.tables.lakes))
         query = self.parsed(query)
         ours = self.lake_tables(query, args)
         if not ours and FUNCTION_PREFIX not in query.text:
             return self.run_sql(head + query.text, args)
         return self.query_rows(query, args, ours, head=head)[0]
-
-    def engine_text(self, sql: SqlText) -> SqlText:
-        """A text in words that the engine knows: what is in use, and functions of the lakes."""
-        return with_partition_functions(with_current_names(sql, self.tables.lakes), self.tables.lakes)
 
     def parsed(self, query: Query) -> Query:
         """A query that writes, as the backend's parser reads it."""

@@ -26,7 +26,7 @@ from bergline.format.types.types import (
     DecimalType,
     IcebergType,
 )
-from bergline.spark.runtime.columns import column_at
+from bergline.quoting import back_quoted_path
 
 # Spark's hash starts with 42 and goes on with the hash of what came before; that of this number is 0, with which
 # Iceberg's starts. So `hash(this, x)` is Iceberg's hash of a long x.
@@ -39,7 +39,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
     path = schema.paths.get(source_id)
     if path is None:
         return None
-    column = column_at(path)
+    column = F.col(back_quoted_path(path))
     type_ = schema.ids[source_id].type
     match transform:
         case Identity():

@@ -64,7 +64,7 @@ from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.backends.classic.semi_joins import calls_functions_of_users, with_semi_join
 from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
-from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX
 from bergline.spark.runtime.arrow_tasks import ArrowFunction
 from bergline.spark.runtime.backend import (
     LIMITED_SOURCES,
