@@ -275,10 +275,14 @@ class _Composition:
 
         The expression is read as one of a query on both sides: tables in its subqueries keep their names.
         """
-        text = expression.text(self._merge.sql)
-        if not self._named or text.count(".") < 2:  # noqa: PLR2004  (`id` and `orders.id` stay)
+        if not self._named:
             return ()
-        words = {token.value.casefold() for token in SqlText(text).tokens}
+        text = expression.text(self._merge.sql)
+        tokens = SqlText(text).tokens
+        dots = [place for place, token in enumerate(tokens) if token.is_symbol(".")]
+        if not any(after - before == 2 for before, after in pairwise(dots)):  # noqa: PLR2004
+            return ()  # only names of three parts or more have too many
+        words = {token.value.casefold() for token in tokens}
         # tables in subqueries are told from the sides by their names, which mostly come without a catalog
         named = [name if len(name) < 3 or name[0].casefold() in words else name[1:] for name in self._named]  # noqa: PLR2004
         head, sides = "SELECT ", ", ".join(map(back_quoted_path, named))

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.backend import SaveRequest
+from bergline.spark.runtime.requests import SaveRequest
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.evolution import frame_write

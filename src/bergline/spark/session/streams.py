@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.backend import StreamRequest
+from bergline.spark.runtime.requests import StreamRequest
 from bergline.spark.runtime.types import stored_schema
 from bergline.spark.session.saving import DEFAULT_SOURCES, check_layout
 from bergline.spark.statements.stream_reads import lake_of
@@ -51,7 +51,7 @@ def streamed_with(
 
 def start_stream(tables: SessionTables, writer: DataStreamWriter, name: Name) -> StreamingQuery:
     """Start a query whose batches go to a table, which is created if it does not exist."""
-    request = tables.backend.stream_request(writer)
+    request = tables.backend.requests.stream(writer)
     _check_request(request)
     options = parse_write_options({k: v for k, v in request.options.items() if k.lower() not in _SPARKS_OWN})
     if options.isolation is not None or options.validate_from is not None or options.overwrite_mode is not None:
@@ -64,7 +64,7 @@ def start_stream(tables: SessionTables, writer: DataStreamWriter, name: Name) ->
             ],
         )
     checkpoint = _checkpoint(tables, request)
-    frame = tables.backend.streamed_frame(writer)
+    frame = tables.backend.requests.streamed_frame(writer)
     lake, target = lake_of(tables, name), _existing_or_new(tables, frame, name, request)
     write_target = resolve_write_target(tables, target, options.branch)
     if write_target.wap_id is not None:
@@ -83,7 +83,7 @@ def start_stream(tables: SessionTables, writer: DataStreamWriter, name: Name) ->
         checkpoint,
     )
     sink = StreamSink(lake, stream, find_scope)
-    return tables.backend.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
+    return tables.backend.requests.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
 
 
 def _check_request(request: StreamRequest) -> None:
