@@ -145,7 +145,7 @@ def write_changes(
     `planned` is how the rows of the table are read.
     """
     what, started = f"bergline: {command} rows of {metadata.location}", time.monotonic()
-    writing = _Writing(io, metadata, command, what, twice)
+    writing = _ChangeWriter(io, metadata, command, what, twice)
     with described_jobs(changes.sparkSession, what):
         changed = writing.here(changes)
         if changed is None:
@@ -154,7 +154,7 @@ def write_changes(
     return changed
 
 
-class _Writing(NamedTuple):
+class _ChangeWriter(NamedTuple):
     """One call of `write_changes`."""
 
     io: FileIO

@@ -224,7 +224,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
                 if use.is_stream:
                     ours[use] = stream_rows(self.tables, use.name, target, dict(use.options))
                     continue
-                moment = functools.partial(self._moment, args=args)
+                moment = functools.partial(self._as_of_ms, args=args)
                 selector = target.selector
                 if use.as_of is not None:
                     selector = with_as_of(selector, use.as_of, self.tables.lakes.engine.time_zone, moment)
@@ -250,7 +250,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
         edited = self.analyze(sql)
         return edited if isinstance(edited, Query) else query
 
-    def _moment(self, expression: SqlText, args: Any) -> int:
+    def _as_of_ms(self, expression: SqlText, args: Any) -> int:
         """The milliseconds that an expression means now; it may have parameters by name, and subqueries."""
         if any(token.is_symbol("?") for token in expression.tokens):
             raise UnsupportedError(

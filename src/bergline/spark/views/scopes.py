@@ -138,7 +138,9 @@ def _places(target: ViewTarget, found: list[str], query: Query) -> Sequence[int]
     fields = target.view.schema.fields
     recorded = target.view.properties.get(QUERY_COLUMNS)
     names = [f.name for f in fields] if recorded is None else recorded.split(",")
-    if recorded == ",".join(found) or (len(found) == len(fields) and not _told(recorded, names, fields, found)):
+    if recorded == ",".join(found) or (
+        len(found) == len(fields) and not _match_by_name(recorded, names, fields, found)
+    ):
         return range(len(fields))
     if len(names) != len(fields):
         raise _missing_column(target, recorded or "", query)
@@ -151,7 +153,7 @@ def _places(target: ViewTarget, found: list[str], query: Query) -> Sequence[int]
     return places
 
 
-def _told(recorded: str | None, names: list[str], fields: Sequence[NestedField], found: list[str]) -> bool:
+def _match_by_name(recorded: str | None, names: list[str], fields: Sequence[NestedField], found: list[str]) -> bool:
     """Whether names tell the columns: not if one has a comma, or if none were recorded and the view's own differ."""
     if recorded is None:
         return {name.casefold() for name in names} <= {name.casefold() for name in found}

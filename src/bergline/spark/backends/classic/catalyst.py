@@ -276,7 +276,7 @@ def _membership(node: _Node) -> Predicate | None:
     if column is None:
         return None
     literals = _set_values(node, value) if node.kind == "InSet" else [_literal(literal) for literal in listed]
-    return None if _OTHER in literals else IsIn(column, tuple(literals))
+    return None if _NO_LITERAL in literals else IsIn(column, tuple(literals))
 
 
 def _comparison(node: _Node) -> Predicate | None:
@@ -284,7 +284,7 @@ def _comparison(node: _Node) -> Predicate | None:
     column, literal, swapped = _column(left), _literal(right), False
     if column is None:
         column, literal, swapped = _column(right), _literal(left), True
-    if column is None or literal is _OTHER:
+    if column is None or literal is _NO_LITERAL:
         return None
     if node.kind == "StartsWith":
         return StartsWith(column, literal) if isinstance(literal, str) and not swapped else None
@@ -305,16 +305,16 @@ def _column(node: _Node) -> str | None:
     return None
 
 
-class _Other:
+class _NoLiteral:
     """An expression that is no literal, or one of a type that we do not compare."""
 
 
-_OTHER = _Other()
+_NO_LITERAL = _NoLiteral()
 
 
 def _literal(node: _Node) -> Any:
     if node.kind != "Literal":
-        return _OTHER
+        return _NO_LITERAL
     text, type_ = node.fields.get("value"), _type_name(node)
     if text is None:
         return None
@@ -342,4 +342,4 @@ def _type_name(node: _Node) -> str:
 
 def _plain(text: str, type_: str) -> Any:
     """A value of Catalyst as our filters take it."""
-    return _VALUES[type_](text) if type_ in _VALUES else _OTHER
+    return _VALUES[type_](text) if type_ in _VALUES else _NO_LITERAL
