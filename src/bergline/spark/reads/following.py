@@ -248,9 +248,9 @@ class QueryStates:
     def find(
         self, query: str, name: FollowedName, made: float, is_running: Callable[[str], bool], *, stays: bool = False
     ) -> Table:
-        """The table as a query sees it in a frame that was made at a time; what queries saw that have ended goes.
+        """The table as a query sees it, in a frame that was made at some time; what ended queries saw is forgotten.
 
-        A frame that stays as it is says what the others of the query see, if it is the first to ask.
+        If a frame that `stays` as it was made asks first, the rest of the query sees the same state as that frame.
         """
         key = name.key
         with self._lock:

@@ -367,7 +367,7 @@ class _FileChecks:
 
 
 def are_marked(files: Iterable[PlannedFile]) -> bool:
-    """Whether a bit for each row, in files some of whose rows are deleted by position, is little enough."""
+    """Whether files with positional deletes have few enough rows to keep a bit for each row."""
     return sum(planned.file.record_count for planned in files if planned.position_deletes) <= MOST_MARKED_ROWS
 
 

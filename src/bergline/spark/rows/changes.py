@@ -239,7 +239,7 @@ def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> Chan
 
 
 def _most_bitmaps(planned: ReadPlan) -> int:
-    """How many bitmaps tell of all rows that a scan may read."""
+    """How many bitmaps hold the positions of all rows that a scan may read, at most."""
     work, files = planned.work, planned.plan.files
     return most_bitmaps(work.files, work.rows) if work else most_bitmaps(len(files), records_of(files))
 

@@ -113,7 +113,7 @@ class TableQuery(NamedTuple):
 
 
 class KnownFiles(NamedTuple):
-    """Data files as a plan knows them, for Spark's own reader."""
+    """Data files, and what a plan knows of them, for Spark's own reader."""
 
     paths: Sequence[str]
     sizes: Sequence[int]
@@ -139,7 +139,7 @@ class FollowedFiles(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """What those have in common that find the same files whenever they are asked; its text tells them apart."""
+        """Equal for those that find the same files whenever they are asked; the text of others differs."""
         ...
 
     @property
@@ -288,7 +288,7 @@ class SparkBackend(Protocol):
 
     @property
     def executors_key(self) -> tuple[str, str]:
-        """The same for sessions whose tasks run in the same Python processes."""
+        """Equal for sessions whose tasks run in the same Python processes."""
         ...
 
     @property
@@ -367,7 +367,7 @@ class SparkBackend(Protocol):
     def late_frame(self, scan: "TableScan", name: "Name", hidden: frozenset[str], read: Read) -> DataFrame:
         """A frame whose files are looked up, by `read`, after filters have been put on it.
 
-        Columns may be qualified by the table's name, and hidden ones are there for who asks.
+        Columns may be qualified by the table's name, and hidden ones can be selected.
         """
         ...
 
@@ -384,20 +384,20 @@ class SparkBackend(Protocol):
         ...
 
     def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
-        """A frame whose columns have other names, in as many calls whatever their number is."""
+        """A frame with other names for its columns; many columns take no more calls than few."""
         ...
 
     def select_texts(self, frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-        """What SQL texts make of a frame's columns, in as many calls whatever their number is.
+        """What SQL texts make of a frame's columns; many texts take no more calls than few.
 
-        They are read as the settings of the session say: what these could change must not be in them.
+        Spark reads them under the settings of the session: they must mean the same under all.
         """
         ...
 
     def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
-        """`DataFrame.mapInArrow`, in as many calls whatever the number of columns is.
+        """`DataFrame.mapInArrow`; many columns take no more calls than few.
 
-        What the columns are called in the batches does not say anything.
+        The names of columns in the batches mean nothing.
         """
         ...
 
@@ -439,7 +439,7 @@ class SparkBackend(Protocol):
         ...
 
     def has_random_filter(self, rows: DataFrame) -> bool | None:
-        """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
+        """Whether a frame keeps rows by a condition that is not deterministic; None if only Spark can tell."""
         ...
 
     def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:

@@ -50,7 +50,7 @@ class StreamRequest(msgspec.Struct, frozen=True):
 
 
 class Requests(Protocol):
-    """Of one session: also what was told before attach."""
+    """What the readers and writers of one session were told, also before attach."""
 
     def load(self, reader: DataFrameReader) -> LoadRequest:
         """What a reader was given."""

@@ -207,7 +207,7 @@ def _note_attached(backend: SparkBackend, attached: _Attached) -> None:
 
 
 def _with_children(key: str) -> list[str]:
-    """A session, and those that `newSession` of it gave, and of these."""
+    """A session, those that its `newSession` gave, and theirs in turn."""
     found = [key]
     for parent in found:
         found += [session for session, attached in _SESSIONS.items() if attached.parent == parent]

@@ -1,6 +1,6 @@
 """What the methods of an attached session do instead of Spark's: lake tables are ours, the rest is the original's.
 
-Each takes the session's lakes and the method that it replaces, then what this was called with.
+Each takes the session and the method that it replaces, then the arguments of the call.
 """
 
 import functools

@@ -35,7 +35,7 @@ def cache_by_name(tables: SessionTables, sql: SqlText) -> bool:
 
 
 def cache_table(tables: SessionTables, scan: TableScan, level: StorageLevel | None, *, is_lazy: bool) -> None:
-    """Cache the rows of a table, unless they are; at once, if that is not to wait until they are read."""
+    """Cache the rows of a table, unless they are cached: at once, or, if lazy, when they are first read."""
     if CACHED.find(scan, tables.backend) is None:
         uncache_table(tables, scan)
         rows = read(scan, tables.spark)

@@ -77,7 +77,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
     """The tables that the statement has read, in the states in which it reads them."""
 
     def following(self, *, keeps: bool = False) -> "SessionQueries":
-        """For rows that outlive their statement, in frames; or are kept, in a view."""
+        """The same for rows that outlive their statement: in frames, or in a view that the session keeps."""
         return msgspec.structs.replace(self, follows=True, keeps=keeps)
 
     def forget_states(self) -> None:
@@ -132,7 +132,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
     ) -> TargetRows:
         """The rows of the query that edits make of a statement, with the scan of the table that the statement changes.
 
-        That is read with some metadata columns beside its own; wherever it stands in the statement it is in one state.
+        The table is read with these metadata columns beside its own, in one state wherever it stands in the statement.
         With an `EXPLAIN` the rows are those of the plan.
         """
         ours = self.lake_tables(query, args, {target.use.name: target.target})
@@ -244,14 +244,14 @@ class SessionQueries(msgspec.Struct, frozen=True):
         return analyze(sql, self.tables.backend.read_query)
 
     def analyzed_again(self, query: Query, sql: SqlText) -> Query:
-        """A query whose text was edited: the edited one as it was, where nothing was."""
+        """The query that an edited text is; the same one where nothing was edited."""
         if sql is query.sql:
             return query
         edited = self.analyze(sql)
         return edited if isinstance(edited, Query) else query
 
     def _as_of_ms(self, expression: SqlText, args: Any) -> int:
-        """The milliseconds that an expression means now; it may have parameters by name, and subqueries."""
+        """The time that an expression gives, in milliseconds; it may have parameters by name, and subqueries."""
         if any(token.is_symbol("?") for token in expression.tokens):
             raise UnsupportedError(
                 f"expected a parameter with a name after AS OF, found `?` in `{expression.text}`",

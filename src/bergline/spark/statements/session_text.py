@@ -1,6 +1,6 @@
-"""A statement's text as Spark's parser would read it in a session: by some settings it is not what it looks like.
+"""A statement's text as Spark's parser reads it under the settings of a session, some of which change its meaning.
 
-A setting is only looked at where the text has what it is about.
+A setting is only looked up where the text has something that it affects.
 """
 
 import re
@@ -113,7 +113,7 @@ def _is_on(spark: SparkSession, name: str) -> bool:
 
 
 def _set_value(spark: SparkSession, name: str) -> str:
-    """What somebody has set, else nothing, as Spark has it; LookupError for settings that cannot be nothing."""
+    """The value of a setting, else empty text, as Spark has it; LookupError if the setting cannot be empty."""
     try:
         return str(spark.conf.get(name, ""))
     except PySparkException as error:

@@ -62,7 +62,7 @@ class ViewScope(msgspec.Struct, frozen=True):
         return None if lakes.has(full[0]) or not lakes.engine.has_catalog(full[0]) else full
 
     def not_found(self, name: Name) -> NotFoundError:
-        """The error for a name that is nothing here."""
+        """The error for a name that means nothing here."""
         full = ".".join(name)
         hint = f"names of Spark's tables begin with their catalog in a view, as in `spark_catalog.{full}`"
         return NotFoundError(f"no table `{full}` in catalog `{self.catalog}`", kind="table", name=full, hints=[hint])
@@ -154,7 +154,7 @@ def _places(target: ViewTarget, found: list[str], query: Query) -> Sequence[int]
 
 
 def _match_by_name(recorded: str | None, names: list[str], fields: Sequence[NestedField], found: list[str]) -> bool:
-    """Whether names tell the columns: not if one has a comma, or if none were recorded and the view's own differ."""
+    """Whether names tell the columns: not if one has a comma, nor if none were recorded and the view's own differ."""
     if recorded is None:
         return {name.casefold() for name in names} <= {name.casefold() for name in found}
     return len(names) == len(fields)

@@ -103,7 +103,7 @@ def _time(column: Column, type_: IcebergType, unit: str) -> Column | None:
 
 
 def _in_python(column: Column, transform: Transform, type_: IcebergType) -> Column | None:
-    """A bucket of text or bytes: Spark's hash of them is another."""
+    """A bucket of text or bytes, computed in Python: Spark hashes these differently."""
     if type_ not in (STRING, BINARY, UUID) and not isinstance(type_, DecimalType):
         return None
     # no type hints: Spark would take them for those of another kind of function

@@ -23,7 +23,7 @@ _TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
 
 
 class ClassicRequests:
-    """Some of it Spark shows nowhere: it is read from fields of JVM objects."""
+    """Asks the JVM, and reads fields of its objects where no method gives an answer."""
 
     def load(self, reader: DataFrameReader) -> LoadRequest:
         java: Any = reader._jreader  # noqa: SLF001  (Spark keeps what it was given nowhere else)

@@ -42,7 +42,7 @@ from bergline.table.scans.scan import TableScan
 
 
 class ConnectBackend(msgspec.Struct, frozen=True):
-    """A session on a server; what its optimizer or its driver would have to be asked is not known."""
+    """A session on a server: what only its optimizer or its driver could tell is not known."""
 
     spark: Any
 
@@ -80,7 +80,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
 
     def process_variable(self, kind: str, name: str) -> str | None:
-        """Only the server knows, and what it makes of a statement is the one thing that tells."""
+        """Only the server knows: it is asked by a statement that has the variable in it."""
         written = f"${{{kind}:{name}}}"
         try:
             value = str(self.spark.range(1).selectExpr(f"r'{written}'").first()[0])

@@ -22,7 +22,7 @@ _SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
 
 
 class ConnectRequests(msgspec.Struct, frozen=True):
-    """Of one session."""
+    """What those of one session were told."""
 
     spark: Any
 
