@@ -39,8 +39,6 @@ Statement = (
     | OtherStatement
 )
 
-_VARIABLES = ("SET", "DECLARE")
-
 
 def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
     """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables.
@@ -54,20 +52,24 @@ def analyze(sql: SqlText, read: QueryReader = read_query) -> Statement:
     if (typo := misspelled_head(sql, HEADS)) is not None:
         names = dotted_names(sql)
         return OtherStatement(keyword, names, typo, names[0] if names else None)
-    if (wrapper := _wrapper(sql, read)) is not None:
-        return wrapper
-    if (merge := read_merge(sql, read)) is not None:
-        return merge
+    match keyword:
+        case "SELECT" | "VALUES":
+            return read(sql)
+        case "INSERT":
+            return read_insert(sql, read) or read(sql)
+        case "EXPLAIN" | "DESCRIBE" | "DESC" | "CREATE" | "CACHE" if (wrapper := _wrapper(sql, read)) is not None:
+            return wrapper
+        case "MERGE" | "WITH" if (merge := read_merge(sql, read)) is not None:
+            return merge
+        case "DELETE" | "UPDATE" | "TRUNCATE" | "WITH" if (change := read_row_level(sql, read)) is not None:
+            return change
+        case "SET" | "DECLARE" if sql.has_word("SELECT", "FROM", "TABLE"):  # variables
+            return read(sql)
     statement = parse_statement(sql)
     if isinstance(statement, CreateTable) and statement.source is not None:
         return _create_as(sql, statement, statement.source, read)
     if statement is not None:
         return statement
-    changes_rows = read_row_level(sql, read)
-    if changes_rows is not None:
-        return changes_rows
-    if keyword in _VARIABLES and sql.has_word("SELECT", "FROM", "TABLE"):
-        return read(sql)
     if keyword not in QUERY_WORDS:
         return read_other(sql, FIRST_WORDS)
     return read_insert(sql, read) or read(sql)

@@ -58,7 +58,7 @@ def test_counting_rows_opens_no_footer(spark: SparkSession, lake: Lake, monkeypa
 def test_files_stored_in_too_many_ways_go_to_the_arrow_reader(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_groups, "MOST_WAYS", 2)
+    monkeypatch.setattr(read_groups, "MOST_LAYOUTS", 2)
     table = lake.create_table("db.t", AB)
     names = ["a", "x", "y", "z", "a"]
     table.append_files([write_foreign_file(table, {stored(name, pa.int64(), 1): [n]}) for n, name in enumerate(names)])

@@ -128,7 +128,7 @@ def _place(found: T.StructType, name: str, type_: str) -> str:
 
 
 def _chosen(values: Iterable[tuple[int, str]], otherwise: str = "NULL") -> str:
-    """The value of the clause that applies to a row, as SQL text; another where it is none of these."""
+    """The value of the clause that applies to a row, as SQL text; `otherwise` where it is none of these."""
     cases = " ".join(f"WHEN {number} THEN {value}" for number, value in values)
     return f"CASE {_CLAUSE} {cases} ELSE {otherwise} END"
 
@@ -138,7 +138,7 @@ def _new_columns(
 ) -> tuple[DataFrame, dict[str, str]]:
     """The columns of new rows as SQL texts, each by the clause that applies; nothing where rows are only deleted.
 
-    They are on a frame that has what they need computed. A value is null in rows that its clause does not apply to, so
+    The frame that comes back has what they need computed. A value is null in rows that its clause does not apply to, so
     that it can be stored in all of them.
     """
     given = {

@@ -34,7 +34,7 @@ from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import session_backend
 from bergline.spark.merge.changes import BY_SOURCE, checks_cardinality, merge_changes
 from bergline.spark.merge.frames import FrameClause, FrameMerge, frame_clauses
-from bergline.spark.merge.several_sources import SeveralSources, key_columns
+from bergline.spark.merge.several_sources import SeveralSources
 from bergline.spark.query_text.assigned_fields import assigned_fields, default_literal, qualifiers_of
 from bergline.spark.reads.planning import ReadPlan
 from bergline.spark.reads.scan import read_plan
@@ -86,8 +86,8 @@ class SparkMergeEngine(SparkRowEngine):
             return _merge_changes(write_changes(changes, io, metadata, "update", ReadPlan(read), twice=changed_twice))
         merge = self._frame_merge(request, metadata, source)
         changes = merge_changes(merge.joined(target), merge.clauses, metadata, AssignmentRules())
-        keys = key_columns(_condition(request, metadata.schema), metadata.schema, request.target_alias)
-        several = SeveralSources(lambda _: read, keys, metadata.schema, io, self._spark)
+        on = _condition(request, metadata.schema)
+        several = SeveralSources(lambda _: read, on, request.target_alias, metadata.schema, io, self._spark)
         twice = several if checks_cardinality(request.clauses) else None
         return _merge_changes(write_changes(changes, io, metadata, "merge", ReadPlan(read), twice=twice))
 

@@ -1,6 +1,6 @@
 """The error of a MERGE in which several source rows match one row of the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -20,13 +20,16 @@ _SHOWN = 3
 
 
 class SeveralSources(msgspec.Struct, frozen=True):
-    """What says which row it is: `keys` are the table's columns in the condition, and `plan` has the row's file.
+    """Makes the error, which names the row by the columns of the table that the condition speaks of.
 
-    A condition without any of them is true for all rows: then the first columns say which.
+    A condition that speaks of none is true for all rows: then the first columns name it.
     """
 
     plan: Callable[[str], ScanPlan]
-    keys: Sequence[str]
+    """A plan that has the file of this path."""
+    condition: str
+    target: str
+    """What the table's columns may be qualified by in the condition."""
     schema: Schema
     io: FileIO
     spark: SparkSession
@@ -41,7 +44,9 @@ class SeveralSources(msgspec.Struct, frozen=True):
         )
 
     def _key(self, path: str, position: int) -> str:
-        names = self.keys or [field.name for field in self.schema.fields[:_SHOWN]]
+        names = _key_columns(self.condition, self.schema, self.target) or [
+            field.name for field in self.schema.fields[:_SHOWN]
+        ]
         plan = self.plan(path)
         files = [file for file in plan.files if file.file.file_path == path]
         wanted = Schema(fields=(POS, FILE, *(self.schema.find(name) for name in names)))
@@ -50,8 +55,8 @@ class SeveralSources(msgspec.Struct, frozen=True):
         return "" if row is None else f"with {', '.join(map(_equation, names, row))}"
 
 
-def key_columns(condition: str, schema: Schema, target: str) -> list[str]:
-    """The columns of a target that a condition speaks of, by their names alone or with the target's in front."""
+def _key_columns(condition: str, schema: Schema, target: str) -> list[str]:
+    """The columns of a target that a condition names, alone or with the target's name in front."""
     try:
         tokens = SqlText(condition).tokens
     except SqlSyntaxError:

@@ -35,8 +35,7 @@ from bergline.sql.queries.assignments import Expression
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.queries.rewritten import column_edit
-from bergline.sql.text.composed import ComposedText, Composer
+from bergline.sql.queries.rewritten import ComposedText, Composer, column_edit
 from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Edit, SqlText
 from bergline.table.row_merges.clauses import When
@@ -279,7 +278,11 @@ class _Composition:
         if not self._named:
             return ()
         text = expression.text(self._merge.sql)
-        words = {token.value.casefold() for token in SqlText(text).tokens}
+        tokens = SqlText(text).tokens
+        dots = [place for place, token in enumerate(tokens) if token.is_symbol(".")]
+        if not any(after - before == 2 for before, after in pairwise(dots)):  # noqa: PLR2004
+            return ()  # only names of three parts or more have too many
+        words = {token.value.casefold() for token in tokens}
         # tables in subqueries are told from the sides by their names, which mostly come without a catalog
         named = [name if len(name) < 3 or name[0].casefold() in words else name[1:] for name in self._named]  # noqa: PLR2004
         head, sides = "SELECT ", ", ".join(map(back_quoted_path, named))

@@ -9,7 +9,6 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.merge.frames import FrameClause, FrameMerge, frame_clauses
-from bergline.spark.merge.several_sources import key_columns
 from bergline.spark.merge.statement import commit_merge
 from bergline.spark.reads.scan import read
 from bergline.spark.rows.statements import place_columns
@@ -26,8 +25,8 @@ from bergline.table.row_merges.clauses import Action, When
 class LakeMergeWriter:
     """MergeIntoWriter on a lake table: clauses of a kind are tried in the order in which they were given."""
 
-    def __init__(self, session: SessionTables, source: DataFrame, name: Name, condition: Column) -> None:
-        self._session = session
+    def __init__(self, tables: SessionTables, source: DataFrame, name: Name, condition: Column) -> None:
+        self._tables = tables
         self._source = source
         self._name = name
         self._condition = _checked(condition)
@@ -64,14 +63,14 @@ class LakeMergeWriter:
     def _merge(self) -> None:
         if not self._clauses:
             raise InvalidInputError("expected whenMatched, whenNotMatched or whenNotMatchedBySource, found none")
-        session, source = self._session, self._source
-        name = session.full_name(self._name)
-        target = session.resolve_write(self._name)
-        write_target = resolve_write_target(session, target, None)
+        tables, source = self._tables, self._source
+        name = tables.full_name(self._name)
+        target = tables.resolve_write(self._name)
+        write_target = resolve_write_target(tables, target, None)
         with evolved(target, self._taken(source.schema)) as changing:
             metadata = changing.table.metadata
-            scan = session.scan_target(changing, place_columns(metadata))
-            rules = assignment_rules(session.spark)
+            scan = tables.scan_target(changing, place_columns(metadata))
+            rules = assignment_rules(tables.spark)
             merge = FrameMerge(
                 source,
                 self._condition,
@@ -86,10 +85,17 @@ class LakeMergeWriter:
                 name,
                 metadata,
             )
-            scan = scan.where(session.backend.frame_filter(scan, merge.joined))
-            joined = merge.joined(read(scan, session.spark))
-            keys = key_columns(_text(self._condition), metadata.schema, merge.name[-1])
-            commit_merge(changing.table, write_target, joined, scan, merge.clauses, rules=rules, keys=keys)
+            scan = scan.where(tables.backend.frame_filter(scan, merge.joined))
+            joined = merge.joined(read(scan, tables.spark))
+            commit_merge(
+                changing.table,
+                write_target,
+                joined,
+                scan,
+                merge.clauses,
+                rules=rules,
+                on=(_text(self._condition), name[-1]),
+            )
 
     def _taken(self, source: T.StructType) -> T.StructType:
         """The columns of the source that the table takes over: all for `updateAll`, else those that are assigned."""

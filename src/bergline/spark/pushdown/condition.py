@@ -19,10 +19,10 @@ def exact_condition(
 ) -> BoundFilter:
     """What a column or SQL text means, as Spark resolves it: its names, casts and time zone count.
 
-    Columns may be qualified by the alias. Over Spark Connect, which does not tell, only what means the same whatever
-    the settings are.
+    Columns may be qualified by the alias. Over Spark Connect, which resolves nothing for us, only conditions count that
+    mean the same under all settings.
 
-    UnsupportedError for what filters cannot say: rows must not go by a condition that is only nearly right.
+    UnsupportedError for what filters cannot express: a condition that is only nearly right would delete other rows.
     """
     return _bound(backend_of(spark).exact_predicate(condition, schema, alias), schema, condition)
 

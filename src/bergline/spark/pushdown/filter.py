@@ -1,7 +1,7 @@
 """A bound predicate as a condition in Spark's SQL, with the same three-valued logic.
 
-A text is handed over in one call, where columns and literals of PySpark's take some each. What it says is the same
-under all settings of a session: texts stand in it as their bytes.
+A text takes one call, where each of PySpark's columns and literals takes several. It means the same under all settings
+of a session: strings stand in it as their bytes.
 """
 
 from decimal import Decimal

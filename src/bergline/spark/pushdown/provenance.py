@@ -39,7 +39,7 @@ def is_marked(alias: str) -> bool:
 
 
 def with_unmarked_plans(log: Callable[[Any], None]) -> Callable[[Any], None]:
-    """PySpark's function that logs an error, the last step of making one: both show tables by their names alone.
+    """PySpark's function that logs an error, as the last step of making it: both then show tables by name alone.
 
     The log has the text of the exception that is being handled, that of Java or gRPC, which cannot be changed: it is
     handed another one of that name.

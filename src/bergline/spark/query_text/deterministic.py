@@ -1,4 +1,4 @@
-"""Conditions that may be another each time, like `rand() < 0.5`: refused where rows are changed, as Spark does.
+"""Conditions that are not deterministic, like `rand() < 0.5`: refused where rows are changed, as Spark does.
 
 A task that runs again would find other rows.
 """
@@ -25,7 +25,7 @@ _MERGE_CONDITION = "UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC"
 
 
 def check_deterministic(sql: SqlText, condition: Expression | None, statement: str) -> None:
-    """Refuse a condition that calls a function of Spark's which is random; users' own functions only Spark knows."""
+    """Refuse a condition that calls one of Spark's random functions; users' own functions only Spark knows."""
     if condition is None:
         return
     for call in random_calls(sql.part(condition.start, condition.end)):

@@ -55,7 +55,7 @@ def find_metadata_columns(query: Query, available: Mapping[TableUse, frozenset[s
     if not any(name in query.text.lower() for name in _NAMES):
         return MetadataColumns({}, ())
     tokens = query.sql.tokens
-    blocks = _Blocks(tokens, list(available))
+    blocks = _SelectScopes(tokens, list(available))
     columns: dict[TableUse, set[str]] = {}
     for place, token in enumerate(tokens):
         name = token.value.lower()
@@ -82,7 +82,7 @@ def metadata_columns(target: Target) -> frozenset[str]:
     return frozenset(_NAMES).difference(lineage, deleted, target.table.schema.names)
 
 
-class _Blocks:
+class _SelectScopes:
     """Each token's SELECT, and the tables of each SELECT by the names that they have in it."""
 
     def __init__(self, tokens: Sequence[Token], uses: Sequence[TableUse]) -> None:

@@ -1,4 +1,4 @@
-"""Files read by the one reader in `parquet`, on the executors: large files by row groups, small ones together."""
+"""Files read by the reader in `datafiles`, on the executors: large files by row groups, small ones together."""
 
 import contextlib
 import functools

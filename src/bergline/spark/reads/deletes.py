@@ -1,7 +1,7 @@
 """Deleted rows as frames, for joins with what Spark's own reader reads: positions by file, and keys by set of files.
 
 Positions come as bits, one for each row of a file, by which Spark finds them without another join; where files have
-so many rows that these would be much, they come as numbers.
+too many rows for that, they come as numbers.
 
 The delete files are read on the executors, by the reader that everything else uses; a few positions are read here.
 """

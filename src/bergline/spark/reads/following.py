@@ -1,7 +1,7 @@
 """Reads by a table's name, whose frames have the rows of the table whenever they are run.
 
 Spark asks for the files of a relation each time it plans a query on it. What a frame was made with stays, so it can
-only be given files that are read in one of the ways that it knows: else it must be made anew, and says so.
+only be given files of the layouts that it knows: else it must be made anew, and says so.
 """
 
 import copy
@@ -23,7 +23,7 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.restrictions import check_rows_readable
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
-from bergline.spark.reads.groups import FilesOfOneWay, ReadGroup, are_marked, file_parts, way_of_new_files
+from bergline.spark.reads.groups import FilesOfOneLayout, ReadGroup, are_marked, file_parts, layout_of_new_files
 from bergline.spark.reads.native import spark_location
 from bergline.spark.reads.native_columns import NativeColumns
 from bergline.spark.runtime.backend import KnownFiles, SparkBackend
@@ -66,7 +66,7 @@ def following(scan: TableScan, table: Table) -> TableScan:
 class Place(NamedTuple):
     """One of the relations of a frame: how its files are read, and whether rows of them may be deleted."""
 
-    way: NativeColumns
+    layout: NativeColumns
     takes_deletes: bool
 
 
@@ -94,22 +94,22 @@ class FollowedRead:
         Files that are written from now on have a place too, empty as it may be.
         """
         self._columns = tuple(field.name for field in plan.schema.fields)
-        new = way_of_new_files(plan)
+        new = layout_of_new_files(plan)
         if new is None or any(not _can_follow(group, plan) for group in groups):
             return None
-        joined = [group.way.with_also(new) for group in groups]
+        joined = [group.layout.with_also(new) for group in groups]
         found = [
-            group if way is None else msgspec.structs.replace(group, way=way)
-            for group, way in zip(groups, joined, strict=True)
+            group if layout is None else msgspec.structs.replace(group, layout=layout)
+            for group, layout in zip(groups, joined, strict=True)
         ]
-        if all(way is None for way in joined):
-            found.append(ReadGroup("native", "for files to come", (), way=new))
+        if all(layout is None for layout in joined):
+            found.append(ReadGroup("native", "for files to come", (), layout=new))
             joined.append(new)
         may_delete = any(self.scan.metadata.properties.get(mode) == _MERGE_ON_READ for mode in _MODES)
         if may_delete and not any(group.has_deletes for group in found):
-            place = next(number for number, way in enumerate(joined) if way is not None)
+            place = next(number for number, layout in enumerate(joined) if layout is not None)
             found[place] = msgspec.structs.replace(found[place], has_deletes=True)
-        self._places = tuple(Place(group.way, group.has_deletes) for group in found)
+        self._places = tuple(Place(group.layout, group.has_deletes) for group in found)
         return found
 
     def relation(self, number: int, describe: Describe) -> "FollowedRelation":
@@ -132,7 +132,7 @@ class FollowedRead:
             return None
         if number is None or self._places is None:
             raise self._stale("how its files are stored")
-        stored = [c.field for c in self._places[number].way.columns if c.stored is not None and c.is_as_stored]
+        stored = [c.field for c in self._places[number].layout.columns if c.stored is not None and c.is_as_stored]
         asked = condition(Schema(fields=tuple(stored)))
         key = _state(scan), asked
         with self._lock:
@@ -248,9 +248,9 @@ class QueryStates:
     def find(
         self, query: str, name: FollowedName, made: float, is_running: Callable[[str], bool], *, stays: bool = False
     ) -> Table:
-        """The table as a query sees it in a frame that was made at a time; what queries saw that have ended goes.
+        """The table as a query sees it, in a frame that was made at some time; what ended queries saw is forgotten.
 
-        A frame that stays as it is says what the others of the query see, if it is the first to ask.
+        If a frame that `stays` as it was made asks first, the rest of the query sees the same state as that frame.
         """
         key = name.key
         with self._lock:
@@ -288,12 +288,12 @@ def _can_follow(group: ReadGroup, plan: ScanPlan) -> bool:
     return group.reader == "native" and not (group.has_deletes and plan.key_columns) and are_marked(group.files)
 
 
-def _fits(part: FilesOfOneWay, place: Place) -> bool:
-    """Whether files of a part are read right in the way of a place."""
-    if isinstance(part.way, str) or (part.has_deletes and not place.takes_deletes):
+def _fits(part: FilesOfOneLayout, place: Place) -> bool:
+    """Whether the relation of a place reads files of a part right."""
+    if isinstance(part.layout, str) or (part.has_deletes and not place.takes_deletes):
         return False
-    both = place.way.with_also(part.way) if len(part.way.columns) == len(place.way.columns) else None
-    return both is not None and both.columns == place.way.columns
+    both = place.layout.with_also(part.layout) if len(part.layout.columns) == len(place.layout.columns) else None
+    return both is not None and both.columns == place.layout.columns
 
 
 def _size(metadata: TableMetadata, branch: str) -> int:

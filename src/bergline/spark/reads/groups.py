@@ -1,8 +1,8 @@
-"""Which reader gets which files of a plan, and why: Spark's own Parquet reader, or the one reader in `parquet`.
+"""Which reader gets which files of a plan, and why: Spark's own Parquet reader, or the reader in `datafiles`.
 
 Spark's reader matches columns by name and knows nothing of Iceberg, so it gets a file only where the file's physical
-schema is known, by its manifest or its footer. Files that store the columns of a read in one way are read together.
-Deletes it gets as joins, while they are small enough to send to every executor.
+schema is known, from its manifest or its footer. Files of one layout, which store the columns of a read alike, are read
+together. Deletes become joins, as long as they are small enough to send to every executor.
 """
 
 import re
@@ -56,8 +56,8 @@ MOST_DELETED_ROWS = 1_000_000
 """More than so many deleted rows are not sent to every executor."""
 MOST_MARKED_ROWS = 64 << 20
 """Bits for so many rows are: 8 MiB, however many of these rows are deleted."""
-MOST_WAYS = 16
-"""In so many ways files of one plan are read by Spark's reader, each by a scan of its own."""
+MOST_LAYOUTS = 16
+"""Spark's reader gets files of so many layouts in one plan: each is a scan of its own."""
 
 _FEW_ROWS, _FEW_FILES = 1_000_000, 1000
 _HIDDEN = ("_", ".")
@@ -84,13 +84,13 @@ class ReadGroup(msgspec.Struct, frozen=True):
     reason: str
     files: Sequence[PlannedFile]
     has_deletes: bool = False
-    way: NativeColumns = _NO_COLUMNS
-    """How Spark's own reader gets the columns that are read, and those that deletes compare."""
+    layout: NativeColumns = _NO_COLUMNS
+    """How files store the columns that are read, and those that deletes compare, for Spark's own reader."""
 
     @property
     def columns(self) -> tuple[NativeColumn, ...]:
-        """The columns of that way."""
-        return self.way.columns
+        """The columns of that layout."""
+        return self.layout.columns
 
     @property
     def paths(self) -> list[str]:
@@ -116,20 +116,20 @@ def read_groups(plan: ScanPlan, find: Find, s3_refusal: str | None = NO_SESSION)
     return _grouped(parts if plan.key_columns else _few_with_others(parts))
 
 
-def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilesOfOneWay]":
+def file_parts(plan: ScanPlan, find: Find, s3_refusal: str | None) -> "list[FilesOfOneLayout]":
     """All files of a plan, each in one part, whatever the other files are."""
-    judge, ways = _Judge(plan, s3_refusal), _Ways(plan, find)
-    parts: list[FilesOfOneWay] = []
+    checks, layouts = _FileChecks(plan, s3_refusal), _Layouts(plan, find)
+    parts: list[FilesOfOneLayout] = []
     others: Iterable[PlannedFile] = plan.files
     if isinstance(plan.files, PlannedFiles):
-        plain, others = plan.files.split(judge.surely_native)
-        parts += ways.of_columns(plain)
-    parts += ways.of_files([(planned, judge.refusal(planned)) for planned in others])
+        plain, others = plan.files.split(checks.surely_native)
+        parts += layouts.of_columns(plain)
+    parts += layouts.of_files([(planned, checks.refusal(planned)) for planned in others])
     return parts
 
 
-def way_of_new_files(plan: ScanPlan) -> NativeColumns | None:
-    """How files are read that have the columns of the table as they are now; None if not by Spark's own reader."""
+def layout_of_new_files(plan: ScanPlan) -> NativeColumns | None:
+    """The layout of files written from now on; None if Spark's own reader does not get them."""
     wanted = [f for f in columns_to_read(plan).fields if f.id not in RESERVED_IDS or f.id in _LINEAGE]
     if plan_refusal(plan) is not None:
         return None
@@ -154,17 +154,17 @@ def plan_refusal(plan: ScanPlan) -> str | None:
     return None
 
 
-class FilesOfOneWay(msgspec.Struct, frozen=True):
+class FilesOfOneLayout(msgspec.Struct, frozen=True):
     """Files of one physical schema and partition spec, or of which one thing is wrong."""
 
     files: Sequence[PlannedFile]
-    way: NativeColumns | str
-    """How Spark's reader reads them, or why it does not."""
+    layout: NativeColumns | str
+    """How they store their columns, or why Spark's reader does not get them."""
     has_deletes: bool
 
 
-class _Ways:
-    """Says how Spark's own reader reads files of a physical schema, once for all files of that schema."""
+class _Layouts:
+    """Finds the layout of files from their physical schema, once for each schema."""
 
     def __init__(self, plan: ScanPlan, find: Find) -> None:
         self._find = find
@@ -177,17 +177,17 @@ class _Ways:
         ids = {f.id for f in read}
         keys = tuple(c.column for c in plan.key_columns if len(c.path) == 1 and c.field_id not in ids)
         self._wanted = {False: read, True: (*read, *keys)}
-        self._ways: dict[tuple[int, int, bool], NativeColumns | str] = {}
+        self._layouts: dict[tuple[int, int, bool], NativeColumns | str] = {}
 
     @staticmethod
     def _looks_at(wanted: tuple[NestedField, ...]) -> bool:
-        """Whether it matters what columns files have; without any to read, only if Spark may not open some files."""
+        """Whether it matters what columns files have: where none are read, only if Spark may not open some files."""
         return bool(wanted) or not KNOWS_NEW_ANNOTATIONS
 
-    def of_columns(self, files: PlannedFiles) -> Iterator[FilesOfOneWay]:
+    def of_columns(self, files: PlannedFiles) -> Iterator[FilesOfOneLayout]:
         """Files without deletes, by what their manifests say or else by their footers."""
         if not self._looks_at(self._wanted[False]):
-            yield from [FilesOfOneWay(files, _NO_COLUMNS, False)] if files else []
+            yield from [FilesOfOneLayout(files, _NO_COLUMNS, False)] if files else []
             return
         unknown = [
             path
@@ -207,10 +207,10 @@ class _Ways:
 
         for number, some in files.parts(numbers).items():
             for group in some.groups:
-                way = self._way(number, group.spec_id, group.frame["file_path"][0], has_deletes=False)
-                yield FilesOfOneWay(PlannedFiles([group]), way, False)
+                layout = self._layout(number, group.spec_id, group.frame["file_path"][0], has_deletes=False)
+                yield FilesOfOneLayout(PlannedFiles([group]), layout, False)
 
-    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[FilesOfOneWay]:
+    def of_files(self, files: Sequence[tuple[PlannedFile, str | None]]) -> Iterator[FilesOfOneLayout]:
         """Files one by one, each with what speaks against it already."""
         unknown = [p.file.file_path for p, why_not in files if why_not is None and p.file.physical_schema is None]
         found = self._find(unknown) if unknown and self._looks_at(self._wanted[True]) else {}
@@ -218,45 +218,45 @@ class _Ways:
         for planned, why_not in files:
             file, deleted = planned.file, bool(planned.deletes)
             if why_not is not None:
-                yield FilesOfOneWay([planned], why_not, deleted)
+                yield FilesOfOneLayout([planned], why_not, deleted)
                 continue
             known = file.physical_schema
             number = found.get(file.file_path, _UNKNOWN) if known is None else number_of(known)
             parts.setdefault((number, file.spec_id, deleted), []).append(planned)
         for (number, spec_id, deleted), some in parts.items():
-            way = self._way(number, spec_id, some[0].file.file_path, has_deletes=deleted)
-            yield FilesOfOneWay(some, way, deleted)
+            layout = self._layout(number, spec_id, some[0].file.file_path, has_deletes=deleted)
+            yield FilesOfOneLayout(some, layout, deleted)
 
-    def _way(self, number: int, spec_id: int, path: str, *, has_deletes: bool) -> NativeColumns | str:
+    def _layout(self, number: int, spec_id: int, path: str, *, has_deletes: bool) -> NativeColumns | str:
         wanted, key = self._wanted[has_deletes], (number, spec_id, has_deletes)
         if not self._looks_at(wanted):
             return _NO_COLUMNS
-        if key not in self._ways:
+        if key not in self._layouts:
             schema = None if number == _UNKNOWN else schema_of(number)
             if schema is None:
                 return f"nothing is known of the columns in {path}"
             if not wanted:
                 return annotation_refusal(schema) or _NO_COLUMNS
             try:
-                self._ways[key] = native_columns(
+                self._layouts[key] = native_columns(
                     wanted, schema, self._mapping, self._partition_columns.get(spec_id, ())
                 )
             except NotNativeError as error:
-                self._ways[key] = str(error)
-        return self._ways[key]
+                self._layouts[key] = str(error)
+        return self._layouts[key]
 
 
-def _grouped(parts: Sequence[FilesOfOneWay]) -> list[ReadGroup]:
-    """Files brought together that are read in one way; Spark's reader gets those read in a few ways."""
+def _grouped(parts: Sequence[FilesOfOneLayout]) -> list[ReadGroup]:
+    """Files of one layout brought together; Spark's reader gets those of a few layouts."""
     parts = sorted(parts, key=lambda part: -len(part.files))
-    ways: dict[bool, list[NativeColumns]] = {False: [], True: []}
+    layouts: dict[bool, list[NativeColumns]] = {False: [], True: []}
     files: dict[tuple[int | None, bool], list[Sequence[PlannedFile]]] = {}
     refusals: dict[bool, str] = {}
     for part in parts:
-        deleted, refusal, number = part.has_deletes, part.way, None
-        if not isinstance(part.way, str):
-            refusal = f"Spark's reader gets files that store their columns in {MOST_WAYS} ways, and there are more"
-            number = _joined(ways[deleted], part.way)
+        deleted, refusal, number = part.has_deletes, part.layout, None
+        if not isinstance(part.layout, str):
+            refusal = f"Spark's reader gets files that store their columns in {MOST_LAYOUTS} ways, and there are more"
+            number = _joined(layouts[deleted], part.layout)
         if number is None:
             refusals.setdefault(deleted, str(refusal))
         files.setdefault((number, deleted), []).append(part.files)
@@ -265,42 +265,42 @@ def _grouped(parts: Sequence[FilesOfOneWay]) -> list[ReadGroup]:
         if number is None:
             groups.append(ReadGroup("arrow", refusals[deleted], _together(found), deleted))
         else:
-            way = ways[deleted][number]
-            groups.append(ReadGroup("native", _native_reason(way.columns), _together(found), deleted, way))
+            layout = layouts[deleted][number]
+            groups.append(ReadGroup("native", _native_reason(layout.columns), _together(found), deleted, layout))
     return sorted(groups, key=lambda g: (g.reader == "arrow", g.has_deletes))
 
 
-def _joined(ways: list[NativeColumns], way: NativeColumns) -> int | None:
-    """The number of the way by which files are read that `way` is for; None if it would be one too many."""
-    for number, known in enumerate(ways):
-        both = known.with_also(way)
+def _joined(layouts: list[NativeColumns], layout: NativeColumns) -> int | None:
+    """The number of the layout that covers this one, too; None if it would be one too many."""
+    for number, known in enumerate(layouts):
+        both = known.with_also(layout)
         if both is not None:
-            ways[number] = both
+            layouts[number] = both
             return number
-    if len(ways) == MOST_WAYS:
+    if len(layouts) == MOST_LAYOUTS:
         return None
-    ways.append(way)
-    return len(ways) - 1
+    layouts.append(layout)
+    return len(layouts) - 1
 
 
-def _few_with_others(parts: Sequence[FilesOfOneWay]) -> Sequence[FilesOfOneWay]:
-    """Few rows without deletes are looked up in the bits of others, where there are any, for a relation less."""
-    native = [part for part in parts if not isinstance(part.way, str)]
+def _few_with_others(parts: Sequence[FilesOfOneLayout]) -> Sequence[FilesOfOneLayout]:
+    """Where some files have deletes, a few rows of files without any are read with those: that saves a relation."""
+    native = [part for part in parts if not isinstance(part.layout, str)]
     plain = [part for part in native if not part.has_deletes]
     if len(plain) == len(native) or sum(records_of(part.files) for part in plain) > _FEW_ROWS:
         return parts
     if sum(len(part.files) for part in plain) > _FEW_FILES:
         return parts
-    return [p if isinstance(p.way, str) else msgspec.structs.replace(p, has_deletes=True) for p in parts]
+    return [p if isinstance(p.layout, str) else msgspec.structs.replace(p, has_deletes=True) for p in parts]
 
 
-def _without_many_deletes(parts: Sequence[FilesOfOneWay]) -> Sequence[FilesOfOneWay]:
-    deleted = [p for part in parts if part.has_deletes and not isinstance(part.way, str) for p in part.files]
+def _without_many_deletes(parts: Sequence[FilesOfOneLayout]) -> Sequence[FilesOfOneLayout]:
+    deleted = [p for part in parts if part.has_deletes and not isinstance(part.layout, str) for p in part.files]
     if not deleted or (rows := deleted_rows(deleted)) <= MOST_DELETED_ROWS:
         return parts
     reason = f"{rows:,} deleted rows are too many to send to every executor"
     return [
-        FilesOfOneWay(part.files, reason, True) if part.has_deletes and not isinstance(part.way, str) else part
+        FilesOfOneLayout(part.files, reason, True) if part.has_deletes and not isinstance(part.layout, str) else part
         for part in parts
     ]
 
@@ -325,8 +325,8 @@ def _known(files: FileGroup) -> pl.Series:
     return numbers.set(numbers.is_in(forgotten).fill_null(True), None) if forgotten else numbers
 
 
-class _Judge:
-    """Says of each file why Spark's own reader could not open it, or not leave out its deleted rows."""
+class _FileChecks:
+    """Whether Spark's own reader can open a file, and leave out its deleted rows."""
 
     def __init__(self, plan: ScanPlan, s3_refusal: str | None) -> None:
         self._s3_refusal = s3_refusal
@@ -334,7 +334,7 @@ class _Judge:
         self._keys = {c.field_id: c for c in plan.key_columns}
 
     def surely_native(self, files: FileGroup) -> pl.Series:
-        """A mask of files without deletes for which `refusal` finds nothing, on columns; it may leave some out."""
+        """A mask of files without deletes that `refusal` would accept, from columns alone; it may miss some."""
         frame = files.frame
         mask = frame["file_format"].str.to_uppercase() == "PARQUET"
         mask &= frame["file_path"].str.contains(self._plain_path)
@@ -343,7 +343,7 @@ class _Judge:
         return mask & pl.Series([not d for d in files.deletes], dtype=pl.Boolean) if files.deletes else mask
 
     def refusal(self, planned: PlannedFile) -> str | None:
-        """Why not this file; None if nothing speaks against it but perhaps its columns."""
+        """Why Spark's reader cannot get a file; None if only its columns are left to check."""
         file = planned.file
         path = file.file_path
         if file.file_format.upper() != "PARQUET":
@@ -367,7 +367,7 @@ class _Judge:
 
 
 def are_marked(files: Iterable[PlannedFile]) -> bool:
-    """Whether a bit for each row, in files some of whose rows are deleted by position, is little enough."""
+    """Whether files with positional deletes have few enough rows to keep a bit for each row."""
     return sum(planned.file.record_count for planned in files if planned.position_deletes) <= MOST_MARKED_ROWS
 
 
@@ -386,7 +386,7 @@ def deleted_rows(files: Sequence[PlannedFile]) -> int:
 
 
 def _path_refusal(path: str) -> str | None:
-    """Why Spark might pass over a path, or spell it in a way that we do not foresee."""
+    """Why Spark might skip a path, or spell it in a way that we do not foresee."""
     name = path.rsplit("/", 1)[-1]
     if name.startswith(_HIDDEN) or name.endswith(_UNFINISHED):
         return f"Spark passes over {path} because of its name"

@@ -122,7 +122,7 @@ def native_columns(
     identified = with_mapped_ids(schema, mapping)
     if identified is None:
         raise NotNativeError("files have neither field ids nor a name mapping")
-    matching = _Matching(frozenset(partition_columns), has_own_ids=identified is schema)
+    matching = _ColumnMatcher(frozenset(partition_columns), has_own_ids=identified is schema)
     found = matching.fields(wanted, identified.fields, "")
     for name in (f.name for f in found if f is not None and f.name.casefold() in _HIDING):
         raise NotNativeError(f"column `{name}` hides what Spark says of files")
@@ -140,7 +140,7 @@ def annotation_refusal(schema: StructType) -> str | None:
     return None
 
 
-class _Matching:
+class _ColumnMatcher:
     def __init__(self, partition_columns: frozenset[int], *, has_own_ids: bool) -> None:
         self._partition_columns = partition_columns
         self._has_own_ids = has_own_ids

@@ -1,7 +1,7 @@
 """Where the files of a scan are looked up: by this process, or on the executors if there are too many for it.
 
 A driver holds no more than `MOST_IN_DRIVER` files. If a scan needs more, nobody ever has all of them: tasks look them
-up by runs of manifests, and give them on to tasks that read them.
+up by runs of manifests, and pass them on to tasks that read them.
 """
 
 import functools

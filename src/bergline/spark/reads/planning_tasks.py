@@ -1,4 +1,4 @@
-"""What tasks do that look up the files of a scan: they plan runs of manifests, and say what they found or read it."""
+"""Tasks that look up the files of a scan: they plan runs of manifests, and return what they found or pass it on."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ class AggregateTask(msgspec.Struct, frozen=True):
 
 
 class PackTask(msgspec.Struct, frozen=True):
-    """Plans runs, and gives their files on to tasks that read them, as much together as one of them reads."""
+    """Plans runs, and passes their files on to tasks that read them, in packs of as much as one task reads."""
 
     io: FileIO
     scan: FrozenScan
@@ -99,7 +99,7 @@ class PackTask(msgspec.Struct, frozen=True):
 
 
 class ReadPackedTask(msgspec.Struct, frozen=True):
-    """Reads what a `PackTask` gave on."""
+    """Reads what a `PackTask` passed on."""
 
     io: FileIO
     plan: ScanPlan

@@ -104,7 +104,7 @@ def whole_relation(scan: TableScan, backend: SparkBackend) -> DataFrame | None:
 def late_frame(scan: TableScan, spark: SparkSession, name: Name, hidden: frozenset[str]) -> DataFrame:
     """A scan as a DataFrame whose files are looked up late: filters put on it first decide which.
 
-    Columns may be qualified by the table's full name, and hidden ones are there for who asks.
+    Columns may be qualified by the table's full name, and hidden ones can be selected.
     """
     return backend_of(spark).late_frame(scan, name, hidden, read)
 

@@ -145,7 +145,7 @@ def write_changes(
     `planned` is how the rows of the table are read.
     """
     what, started = f"bergline: {command} rows of {metadata.location}", time.monotonic()
-    writing = _Writing(io, metadata, command, what, twice)
+    writing = _ChangeWriter(io, metadata, command, what, twice)
     with described_jobs(changes.sparkSession, what):
         changed = writing.here(changes)
         if changed is None:
@@ -154,7 +154,7 @@ def write_changes(
     return changed
 
 
-class _Writing(NamedTuple):
+class _ChangeWriter(NamedTuple):
     """One call of `write_changes`."""
 
     io: FileIO
@@ -237,7 +237,7 @@ def _joined(results: Sequence[ChangeTaskResult], twice: RowError | None) -> Chan
 
 
 def _most_bitmaps(planned: ReadPlan) -> int:
-    """How many bitmaps tell of all rows that a scan may read."""
+    """How many bitmaps hold the positions of all rows that a scan may read, at most."""
     work, files = planned.work, planned.plan.files
     return most_bitmaps(work.files, work.rows) if work else most_bitmaps(len(files), records_of(files))
 

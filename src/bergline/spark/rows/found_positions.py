@@ -43,12 +43,12 @@ class FoundRows(msgspec.Struct, frozen=True):
 
 
 def most_bitmaps(files: int, rows: int) -> int:
-    """How many bitmaps tell of all rows of so many data files."""
+    """How many bitmaps hold the positions of all rows of some data files, at most."""
     return files + rows // STRETCH
 
 
 def find_positions(changes: DataFrame, bitmaps: int) -> FoundRows:
-    """Where the rows of a frame are that has their action, data file and position; so many bitmaps there may be."""
+    """Where the rows of a frame of actions, data files and positions are, in at most so many bitmaps."""
     backend = backend_of(changes)
     rows = backend.select_texts(
         backend.with_names(changes, _PLACES),

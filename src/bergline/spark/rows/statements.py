@@ -14,7 +14,7 @@ from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.query_text.assigned_fields import AssignedField
 from bergline.spark.query_text.deterministic import not_deterministic
-from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX
 from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
@@ -48,7 +48,7 @@ def place_columns(metadata: TableMetadata) -> list[str]:
 
 
 def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> BoundFilter | None:
-    """The filter that means the same as the condition of a DELETE; None if there is none that is known to."""
+    """The filter that means exactly what the condition of a DELETE means; None if none is known."""
     place = statement.condition
     condition = SqlText("true") if place is None else statement.whole.sql.part(place.start, place.end)
     if condition.has_word("SELECT") or FUNCTION_PREFIX in condition.text:
@@ -61,7 +61,7 @@ def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> 
 
 
 def check_condition(statement: RowLevel, rows: DataFrame) -> None:
-    """Refuse a condition that is random by a function of which only Spark knows that it is."""
+    """Refuse a condition with a random function that only Spark knows to be one."""
     if backend_of(rows).has_random_filter(rows):
         raise not_deterministic(statement.keyword)
 

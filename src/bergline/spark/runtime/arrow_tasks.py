@@ -35,7 +35,7 @@ def after_imports(run: ArrowFunction) -> ArrowFunction:
 
 
 def keep_imports() -> None:
-    """Let later tasks of this worker neither read again where its packages are, nor look for garbage in them.
+    """Spare later tasks of this worker from looking up its packages again, and from collecting garbage among them.
 
     Before each task PySpark has all finders forget what they know, after it collects garbage among all objects.
     """

@@ -9,16 +9,15 @@ from contextlib import AbstractContextManager
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-import msgspec
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
-from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.spark.runtime.arrow_tasks import ArrowFunction
+from bergline.spark.runtime.requests import Requests
 
 if TYPE_CHECKING:
     from bergline.sql.queries.query import OtherStatement, Query
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from bergline.sql.text.tokens import Name, SqlText
     from bergline.table.scans.scan import TableScan
 
-DEFAULT_SOURCE = "spark.sql.sources.default"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 LISTED_BY_DRIVER = "1000000"
 """A job that lists local files takes much longer than listing them; on object stores the driver alone would be slow."""
@@ -34,13 +32,6 @@ RunSql = Callable[..., DataFrame]
 """A session's own `sql`, as it was before attach: text, arguments, and frames by name."""
 Read = Callable[["TableScan", SparkSession], DataFrame]
 """Looks up the files of a scan and reads them; late frames are given it."""
-LIMITED_SOURCES = "bergline_limited_"
-"""What the names of our streaming sources begin with that have limits on batches."""
-TAKES_ALL = "BERGLINE_STREAM_TAKES_ALL"
-"""Where a streaming source finds whether its query takes all rows that are there, in spite of limits."""
-BatchSink = Callable[[DataFrame, int], None]
-"""Takes the rows of a batch and the batch's number."""
-SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
 NO_SESSION = "no session says whether Spark can read files on S3"
 """Why Spark's own reader gets no files on S3 where there is no session, or one that does not tell."""
 
@@ -55,38 +46,6 @@ class PatchedClasses(NamedTuple):
     catalog: type[Any]
     stream_reader: type[Any]
     stream_writer: type[Any]
-
-
-class LoadRequest(NamedTuple):
-    """What a DataFrameReader was given; the keys of options are in lower case."""
-
-    source: str | None
-    """None for what the session has by default, where the reader does not say."""
-    options: dict[str, str]
-    has_schema: bool
-
-
-class SaveRequest(msgspec.Struct, frozen=True):
-    """What a DataFrameWriter was given."""
-
-    source: str
-    mode: SaveMode
-    options: dict[str, str]
-    partition_by: tuple[str, ...] = ()
-    buckets: bool = False
-    """Whether it was given bucketBy, sortBy or clusterBy."""
-
-
-class StreamRequest(msgspec.Struct, frozen=True):
-    """What a DataStreamWriter was given; the keys of options are as they were written."""
-
-    source: str
-    output_mode: str
-    options: dict[str, str]
-    query_name: str | None = None
-    partition_by: tuple[str, ...] = ()
-    clusters: bool = False
-    """Whether it was given clusterBy."""
 
 
 class TablePlace(NamedTuple):
@@ -161,7 +120,7 @@ ROW_INDEX = "_tmp_metadata_row_index"
 
 
 class KnownFiles(NamedTuple):
-    """Data files as a plan knows them, for Spark's own reader."""
+    """Data files, and what a plan knows of them, for Spark's own reader."""
 
     paths: Sequence[str]
     sizes: Sequence[int]
@@ -187,7 +146,7 @@ class FollowedFiles(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """What those have in common that find the same files whenever they are asked; its text tells them apart."""
+        """Equal for those that find the same files whenever they are asked; the text of others differs."""
         ...
 
     @property
@@ -329,44 +288,14 @@ class SparkBackend(Protocol):
         """Whether the session has a temporary view of this name."""
         ...
 
-    def load_request(self, reader: DataFrameReader) -> LoadRequest:
-        """What a reader was given, also before attach."""
-        ...
-
-    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
-        """What a writer was given, also before attach."""
-        ...
-
-    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
-        """The frame that a writer is to write."""
-        ...
-
-    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
-        """What a reader of streams was given, also before attach."""
-        ...
-
-    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
-        """What a writer of streams was given, also before attach."""
-        ...
-
-    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
-        """The frame that a writer of streams is to write."""
-        ...
-
-    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
-        """A writer like this one that gives its batches to a function."""
-        ...
-
-    def tell_sources(self, writer: DataStreamWriter) -> None:
-        """Tell our limited sources in a writer's frame whether its trigger takes all rows that are there, in one batch.
-
-        Spark's interface for Python does not.
-        """
+    @property
+    def requests(self) -> Requests:
+        """What the session's readers and writers were told."""
         ...
 
     @property
     def executors_key(self) -> tuple[str, str]:
-        """The same for sessions whose tasks run in the same Python processes."""
+        """Equal for sessions whose tasks run in the same Python processes."""
         ...
 
     @property
@@ -448,7 +377,7 @@ class SparkBackend(Protocol):
     def late_frame(self, scan: "TableScan", name: "Name", hidden: frozenset[str], read: Read) -> DataFrame:
         """A frame whose files are looked up, by `read`, after filters have been put on it.
 
-        Columns may be qualified by the table's name, and hidden ones are there for who asks.
+        Columns may be qualified by the table's name, and hidden ones can be selected.
         """
         ...
 
@@ -465,20 +394,20 @@ class SparkBackend(Protocol):
         ...
 
     def with_names(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
-        """A frame whose columns have other names, in as many calls whatever their number is."""
+        """A frame with other names for its columns; many columns take no more calls than few."""
         ...
 
     def select_texts(self, frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-        """What SQL texts make of a frame's columns, in as many calls whatever their number is.
+        """What SQL texts make of a frame's columns; many texts take no more calls than few.
 
-        They are read as the settings of the session say: what these could change must not be in them.
+        Spark reads them under the settings of the session: they must mean the same under all.
         """
         ...
 
     def map_in_arrow(self, frame: DataFrame, run: ArrowFunction, schema: str) -> DataFrame:
-        """`DataFrame.mapInArrow`, in as many calls whatever the number of columns is.
+        """`DataFrame.mapInArrow`; many columns take no more calls than few.
 
-        What the columns are called in the batches does not say anything.
+        The names of columns in the batches mean nothing.
         """
         ...
 
@@ -520,7 +449,7 @@ class SparkBackend(Protocol):
         ...
 
     def has_random_filter(self, rows: DataFrame) -> bool | None:
-        """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
+        """Whether a frame keeps rows by a condition that is not deterministic; None if only Spark can tell."""
         ...
 
     def has_random_case(self, rows: DataFrame, columns: Collection[str]) -> bool | None:

@@ -1,4 +1,4 @@
-"""What frames have in common whose files are looked up late, on classic Spark and over Spark Connect."""
+"""Frames whose files are looked up late: what those of classic Spark and Spark Connect have in common."""
 
 import re
 from collections.abc import Iterable

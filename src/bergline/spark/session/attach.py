@@ -135,7 +135,7 @@ def detach(spark: SparkSession) -> None:
             return
         session = None if backend.is_stopped else _lake_session(backend)
         if session is not None:
-            session.functions.drop(session)
+            session.functions.drop(session.queries)
         key = backend.session_id
         attached = _SESSIONS.get(key)
         gone = [_SESSIONS.pop(session) for session in _with_children(key) if session in _SESSIONS]
@@ -207,7 +207,7 @@ def _note_attached(backend: SparkBackend, attached: _Attached) -> None:
 
 
 def _with_children(key: str) -> list[str]:
-    """A session, and those that `newSession` of it gave, and of these."""
+    """A session, those that its `newSession` gave, and theirs in turn."""
     found = [key]
     for parent in found:
         found += [session for session, attached in _SESSIONS.items() if attached.parent == parent]

@@ -54,7 +54,7 @@ def refresh_table(session: LakeSession, original: Original, catalog: Catalog, ta
     name = _parts(session, tableName)
     if session.lakes.resolve_relation(name) is None:
         return original(catalog, tableName)
-    return caching.forget_cached(session, ForgetCached(name))
+    return caching.forget_cached(session.tables, ForgetCached(name))
 
 
 def uncache_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
@@ -62,7 +62,7 @@ def uncache_table(session: LakeSession, original: Original, catalog: Catalog, ta
     name = _parts(session, tableName)
     if session.lakes.resolve_relation(name) is None:
         return original(catalog, tableName)
-    return caching.forget_cached(session, ForgetCached(name, is_for_good=True))
+    return caching.forget_cached(session.tables, ForgetCached(name, is_for_good=True))
 
 
 def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
@@ -70,8 +70,8 @@ def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableN
     name = _parts(session, tableName)
     if session.lakes.resolve_relation(name) is None:
         return original(catalog, tableName)
-    scan = session.scan_by_name(name)
-    return scan is not None and caching.is_cached(session, scan, tableName)
+    scan = session.tables.scan_by_name(name)
+    return scan is not None and caching.is_cached(session.queries, scan, tableName)
 
 
 def cache_table(
@@ -85,11 +85,11 @@ def cache_table(
     name = _parts(session, tableName)
     if not session.lakes.place(name):
         return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
-    scan = session.scan_by_name(name)
+    scan = session.tables.scan_by_name(name)
     if scan is None:
         session.sql(f"CACHE TABLE {dotted(name)}")  # says why not
         return None
-    return caching.cache_table(session, scan, storageLevel, is_lazy=True)
+    return caching.cache_table(session.tables, scan, storageLevel, is_lazy=True)
 
 
 def current_database(session: LakeSession, original: Original, catalog: Catalog) -> Any:

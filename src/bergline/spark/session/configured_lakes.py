@@ -114,14 +114,14 @@ def _connect(name: str, settings: LakeSettings) -> Lake:
         return settings.connect()
     except NotFoundError as error:
         if error.kind not in {CATALOG, CATALOG_NAME} or CREATE_HINT not in error.hints:
-            raise _noted(error, name) from error.__cause__
+            raise _with_note(error, name) from error.__cause__
         hints = [f"`{PREFIX}{name}.create` = `true` creates it", *(h for h in error.hints if h != CREATE_HINT)]
-        raise _noted(NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints), name) from error
+        raise _with_note(NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints), name) from error
     except BerglineError as error:
-        raise _noted(error, name) from error.__cause__
+        raise _with_note(error, name) from error.__cause__
 
 
-def _noted(error: BerglineError, name: str) -> BerglineError:
+def _with_note(error: BerglineError, name: str) -> BerglineError:
     error.add_note(f"lake `{name}` is configured by `{PREFIX}{name}.*`")
     return error
 

@@ -1,6 +1,6 @@
 """What the methods of an attached session do instead of Spark's: lake tables are ours, the rest is the original's.
 
-Each takes the session's lakes and the method that it replaces, then what this was called with.
+Each takes the session and the method that it replaces, then the arguments of the call.
 """
 
 import functools
@@ -13,7 +13,8 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.merge.writer import LakeMergeWriter
-from bergline.spark.runtime.backend import DEFAULT_SOURCE, LoadRequest, PatchedClasses
+from bergline.spark.runtime.backend import PatchedClasses
+from bergline.spark.runtime.requests import DEFAULT_SOURCE, LoadRequest
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
@@ -73,7 +74,7 @@ def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args:
 
 
 def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName)
+    frame = session.queries.table(tableName)
     return original(spark, tableName) if frame is None else frame
 
 
@@ -84,20 +85,20 @@ def _clone_session(session: LakeSession, original: Any, spark: SparkSession, *ar
 
 
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, session.backend.load_request(reader).options)
+    frame = session.queries.table(tableName, session.backend.requests.load(reader).options)
     return original(reader, tableName) if frame is None else frame
 
 
 def _reader_load(
     session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    request = _sourced(session, session.backend.load_request(reader))
-    frame = _load(session.table, request, path, *args, **kwargs)
+    request = _sourced(session, session.backend.requests.load(reader))
+    frame = _load(session.queries.table, request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
 def _sourced(session: LakeSession, request: LoadRequest) -> LoadRequest:
-    return request if request.source else request._replace(source=session.spark.conf.get(DEFAULT_SOURCE))
+    return request if request.source else request._replace(source=session.backend.spark.conf.get(DEFAULT_SOURCE))
 
 
 def _load(
@@ -139,15 +140,15 @@ def _named_table(
 
 
 def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader, tableName: str) -> Any:  # noqa: N803
-    frame = stream_table(session, tableName, session.backend.stream_load_request(reader).options)
+    frame = stream_table(session.tables, tableName, session.backend.requests.stream_load(reader).options)
     return original(reader, tableName) if frame is None else frame
 
 
 def _stream_load(
     session: LakeSession, original: Any, reader: DataStreamReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    request = _sourced(session, session.backend.stream_load_request(reader))
-    frame = _load(functools.partial(stream_table, session), request, path, *args, **kwargs)
+    request = _sourced(session, session.backend.requests.stream_load(reader))
+    frame = _load(functools.partial(stream_table, session.tables), request, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
@@ -159,34 +160,36 @@ def _to_table(
     *args: Any,
     **settings: Any,
 ) -> Any:
-    name = session.lake_name(tableName)
+    name = session.tables.lake_name(tableName)
     if name is None:
-        session.backend.tell_sources(writer)
+        session.backend.requests.tell_sources(writer)
         return original(writer, tableName, *args, **settings)
-    return start_stream(session, streamed_with(writer, *args, **settings), name)
+    return start_stream(session.tables, streamed_with(writer, *args, **settings), name)
 
 
 def _start(
     session: LakeSession, original: Any, writer: DataStreamWriter, path: str | None = None, *args: Any, **settings: Any
 ) -> Any:
     streamed_with(writer, *args, **settings)
-    request = session.backend.stream_request(writer)
+    request = session.backend.requests.stream(writer)
     place = path or {key.lower(): value for key, value in request.options.items()}.get("path")
-    name = session.lake_name(place) if request.source == _FORMAT and place else None
+    name = session.tables.lake_name(place) if request.source == _FORMAT and place else None
     if name is not None:
-        return start_stream(session, writer, name)
-    session.backend.tell_sources(writer)
+        return start_stream(session.tables, writer, name)
+    session.backend.requests.tell_sources(writer)
     return original(writer, path)
 
 
 def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
-    name = session.lake_name(table)
-    return original(frame, table) if name is None else LakeWriter(session, frame, name)
+    name = session.tables.lake_name(table)
+    return original(frame, table) if name is None else LakeWriter(session.tables, frame, name)
 
 
 def _merge_into(session: LakeSession, original: Any, frame: DataFrame, table: str, condition: Any) -> Any:
-    name = session.lake_name(table)
-    return original(frame, table, condition) if name is None else LakeMergeWriter(session, frame, name, condition)
+    name = session.tables.lake_name(table)
+    return (
+        original(frame, table, condition) if name is None else LakeMergeWriter(session.tables, frame, name, condition)
+    )
 
 
 def _insert_into(
@@ -196,37 +199,36 @@ def _insert_into(
     tableName: str,  # noqa: N803  (Spark's name)
     overwrite: bool | None = None,
 ) -> None:
-    name = session.lake_name(tableName)
+    name = session.tables.lake_name(tableName)
     if name is None:
         original(writer, tableName, overwrite)
         return
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
-    insert_into(session, session.backend.written_frame(writer), name, session.backend.save_request(writer))
+    insert_into(
+        session.tables, session.backend.requests.written_frame(writer), name, session.backend.requests.save(writer)
+    )
 
 
 def _save_as_table(
     session: LakeSession, original: Any, writer: DataFrameWriter, name: str, *args: Any, **settings: Any
 ) -> None:
-    ours = session.lake_name(name)
+    ours = session.tables.lake_name(name)
     if ours is None:
         original(writer, name, *args, **settings)
         return
-    save_as_table(
-        session,
-        session.backend.written_frame(writer),
-        ours,
-        session.backend.save_request(written_with(writer, *args, **settings)),
-    )
+    requests = session.backend.requests
+    saving = requests.save(written_with(writer, *args, **settings))
+    save_as_table(session.tables, requests.written_frame(writer), ours, saving)
 
 
 def _save(
     session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
 ) -> None:
-    saving = session.backend.save_request(written_with(writer, *args, **settings))
+    saving = session.backend.requests.save(written_with(writer, *args, **settings))
     place = path or saving.options.get("path")
-    name = session.lake_name(place) if saving.source == _FORMAT and place else None
+    name = session.tables.lake_name(place) if saving.source == _FORMAT and place else None
     if name is None:
         original(writer, path, *args, **settings)
         return
-    save(session, session.backend.written_frame(writer), name, saving)
+    save(session.tables, session.backend.requests.written_frame(writer), name, saving)

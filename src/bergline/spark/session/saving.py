@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.backend import SaveRequest
+from bergline.spark.runtime.requests import SaveRequest
 from bergline.spark.statements.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.evolution import frame_write
@@ -35,48 +35,48 @@ def written_with(
     return writer if format is None else writer.format(format)
 
 
-def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
+def insert_into(tables: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """Columns go by position, as in INSERT, or by name with `mergeSchema`; `overwrite` goes by the session's mode."""
     if saving.partition_by or saving.buckets:
         raise InvalidInputError(
             "expected no partitionBy, bucketBy, sortBy or clusterBy with insertInto: the table says how it is laid out"
         )
     options = parse_write_options(saving.options)
-    with frame_write(session, session.resolve_write(name), frame, options) as (table, write):
+    with frame_write(tables, tables.resolve_write(name), frame, options) as (table, write):
         rows = assign(frame, table.schema, by_name=options.merge_schema)
         if saving.mode == "overwrite":
-            overwrite_rows(session.spark, write, rows, options)
+            overwrite_rows(tables.spark, write, rows, options)
         else:
             write.append(rows)
 
 
-def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
+def save_as_table(tables: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """Columns go by name; mode `overwrite` begins the table again with the frame's columns."""
     _check_source(saving)
-    target = _existing(session, name)
+    target = _existing(tables, name)
     match saving.mode:
         case "append" if target is not None:
-            _append(session, frame, target, saving)
+            _append(tables, frame, target, saving)
         case "ignore" if target is not None:
             return
         case "errorifexists" if target is not None:
             raise _exists(target)
         case "append" | "ignore" | "errorifexists" | "overwrite":
-            _create(session, frame, name, saving, replace=saving.mode == "overwrite")
+            _create(tables, frame, name, saving, replace=saving.mode == "overwrite")
         case _:
             assert_never(saving.mode)
 
 
-def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
+def save(tables: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """As saveAsTable, but mode `overwrite` replaces rows of an existing table, whose columns stay."""
     _check_source(saving)
-    target = _existing(session, name)
+    target = _existing(tables, name)
     if target is None or saving.mode != "overwrite":
-        save_as_table(session, frame, name, saving)
+        save_as_table(tables, frame, name, saving)
         return
     check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    with frame_write(session, target, frame, options) as (table, write):
+    with frame_write(tables, target, frame, options) as (table, write):
         rows = assign(frame, table.schema, by_name=True)
         if options.overwrite_mode == "dynamic":
             write.overwrite_partitions(rows)
@@ -84,23 +84,23 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
             write.overwrite(rows)
 
 
-def _append(session: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
+def _append(tables: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
     check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    with frame_write(session, target, frame, options) as (table, write):
+    with frame_write(tables, target, frame, options) as (table, write):
         write.append(assign(frame, table.schema, by_name=True))
 
 
-def _create(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest, *, replace: bool) -> None:
-    lake, table = session.place_new(name)
+def _create(tables: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest, *, replace: bool) -> None:
+    lake, table = tables.place_new(name)
     new = NewTableWrite(table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    write_new_table(session, lake, new, frame, options, replace=replace)
+    write_new_table(tables, lake, new, frame, options, replace=replace)
 
 
-def _existing(session: SessionTables, name: Name) -> Target | None:
+def _existing(tables: SessionTables, name: Name) -> Target | None:
     try:
-        return session.resolve_write(name)
+        return tables.resolve_write(name)
     except NotFoundError as error:
         if error.kind != "table":
             raise

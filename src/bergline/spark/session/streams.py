@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.backend import StreamRequest
+from bergline.spark.runtime.requests import StreamRequest
 from bergline.spark.runtime.types import stored_schema
 from bergline.spark.session.saving import DEFAULT_SOURCES, check_layout
 from bergline.spark.statements.stream_reads import lake_of
@@ -49,9 +49,9 @@ def streamed_with(
     return writer if queryName is None else writer.queryName(queryName)
 
 
-def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -> StreamingQuery:
+def start_stream(tables: SessionTables, writer: DataStreamWriter, name: Name) -> StreamingQuery:
     """Start a query whose batches go to a table, which is created if it does not exist."""
-    request = session.backend.stream_request(writer)
+    request = tables.backend.requests.stream(writer)
     _check_request(request)
     options = parse_write_options({k: v for k, v in request.options.items() if k.lower() not in _SPARKS_OWN})
     if options.isolation is not None or options.validate_from is not None or options.overwrite_mode is not None:
@@ -63,10 +63,10 @@ def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -
                 "write the batches by foreachBatch, as in `batch.writeTo(…).option('mergeSchema', 'true').append()`"
             ],
         )
-    checkpoint = _checkpoint(session, request)
-    frame = session.backend.streamed_frame(writer)
-    lake, target = lake_of(session, name), _existing_or_new(session, frame, name, request)
-    write_target = resolve_write_target(session, target, options.branch)
+    checkpoint = _checkpoint(tables, request)
+    frame = tables.backend.requests.streamed_frame(writer)
+    lake, target = lake_of(tables, name), _existing_or_new(tables, frame, name, request)
+    write_target = resolve_write_target(tables, target, options.branch)
     if write_target.wap_id is not None:
         raise UnsupportedError(
             f"cannot stream to `{target.table.name}` under WAP id `{write_target.wap_id}`: each batch would be staged "
@@ -83,7 +83,7 @@ def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -
         checkpoint,
     )
     sink = StreamSink(lake, stream, find_scope)
-    return session.backend.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
+    return tables.backend.requests.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
 
 
 def _check_request(request: StreamRequest) -> None:
@@ -100,12 +100,12 @@ def _check_request(request: StreamRequest) -> None:
         )
 
 
-def _checkpoint(session: SessionTables, request: StreamRequest) -> str:
+def _checkpoint(tables: SessionTables, request: StreamRequest) -> str:
     """Where the query keeps how far it has come, as Spark chooses it."""
     given = {key.lower(): value for key, value in request.options.items()}.get(_CHECKPOINT.lower())
     if given:
         return given
-    parent = session.spark.conf.get(_CHECKPOINTS, None)
+    parent = tables.spark.conf.get(_CHECKPOINTS, None)
     if not parent:
         raise InvalidInputError(
             f"expected the option `{_CHECKPOINT}` for a stream to a table, found none",
@@ -114,13 +114,13 @@ def _checkpoint(session: SessionTables, request: StreamRequest) -> str:
     return f"{parent.rstrip('/')}/{request.query_name or uuid.uuid4()}"
 
 
-def _existing_or_new(session: SessionTables, frame: DataFrame, name: Name, request: StreamRequest) -> Target:
+def _existing_or_new(tables: SessionTables, frame: DataFrame, name: Name, request: StreamRequest) -> Target:
     try:
-        target = session.resolve_write(name)
+        target = tables.resolve_write(name)
     except NotFoundError as error:
-        if error.kind != "table" or session.scope is not None:
+        if error.kind != "table" or tables.scope is not None:
             raise
-        lake, table_name = session.place_new(name)
+        lake, table_name = tables.place_new(name)
         table = lake.create_table(table_name, stored_schema(frame.schema), partition_by=request.partition_by)
         return Target(table, VersionSelector())
     check_layout(target.table, request.partition_by)

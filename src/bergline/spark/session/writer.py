@@ -22,8 +22,8 @@ from bergline.table.table import Table
 class LakeWriter:
     """DataFrameWriterV2 on a lake table: columns go by name, and every option is honoured or refused."""
 
-    def __init__(self, session: SessionTables, frame: DataFrame, name: Name) -> None:
-        self._session = session
+    def __init__(self, tables: SessionTables, frame: DataFrame, name: Name) -> None:
+        self._tables = tables
         self._frame = frame
         self._name = name
         self._options: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class LakeWriter:
     def replace(self) -> None:
         """Begin an existing table again with these columns and rows; its history stays."""
         with spark_errors():
-            self._session.resolve_write(self._name)  # it must exist
+            self._tables.resolve_write(self._name)  # it must exist
         self._write_new(replace=True)
 
     def createOrReplace(self) -> None:  # noqa: N802
@@ -89,9 +89,9 @@ class LakeWriter:
     def overwrite(self, condition: Column | str) -> None:
         """Replace the rows for which a condition is true."""
         with spark_errors(), self._write() as (table, write):
-            row_filter = exact_condition(self._session.spark, table.schema, condition)
+            row_filter = exact_condition(self._tables.spark, table.schema, condition)
             rows = assign(self._frame, table.schema, by_name=True)
-            write.overwrite_where(rows, row_filter, SparkRowEngine(self._session.spark))
+            write.overwrite_where(rows, row_filter, SparkRowEngine(self._tables.spark))
 
     def overwritePartitions(self) -> None:  # noqa: N802
         """Replace the partitions that the rows are in."""
@@ -104,14 +104,14 @@ class LakeWriter:
                 "expected partitionedBy and tableProperty only with create, replace or createOrReplace"
             )
         options = parse_write_options(self._options)
-        return frame_write(self._session, self._session.resolve_write(self._name), self._frame, options)
+        return frame_write(self._tables, self._tables.resolve_write(self._name), self._frame, options)
 
     def _write_new(self, *, replace: bool) -> None:
         with spark_errors():
-            lake, name = self._session.place_new(self._name)
+            lake, name = self._tables.place_new(self._name)
             new = NewTableWrite(name, self._partition_by, self._properties)
             options = parse_write_options(self._options)
-            write_new_table(self._session, lake, new, self._frame, options, replace=replace)
+            write_new_table(self._tables, lake, new, self._frame, options, replace=replace)
 
 
 def _term(column: Column | str) -> str:

@@ -13,7 +13,7 @@ from bergline.sql.queries.rewritten import escaped
 def with_named_frames(
     text: str, values: Mapping[str, Any], backend: SparkBackend
 ) -> tuple[str, Mapping[str, DataFrame]]:
-    """The text with values in place of its `{names}`, as Spark writes them; a frame is there by a name that is new."""
+    """The text with values in place of its `{names}`, as Spark writes them; a frame gets a new name."""
     frames: dict[str, DataFrame] = {}
     formatter: Any = backend.sql_formatter()
     convert = formatter._convert_value  # noqa: SLF001  (where PySpark makes a temporary view of a frame)

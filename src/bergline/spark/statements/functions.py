@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.quoting import back_quoted
 from bergline.spark.runtime.backend import SqlFunction
-from bergline.spark.statements.query_session import QuerySession
+from bergline.spark.statements.session_queries import SessionQueries
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import called_functions
@@ -64,64 +64,64 @@ class SessionFunctions:
     def __bool__(self) -> bool:
         return bool(self._functions)
 
-    def create(self, session: QuerySession, sql: SqlText) -> bool:
+    def create(self, queries: SessionQueries, sql: SqlText) -> bool:
         """CREATE FUNCTION with lake tables in it; false if Spark can run the statement as it is."""
-        function = session.backend.read_function(sql)
+        function = queries.tables.backend.read_function(sql)
         if function is None:
             return False
-        uses = [use for use in function.body.tables if session.lakes.place(use.name) is not None]
+        uses = [use for use in function.body.tables if queries.tables.lakes.place(use.name) is not None]
         calls = frozenset(name.casefold() for name in called_functions(function.text))
         if not uses:
             if not self._functions or not function.is_temporary:
                 return False
-            session.run_sql(sql.text)
-            self._forget(function.name, session)
+            queries.run_sql(sql.text)
+            self._forget(function.name, queries)
             self._others[function.name.casefold()] = calls
             return True
         _check_temporary(function, uses)
-        views = tuple(_new_view(function, use, session) for use in uses)
+        views = tuple(_new_view(function, use, queries) for use in uses)
         edits = [(view.use.start, view.use.end, _reference(view)) for view in views]
         try:
-            session.run_sql(sql.edited(edits).text)
+            queries.run_sql(sql.edited(edits).text)
         except PySparkException:
-            _drop_views(views, session)
+            _drop_views(views, queries)
             raise
-        self._forget(function.name, session)
+        self._forget(function.name, queries)
         self._functions[function.name.casefold()] = LakeFunction(function.name, views, calls)
         return True
 
-    def note_dropped(self, session: QuerySession, sql: SqlText) -> None:
+    def note_dropped(self, queries: SessionQueries, sql: SqlText) -> None:
         """Forget the function that a DROP TEMPORARY FUNCTION dropped."""
         cursor = Cursor(sql)
         if cursor.accept("DROP", "TEMPORARY", "FUNCTION") or cursor.accept("DROP", "TEMP", "FUNCTION"):
             cursor.accept("IF", "EXISTS")
-            self._forget(cursor.expect_dotted_name("a function's name")[-1], session)
+            self._forget(cursor.expect_dotted_name("a function's name")[-1], queries)
 
     @contextmanager
-    def as_of_now(self, session: QuerySession, sql: SqlText) -> Iterator[None]:
+    def as_of_now(self, queries: SessionQueries, sql: SqlText) -> Iterator[None]:
         """Let the functions that a statement calls read their tables as they are now, and say which no longer fit."""
-        called = self.refresh(session, sql)
+        called = self.refresh(queries, sql)
         try:
             yield
         except AnalysisException as error:
             if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
                 raise
             for function in called:
-                _check_columns(function, session, error)
+                _check_columns(function, queries, error)
             raise
 
-    def refresh(self, session: QuerySession, sql: SqlText) -> list[LakeFunction]:
+    def refresh(self, queries: SessionQueries, sql: SqlText) -> list[LakeFunction]:
         """Let the functions that a statement calls read their tables as they are now."""
         called = self._called(sql)
         for function in called:
-            self._refresh(function, session)
+            self._refresh(function, queries)
         return called
 
-    def drop(self, session: QuerySession) -> None:
+    def drop(self, queries: SessionQueries) -> None:
         """Drop all functions: their tables are no longer known."""
         for function in list(self._functions.values()):
-            session.run_sql(f"DROP TEMPORARY FUNCTION IF EXISTS {back_quoted(function.name)}")
-            self._forget(function.name, session)
+            queries.run_sql(f"DROP TEMPORARY FUNCTION IF EXISTS {back_quoted(function.name)}")
+            self._forget(function.name, queries)
 
     def _called(self, sql: SqlText) -> list[LakeFunction]:
         """The functions that a statement may call, also through others."""
@@ -142,22 +142,22 @@ class SessionFunctions:
                 pending += known.calls if known is not None else self._others.get(name, ())
         return [function for name, function in self._functions.items() if name in found]
 
-    def _refresh(self, function: LakeFunction, session: QuerySession) -> None:
+    def _refresh(self, function: LakeFunction, queries: SessionQueries) -> None:
         try:
             for view in function.views:
-                session.table_rows(view.query, view.use).createOrReplaceGlobalTempView(view.name)
+                queries.table_rows(view.query, view.use).createOrReplaceGlobalTempView(view.name)
         except NotFoundError as error:
-            if not _is_current(function, session):
-                self._forget(function.name, session)
+            if not _is_current(function, queries):
+                self._forget(function.name, queries)
                 return
             error.message += f", which function `{function.name}` reads"
             error.hints = (*error.hints, _CREATE_AGAIN)
             raise
 
-    def _forget(self, name: str, session: QuerySession) -> None:
+    def _forget(self, name: str, queries: SessionQueries) -> None:
         known = self._functions.pop(name.casefold(), None)
         if known is not None:
-            _drop_views(known.views, session)
+            _drop_views(known.views, queries)
 
 
 def _creates_function(sql: SqlText) -> bool:
@@ -180,11 +180,11 @@ def _check_temporary(function: SqlFunction, uses: Iterable[TableUse]) -> None:
         raise UnsupportedError(f"cannot read `{'.'.join(use.name)}` with options or as a stream in a function")
 
 
-def _new_view(function: SqlFunction, use: TableUse, session: QuerySession) -> TableView:
+def _new_view(function: SqlFunction, use: TableUse, queries: SessionQueries) -> TableView:
     """A view of a table as it is now; later it is found by its full name, whatever USE says then."""
-    known = msgspec.structs.replace(use, name=session.table_place(use).name)
+    known = msgspec.structs.replace(use, name=queries.tables.table_place(use).name)
     query = msgspec.structs.replace(function.body, tables=(known,))
-    rows = session.table_rows(query, known)
+    rows = queries.table_rows(query, known)
     name = f"bergline_{uuid.uuid4().hex}"
     rows.createOrReplaceGlobalTempView(name)
     return TableView(name, known, query, tuple(rows.columns))
@@ -195,24 +195,24 @@ def _reference(view: TableView) -> str:
     return f"({_GLOBAL}.{view.name} AS {back_quoted(view.use.name[-1])})"
 
 
-def _drop_views(views: Iterable[TableView], session: QuerySession) -> None:
+def _drop_views(views: Iterable[TableView], queries: SessionQueries) -> None:
     for view in views:
-        session.spark.catalog.dropGlobalTempView(view.name)
+        queries.tables.spark.catalog.dropGlobalTempView(view.name)
 
 
-def _is_current(function: LakeFunction, session: QuerySession) -> bool:
+def _is_current(function: LakeFunction, queries: SessionQueries) -> bool:
     """Whether the function is still the one that was created here: others may take its name."""
     with suppress(AnalysisException):
-        described = session.run_sql(f"DESCRIBE FUNCTION EXTENDED {back_quoted(function.name)}").collect()
+        described = queries.run_sql(f"DESCRIBE FUNCTION EXTENDED {back_quoted(function.name)}").collect()
         return any(function.views[0].name in row[0] for row in described)
     return False
 
 
-def _check_columns(function: LakeFunction, session: QuerySession, error: AnalysisException) -> None:
+def _check_columns(function: LakeFunction, queries: SessionQueries, error: AnalysisException) -> None:
     """Say in our words that a column is gone which a function needs."""
     wanted = (error.getMessageParameters() or {}).get("objectName", "").rpartition(".")[2].strip("`")
     for view in function.views:
-        gone = set(view.columns) - set(session.table_rows(view.query, view.use).columns)
+        gone = set(view.columns) - set(queries.table_rows(view.query, view.use).columns)
         if wanted.casefold() in {name.casefold() for name in gone}:
             raise NotFoundError(
                 f"no column `{wanted}` any more in `{view.table}`, which function `{function.name}` reads",

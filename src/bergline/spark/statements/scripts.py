@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from bergline.errors import NotFoundError
 from bergline.spark.runtime.backend import Script, SparkBackend, TablePlace
 from bergline.spark.statements.immediate import is_about
-from bergline.spark.statements.query_session import QuerySession
+from bergline.spark.statements.session_queries import SessionQueries
 from bergline.sql.queries.query import OtherStatement, Query, TableUse
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.text.names import dotted_names
@@ -22,34 +22,35 @@ from bergline.sql.text.tokens import SqlText
 _ReadTables = Callable[[Query], Mapping[TableUse, DataFrame | None]]
 
 
-def run_script(session: QuerySession, sql: SqlText, args: Any, run: Callable[[SqlText], object]) -> DataFrame | None:
+def run_script(queries: SessionQueries, sql: SqlText, args: Any, run: Callable[[SqlText], object]) -> DataFrame | None:
     """Run BEGIN … END; None if it names no table of a lake. Statements that change a lake are run by `run`."""
-    script = session.backend.read_script(sql)
+    tables = queries.tables
+    script = tables.backend.read_script(sql)
     if script is None:
-        found = session.backend.read_query(sql)
+        found = tables.backend.read_query(sql)
         if not (isinstance(found, OtherStatement) and found.leave_to_engine):
-            check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), session.lakes)
+            check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), tables.lakes)
         return None
 
     def changes(text: SqlText) -> bool:
-        statement = session.analyze(text)
-        return not isinstance(statement, Query) and is_about(statement, text, session.lakes)
+        statement = queries.analyze(text)
+        return not isinstance(statement, Query) and is_about(statement, text, tables.lakes)
 
     def rows(query: Query) -> dict[TableUse, DataFrame | None]:
-        session.forget_states()
-        ours = [use for use in query.tables if session.lakes.place(use.name) is not None]
-        return {use: _rows(session, query, use, args) for use in ours}
+        queries.forget_states()
+        ours = [use for use in query.tables if tables.lakes.place(use.name) is not None]
+        return {use: _rows(queries, query, use, args) for use in ours}
 
     texts = [SqlText(statement.text, sql.dialect) for statement in script.statements]
     return _run_script(
-        script, texts, args, session.backend, changes=changes, run=run, rows=rows, place=session.table_place
+        script, texts, args, tables.backend, changes=changes, run=run, rows=rows, place=tables.table_place
     )
 
 
-def _rows(session: QuerySession, query: Query, use: TableUse, args: Any) -> DataFrame | None:
+def _rows(queries: SessionQueries, query: Query, use: TableUse, args: Any) -> DataFrame | None:
     """The rows of a table in a script; None for one that does not exist, which the script may create."""
     try:
-        return session.table_rows(query, use, args)
+        return queries.table_rows(query, use, args)
     except NotFoundError:
         return None
 

@@ -1,20 +1,28 @@
-"""A statement's text as Spark's parser would read it in a session: by some settings it is not what it looks like.
+"""A statement's text as Spark's parser reads it under the settings of a session, some of which change its meaning.
 
-A setting is only looked at where the text has what it is about.
+A setting is only looked up where the text has something that it affects.
 """
+
+import re
+from collections.abc import Callable
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from bergline.errors import SqlSyntaxError
 from bergline.quoting import back_quoted
-from bergline.spark.query_text.variables import with_values
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.sql.names.resolve import name_parts
 from bergline.sql.text.tokens import PLAIN, Dialect, Edit, Name, SqlText, TokenKind
 
+ValueOf = Callable[[str, str], str | None]
+"""The value of a variable by the prefix before its colon, which may be empty, and its name.
+
+None for one that stays in the text; LookupError if Spark refuses a text that has it.
+"""
 VARIABLE = "${"
 """What variables begin with."""
+_VARIABLE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}", re.ASCII)
 _SUBSTITUTE = "spark.sql.variable.substitute"
 _ANSI, _DOUBLE_QUOTED = "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers"
 _ESCAPED, _CONSECUTIVE = "spark.sql.parser.escapedStringLiterals", "spark.sql.legacy.consecutiveStringLiterals.enabled"
@@ -41,6 +49,19 @@ def session_name(text: str, backend: SparkBackend) -> Name:
     return name_parts(session_text(text, backend).text if is_special else text)
 
 
+def with_values(text: str, value_of: ValueOf) -> str:
+    """The text with values in place of variables, whose own variables have theirs too; unknown ones stay.
+
+    The text stays as it is where Spark refuses it, as for a variable that needs itself, and where the values would
+    make up another variable: then it is not the same text for whoever reads it next.
+    """
+    try:
+        once = _substituted(text, value_of, ())
+        return once if _substituted(once, value_of, ()) == once else text
+    except LookupError:
+        return text
+
+
 def _with_variables(text: str, backend: SparkBackend) -> str:
     if VARIABLE not in text or not _is_on(backend.spark, _SUBSTITUTE):
         return text
@@ -51,6 +72,17 @@ def _with_variables(text: str, backend: SparkBackend) -> str:
         return backend.process_variable(prefix, name) if prefix in {"env", "system"} else None
 
     return with_values(text, value_of)
+
+
+def _substituted(text: str, value_of: ValueOf, within: tuple[tuple[str, str], ...]) -> str:
+    def value(found: re.Match[str]) -> str:
+        variable = found[1] or "", found[2]
+        if variable in within:
+            raise LookupError(f"variable {found[0]} needs itself")
+        known = value_of(*variable)
+        return found[0] if known is None else _substituted(known, value_of, (*within, variable))
+
+    return _VARIABLE.sub(value, text)
 
 
 def _dialect(text: str, spark: SparkSession) -> Dialect:
@@ -81,7 +113,7 @@ def _is_on(spark: SparkSession, name: str) -> bool:
 
 
 def _set_value(spark: SparkSession, name: str) -> str:
-    """What somebody has set, else nothing, as Spark has it; LookupError for settings that cannot be nothing."""
+    """The value of a setting, else empty text, as Spark has it; LookupError if the setting cannot be empty."""
     try:
         return str(spark.conf.get(name, ""))
     except PySparkException as error:

@@ -19,42 +19,42 @@ from bergline.sql.names.resolve import Target
 from bergline.sql.text.tokens import Name
 
 
-def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) -> DataFrame | None:
+def stream_table(tables: SessionTables, name: str, options: Mapping[str, str]) -> DataFrame | None:
     """The rows that are appended to a table, as a streaming frame; None if it is not ours."""
-    parts = session_name(name, session.backend)
-    target = session.lakes.resolve(parts)
-    return None if target is None else stream_rows(session, parts, target, options)
+    parts = session_name(name, tables.backend)
+    target = tables.lakes.resolve(parts)
+    return None if target is None else stream_rows(tables, parts, target, options)
 
 
-def stream_rows(session: SessionTables, name: Name, target: Target, options: Mapping[str, str]) -> DataFrame:
+def stream_rows(tables: SessionTables, name: Name, target: Target, options: Mapping[str, str]) -> DataFrame:
     """The rows that are appended to a table that was looked up, as a streaming frame."""
     chosen, table = parse_stream_options(options), target.table
-    branch = _read_branch(session, target, chosen.branch)
-    lake = lake_of(session, name)
+    branch = _read_branch(tables, target, chosen.branch)
+    lake = lake_of(tables, name)
     streamed = StreamedTable(
         table.name,
         table.metadata.table_uuid,
         branch,
         table.schema,
         chosen.rules,
-        prepare_executors(session.backend, table.metadata.location),
+        prepare_executors(tables.backend, table.metadata.location),
     )
     columns = read_schema(table.schema)
     planner = StreamPlanner(lake, streamed)
     source = stream_source(str(table.name), planner, is_limited=chosen.rules.is_limited)
-    session.spark.dataSource.register(source)
-    return session.spark.readStream.format(source.name()).schema(columns).load()
+    tables.spark.dataSource.register(source)
+    return tables.spark.readStream.format(source.name()).schema(columns).load()
 
 
-def lake_of(session: SessionTables, name: Name) -> Lake:
+def lake_of(tables: SessionTables, name: Name) -> Lake:
     """The lake that a table's name belongs to."""
-    placed = session.lakes.place(name)
+    placed = tables.lakes.place(name)
     if placed is None:
         raise NotFoundError(f"no table `{'.'.join(name)}` in the attached lakes", kind="table", name=".".join(name))
     return placed[0]
 
 
-def _read_branch(session: SessionTables, target: Target, option: str | None) -> str:
+def _read_branch(tables: SessionTables, target: Target, option: str | None) -> str:
     """The branch that is read: tags, snapshots, moments and metadata tables have nothing to come."""
     table, selector = target.table, target.selector
     if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
@@ -69,7 +69,7 @@ def _read_branch(session: SessionTables, target: Target, option: str | None) -> 
         )
     asked = named if option is None else option
     if asked is None:
-        wanted = session_branch(session.spark, session.scope, table)
+        wanted = session_branch(tables.spark, tables.scope, table)
         return wanted if wanted is not None and wanted in table.refs else MAIN
     ref = table.metadata.refs.get(asked)
     if ref is None and asked != MAIN:

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from bergline.spark.reads.arrow import ReadTask
-from bergline.spark.runtime.backend import LIMITED_SOURCES, TAKES_ALL
+from bergline.spark.runtime.requests import LIMITED_SOURCES, TAKES_ALL
 
 _NAME = re.compile(r"[^a-z0-9]+")
 

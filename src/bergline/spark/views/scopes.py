@@ -62,7 +62,7 @@ class ViewScope(msgspec.Struct, frozen=True):
         return None if lakes.has(full[0]) or not lakes.engine.has_catalog(full[0]) else full
 
     def not_found(self, name: Name) -> NotFoundError:
-        """The error for a name that is nothing here."""
+        """The error for a name that means nothing here."""
         full = ".".join(name)
         hint = f"names of Spark's tables begin with their catalog in a view, as in `spark_catalog.{full}`"
         return NotFoundError(f"no table `{full}` in catalog `{self.catalog}`", kind="table", name=full, hints=[hint])
@@ -138,7 +138,9 @@ def _places(target: ViewTarget, found: list[str], query: Query) -> Sequence[int]
     fields = target.view.schema.fields
     recorded = target.view.properties.get(QUERY_COLUMNS)
     names = [f.name for f in fields] if recorded is None else recorded.split(",")
-    if recorded == ",".join(found) or (len(found) == len(fields) and not _told(recorded, names, fields, found)):
+    if recorded == ",".join(found) or (
+        len(found) == len(fields) and not _match_by_name(recorded, names, fields, found)
+    ):
         return range(len(fields))
     if len(names) != len(fields):
         raise _missing_column(target, recorded or "", query)
@@ -151,8 +153,8 @@ def _places(target: ViewTarget, found: list[str], query: Query) -> Sequence[int]
     return places
 
 
-def _told(recorded: str | None, names: list[str], fields: Sequence[NestedField], found: list[str]) -> bool:
-    """Whether names tell the columns: not if one has a comma, or if none were recorded and the view's own differ."""
+def _match_by_name(recorded: str | None, names: list[str], fields: Sequence[NestedField], found: list[str]) -> bool:
+    """Whether names tell the columns: not if one has a comma, nor if none were recorded and the view's own differ."""
     if recorded is None:
         return {name.casefold() for name in names} <= {name.casefold() for name in found}
     return len(names) == len(fields)

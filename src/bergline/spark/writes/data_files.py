@@ -67,7 +67,7 @@ def write_arranged(
 ) -> list[DataFile]:
     """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found.
 
-    They are Spark's writer's, where that can write them.
+    Spark's own writer writes them where it can.
     """
     job = str(uuid.uuid4())
     with removed_on_failure(io, spec.data_location, job):

@@ -40,7 +40,7 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelComm
     A row-level command may have a distribution mode of its own. Where there is nothing to do and nobody has said
     `none`, partitions of next to nothing are joined with their neighbours.
     """
-    order, keys = _order(metadata), _Keys(rows, metadata.schema)
+    order, keys = _order(metadata), _SortKeys(rows, metadata.schema)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     clustering = [key for key in partition if key is not None]
     sorting = _sorting(keys, order)
@@ -71,7 +71,7 @@ def sort_rows(
 
     UnsupportedError for an order that Spark cannot sort by.
     """
-    keys = _Keys(rows, schema)
+    keys = _SortKeys(rows, schema)
     fields = [] if spec is None else [f for f in spec.fields if not isinstance(f.transform, Void)]
     clustering = [keys.add(f.source_id, f.transform) for f in fields]
     sorting = _sorting(keys, order)
@@ -89,7 +89,7 @@ def sort_rows(
 
 def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     """Sort local rows by the table's order, in one task; the writer groups them by partition."""
-    order, keys = _order(metadata), _Keys(rows, metadata.schema)
+    order, keys = _order(metadata), _SortKeys(rows, metadata.schema)
     sorting = _sorting(keys, order)
     if not sorting:
         return ArrangedRows(rows, 0)
@@ -97,7 +97,7 @@ def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows
     return ArrangedRows(keys.dropped_from(frame), order.order_id)
 
 
-class _Keys:
+class _SortKeys:
     """Transformed columns beside those of a frame, each once."""
 
     def __init__(self, rows: DataFrame, schema: Schema) -> None:
@@ -137,7 +137,7 @@ def _order(metadata: TableMetadata) -> SortOrder:
     return next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
 
 
-def _sorting(keys: _Keys, order: SortOrder) -> list[Column] | None:
+def _sorting(keys: _SortKeys, order: SortOrder) -> list[Column] | None:
     """The terms of the table's order; None if it has none, or one that cannot be sorted by."""
     terms = []
     for field in order.fields:

@@ -108,7 +108,7 @@ def _spelled(wanted: Schema, known: Schema) -> Schema:
 
 
 def _spelled_field(field: NestedField, known: tuple[NestedField, ...]) -> NestedField:
-    """A field by the table's name for it; the words about a column that the table has are the table's."""
+    """A field by the table's name for it; the table's own comment on a column stays."""
     for fold in (str, str.casefold):
         same = [other for other in known if fold(other.name) == fold(field.name)]
         if len(same) == 1:

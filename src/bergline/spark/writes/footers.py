@@ -43,7 +43,7 @@ class FileByFooter(msgspec.Struct, frozen=True):
 
 def stored_files(io: FileIO, spec: WriteSpec, found: Sequence[tuple[str, int]]) -> list[FileByFooter]:
     """Files at locations, of so many bytes; local ones are made durable."""
-    reader = _Reader(io, spec)
+    reader = _FooterReader(io, spec)
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-footers") as threads:
         footers = [*threads.map(reader.footer, (location for location, _ in found))]
     return [reader.stored(*each, footer) for each, footer in zip(found, footers, strict=True)]
@@ -70,7 +70,7 @@ def read_stored(
     return [each for _, part in results for each in part]
 
 
-class _Reader:
+class _FooterReader:
     def __init__(self, io: FileIO, spec: WriteSpec) -> None:
         self._io = io
         self._spec = spec

@@ -27,7 +27,7 @@ from bergline.format.types.types import (
     DecimalType,
     IcebergType,
 )
-from bergline.spark.runtime.columns import column_at
+from bergline.quoting import back_quoted_path
 
 # Spark's hash starts with 42 and goes on with the hash of what came before; that of this number is 0, with which
 # Iceberg's starts. So `hash(this, x)` is Iceberg's hash of a long x.
@@ -40,7 +40,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema, prepare: Ca
     path = schema.paths.get(source_id)
     if path is None:
         return None
-    column = column_at(path)
+    column = F.col(back_quoted_path(path))
     type_ = schema.ids[source_id].type
     match transform:
         case Identity():
@@ -106,7 +106,7 @@ def _time(column: Column, type_: IcebergType, unit: str) -> Column | None:
 def _in_python(
     column: Column, transform: Transform, type_: IcebergType, prepare: Callable[[], object]
 ) -> Column | None:
-    """A bucket of text or bytes: Spark's hash of them is another."""
+    """A bucket of text or bytes, computed in Python: Spark hashes these differently."""
     if type_ not in (STRING, BINARY, UUID) and not isinstance(type_, DecimalType):
         return None
     prepare()  # a function knows only those packages that executors have got before it is made

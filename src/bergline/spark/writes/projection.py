@@ -26,7 +26,7 @@ def project(frame: DataFrame, columns: Iterable[tuple[str, SqlOrColumn]]) -> Dat
 
 
 def with_computed(frame: DataFrame, values: Mapping[Key, SqlOrColumn]) -> tuple[DataFrame, dict[Key, str]]:
-    """The values as texts on a frame that has those that are none as columns of its own."""
+    """The values as texts, on a frame that has values without a text as columns of its own."""
     texts: dict[Key, str] = {}
     computed: dict[str, Column] = {}
     for number, (key, value) in enumerate(values.items()):

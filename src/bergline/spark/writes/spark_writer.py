@@ -115,7 +115,7 @@ def _can_write(type_: IcebergType) -> bool:
 
 
 def write_with_spark(frame: DataFrame, spec: WriteSpec, job: str, io: FileIO | None = None) -> list[DataFile]:
-    """Write rows for which there is nothing that speaks against it; an error may leave files with the id of the job."""
+    """Write rows for which `why_not` finds nothing; an error may leave files with the id of the job."""
     return _SparkWrite(backend_of(frame), io or LocalFileIO(), spec, job).run(frame)
 
 

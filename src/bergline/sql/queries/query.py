@@ -7,9 +7,10 @@ import msgspec
 
 from bergline.errors import BerglineError
 from bergline.sql.queries.assignments import Assignment, Expression
-from bergline.sql.text.composed import CopiedText
 from bergline.sql.text.tokens import Name, SqlText
 
+CopiedText = tuple[int, int, int]
+"""Where a part of a composed text begins and ends, and where it begins in the statement that it was copied from."""
 WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
 
 

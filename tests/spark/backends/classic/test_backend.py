@@ -11,7 +11,7 @@ from bergline import Lake, Table
 from bergline.expressions.parse import parse_predicate
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.backends.classic.backend import ClassicBackend
-from bergline.spark.runtime.backend import LoadRequest, SaveRequest
+from bergline.spark.runtime.requests import LoadRequest, SaveRequest
 
 pytestmark = pytest.mark.spark
 
@@ -26,12 +26,12 @@ def test_everything_of_a_session_has_its_backend(spark_session: SparkSession) ->
 
 
 def test_readers_and_writers_say_what_they_were_told(spark_session: SparkSession) -> None:
-    backend = backend_of(spark_session)
+    requests = backend_of(spark_session).requests
     reader = spark_session.read.format("iceberg").option("Branch", "dev").schema("id long")
-    assert backend.load_request(reader) == LoadRequest("iceberg", {"branch": "dev"}, True)
+    assert requests.load(reader) == LoadRequest("iceberg", {"branch": "dev"}, True)
     writer = spark_session.range(1).write.format("iceberg").mode("append").option("branch", "dev").partitionBy("id")
-    assert backend.save_request(writer) == SaveRequest("iceberg", "append", {"branch": "dev"}, ("id",))
-    assert backend.save_request(spark_session.range(1).write.bucketBy(2, "id")).buckets
+    assert requests.save(writer) == SaveRequest("iceberg", "append", {"branch": "dev"}, ("id",))
+    assert requests.save(spark_session.range(1).write.bucketBy(2, "id")).buckets
 
 
 def test_settings_under_a_prefix_are_found(spark_session: SparkSession) -> None:

@@ -10,7 +10,7 @@ from bergline.spark.merge.text_query import MergeQuery, compose_merge, text_clau
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Query
 from bergline.sql.queries.read import read_query
-from bergline.sql.text.composed import written_place
+from bergline.sql.queries.rewritten import written_place
 from bergline.sql.text.tokens import SqlText
 from support.fixtures.sql_statements import meaning
 

@@ -4,11 +4,10 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError
-from bergline.spark.query_text.current_names import with_current_names
-from bergline.spark.query_text.identifier_clauses import with_identifiers
-from bergline.spark.query_text.insert_defaults import source_with_defaults
+from bergline.spark.query_text.lake_functions import check_no_partition_functions, with_current_names
 from bergline.spark.query_text.metadata_columns import find_metadata_columns
-from bergline.spark.query_text.partition_functions import check_no_partition_functions
+from bergline.spark.statements.immediate import with_identifiers
+from bergline.spark.statements.inserts import source_with_defaults
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper

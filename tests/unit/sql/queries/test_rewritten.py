@@ -1,10 +1,11 @@
-"""A query with frames in place of lake tables: all other text stays as it was written."""
+"""A query with frames in place of lake tables, and one composed of parts: each part knows where it was written."""
 
 import pytest
 
 from bergline.errors import UnsupportedError
 from bergline.sql.queries.query import Query
-from bergline.sql.queries.rewritten import rewrite_query
+from bergline.sql.queries.rewritten import Composer, parameter_order, rewrite_query, written_place
+from bergline.sql.text.tokens import SqlText
 from support.fixtures.sql_statements import meaning
 
 
@@ -102,3 +103,39 @@ def test_raw_strings_are_strings() -> None:
 
 def test_table_of_one_part_keeps_its_name_as_alias() -> None:
     assert rewritten("SELECT orders.id FROM orders") == "SELECT orders.id FROM {f0} AS `orders`"
+
+
+def test_parts_know_where_they_were_written() -> None:
+    statement = "MERGE x ON db.t.a = 1 SET b"
+    composer = Composer(SqlText(statement))
+    composer.add("SELECT ")
+    composer.quote(statement.index("b", 20), len(statement))
+    composer.add(" WHERE ")
+    composer.quote(11, 21, ((11, 15, "`t`"),))
+    composed = composer.result()
+    assert composed.text == "SELECT b WHERE `t`.a = 1"
+    for wanted in ("b", ".a", "1"):
+        place = composed.text.index(wanted)
+        written = written_place(composed.parts, place)
+        assert statement[written:].startswith(wanted)
+
+
+def test_a_place_between_parts_is_where_the_part_before_it_ends() -> None:
+    composer = Composer(SqlText("abc def"))
+    composer.quote(0, 3)
+    composer.add(" and ")
+    composer.quote(4, 7)
+    assert [written_place(composer.result().parts, place) for place in (1, 5, 8, 99)] == [1, 3, 4, 7]
+
+
+def test_parameters_without_names_are_known_by_their_order_in_the_statement() -> None:
+    statement = SqlText("USING ? ON '?' = ? SET ?")
+    composer = Composer(statement)
+    composer.quote(23, 24)
+    composer.add(", ")
+    composer.quote(11, 18)
+    composer.add(", ")
+    composer.quote(6, 7)
+    composed = composer.result()
+    assert composed.text == "?, '?' = ?, ?"
+    assert parameter_order(SqlText(composed.text), composed.parts, statement) == [2, 1, 0]

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -26,11 +26,8 @@ from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.aggregates import asked_aggregates
 from bergline.spark.backends.classic.catalyst import (
-    class_of,
-    hidden_field,
     is_random_case,
     kind_of,
-    scala_items,
     scala_seq,
 )
 from bergline.spark.backends.classic.estimates import with_estimate
@@ -60,31 +57,25 @@ from bergline.spark.backends.classic.pushed_filters import (
     used_columns,
 )
 from bergline.spark.backends.classic.query_errors import note_part, send, sent_query
+from bergline.spark.backends.classic.requests import ClassicRequests
 from bergline.spark.backends.classic.scripts import read_script, run_script
 from bergline.spark.backends.classic.semi_joins import calls_functions_of_users, with_semi_join
 from bergline.spark.backends.classic.stages import ran_once
 from bergline.spark.backends.classic.system_functions import with_plain_names, with_system_functions
-from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX
 from bergline.spark.runtime.arrow_tasks import ArrowFunction
 from bergline.spark.runtime.backend import (
-    LIMITED_SOURCES,
-    TAKES_ALL,
     Aggregate,
-    BatchSink,
     DeferredRows,
     KnownFiles,
-    LoadRequest,
     ParquetFile,
     ParquetJob,
     ParquetWriter,
     PatchedClasses,
     Read,
     RunSql,
-    SaveMode,
-    SaveRequest,
     Script,
     SqlFunction,
-    StreamRequest,
     TablePlace,
     TableQuery,
 )
@@ -107,9 +98,6 @@ _JOINED = _COMPUTED | {"Project", "Filter", "SubqueryAlias", "View", "Union", "R
 _NODE = re.compile(r"^[\s:|+-]*(\w+)", re.MULTILINE)
 _TASKS_PER_CORE = 2
 _MOST_JOINED = 10_000
-_SCHEMA = "userSpecifiedSchema"
-_QUERY_NAME = "queryName"
-_TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
 
 
 class ClassicBackend(msgspec.Struct, frozen=True):
@@ -156,67 +144,9 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         # nothing public tells views from tables
         return bool(self._java.sessionState().catalog().getTempView(name).isDefined())
 
-    def load_request(self, reader: DataFrameReader) -> LoadRequest:
-        java: Any = reader._jreader  # noqa: SLF001  (Spark keeps what it was given nowhere else)
-        options, has_schema = java.extraOptions(), bool(java.userSpecifiedSchema().isDefined())
-        found = {str(key).lower(): str(options.apply(key)) for key in _items(options.keysIterator())}
-        return LoadRequest(java.source(), found, has_schema)
-
-    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
-        java: Any = writer._jwrite  # noqa: SLF001
-        options = java.extraOptions().originalMap()
-        partition_by = java.partitioningColumns()
-        layout = (java.numBuckets(), java.bucketColumnNames(), java.sortColumnNames(), java.clusteringColumns())
-        return SaveRequest(
-            str(java.source()).lower(),
-            cast("SaveMode", str(java.curmode().toString()).lower()),
-            {str(pair._1()): str(pair._2()) for pair in scala_items(options)},  # noqa: SLF001
-            tuple(str(c) for c in scala_items(partition_by.get())) if partition_by.isDefined() else (),
-            any(setting.isDefined() for setting in layout),
-        )
-
-    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
-        return writer._df  # noqa: SLF001
-
-    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
-        java: Any = reader._jreader  # noqa: SLF001
-        options = {key.lower(): value for key, value in _option_items(java)}
-        return LoadRequest(hidden_field(java, "source"), options, bool(hidden_field(java, _SCHEMA).isDefined()))
-
-    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
-        java: Any = writer._jwrite  # noqa: SLF001
-        options = dict(_option_items(java))
-        partition_by = hidden_field(java, "partitioningColumns")
-        return StreamRequest(
-            str(hidden_field(java, "source")).lower(),
-            str(hidden_field(java, "outputMode").toString()).lower(),
-            {key: value for key, value in options.items() if key != _QUERY_NAME},
-            options.get(_QUERY_NAME),
-            tuple(str(c) for c in scala_items(partition_by.get())) if partition_by.isDefined() else (),
-            bool(hidden_field(java, "clusteringColumns").isDefined()),
-        )
-
-    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
-        return writer._df  # noqa: SLF001
-
-    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
-        java: Any = writer._jwrite  # noqa: SLF001
-        sinking = writer._df.writeStream.outputMode(self.stream_request(writer).output_mode)  # noqa: SLF001
-        sinking = sinking.options(**dict(_option_items(java)))
-        sinking._jwrite = sinking._jwrite.trigger(hidden_field(java, "trigger"))  # noqa: SLF001
-        return sinking.foreachBatch(sink)
-
-    def tell_sources(self, writer: DataStreamWriter) -> None:
-        """By the environment of the processes in which sources plan, which Spark starts later."""
-        java: Any = writer._jwrite  # noqa: SLF001
-        takes_all = str(hidden_field(java, "trigger").toString()) in _TAKING_ALL
-        plan = writer._df._jdf.queryExecution().analyzed()  # noqa: SLF001
-        for leaf in scala_items(plan.collectLeaves()):
-            if class_of(leaf) == "StreamingRelationV2" and str(leaf.sourceName()).startswith(LIMITED_SOURCES):
-                environment = leaf.source().get().source().dataSourceCls().envVars()
-                environment.remove(TAKES_ALL)
-                if takes_all:
-                    environment.put(TAKES_ALL, "true")
+    @property
+    def requests(self) -> ClassicRequests:
+        return ClassicRequests()
 
     @property
     def executors_key(self) -> tuple[str, str]:
@@ -549,14 +479,3 @@ class ClassicPushdown:
         numbers |= {key: key for key in self._scans if isinstance(key, int)}
         frames = {**query.frames, **views, **{name: rows for name, (_, rows) in own.items()}}
         return self._backend.run_query(query, frames), numbers
-
-
-def _option_items(java: Any) -> Iterator[tuple[str, str]]:
-    """The options of a reader or writer of streams."""
-    for pair in scala_items(hidden_field(java, "extraOptions").originalMap()):
-        yield str(pair._1()), str(pair._2())  # noqa: SLF001
-
-
-def _items(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()

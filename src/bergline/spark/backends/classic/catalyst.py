@@ -78,8 +78,8 @@ _TEXT_FORMS: dict[IcebergType, Callable[[str], str]] = {UUID: lambda text: str(u
 def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predicate:
     """What holds for every row that a Catalyst condition keeps, in words that bind to the schema.
 
-    With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds of
-    times and `IS NULL` are taken, which hold then too.
+    With `clock`, values may come from the current time, and the frame may run later: then only lower bounds of times
+    and `IS NULL` count, which still hold.
     """
     found = _inclusive(_node_of(condition), schema)
     if found is None:
@@ -113,14 +113,14 @@ def hidden_field(java: Any, name: str) -> Any:
 
 
 def scala_items(sequence: Any) -> Iterator[Any]:
-    """What is in a Scala collection."""
+    """The items of a Scala collection."""
     items = sequence.iterator()
     while items.hasNext():
         yield items.next()
 
 
 def scala_seq(sequence: Any) -> list[Any]:
-    """What is in a Scala sequence: of a short one that takes half of the calls."""
+    """The items of a Scala sequence, in half as many calls if it is short."""
     return [sequence.apply(place) for place in range(sequence.size())]
 
 
@@ -135,7 +135,7 @@ def kind_of(node: Any) -> str:
 
 
 def is_random_case(value: Any) -> bool:
-    """Whether a condition of a CASE, or of one that it chooses, may be another each time."""
+    """Whether a CASE, or another one that it chooses, has a condition that is not deterministic."""
     if class_of(value) != "CaseWhen":
         return False
     branches = [(branch._1(), branch._2()) for branch in scala_items(value.branches())]  # noqa: SLF001  (a pair)
@@ -144,7 +144,7 @@ def is_random_case(value: Any) -> bool:
 
 
 class _Node(msgspec.Struct, frozen=True):
-    """A node of a condition, as Spark tells of all of them at once."""
+    """A node of a condition, from the JSON in which Spark gives the whole tree."""
 
     kind: str
     fields: dict[str, Any]
@@ -237,9 +237,10 @@ def _as_stored(predicate: Predicate, schema: Schema) -> Predicate:
 
 
 def _is_the_same_for_text(predicate: Predicate, schema: Schema) -> bool:
-    """UUIDs and times of day are text in Spark, which finds them only as they are written there.
+    """Whether UUIDs and times of day, which are text in Spark, are spelled as Spark has them.
 
-    That is in lower case with hyphens, and with two digits each and no zeros at the end of a fraction.
+    UUIDs are in lower case with hyphens there, times have two digits for each part and no zeros at the end of a
+    fraction. No row is equal to any other spelling.
     """
     match predicate:
         case Comparison(column, _, literal):
@@ -276,7 +277,7 @@ def _membership(node: _Node) -> Predicate | None:
     if column is None:
         return None
     literals = _set_values(node, value) if node.kind == "InSet" else [_literal(literal) for literal in listed]
-    return None if _OTHER in literals else IsIn(column, tuple(literals))
+    return None if _NO_LITERAL in literals else IsIn(column, tuple(literals))
 
 
 def _comparison(node: _Node) -> Predicate | None:
@@ -284,7 +285,7 @@ def _comparison(node: _Node) -> Predicate | None:
     column, literal, swapped = _column(left), _literal(right), False
     if column is None:
         column, literal, swapped = _column(right), _literal(left), True
-    if column is None or literal is _OTHER:
+    if column is None or literal is _NO_LITERAL:
         return None
     if node.kind == "StartsWith":
         return StartsWith(column, literal) if isinstance(literal, str) and not swapped else None
@@ -305,16 +306,16 @@ def _column(node: _Node) -> str | None:
     return None
 
 
-class _Other:
+class _NoLiteral:
     """An expression that is no literal, or one of a type that we do not compare."""
 
 
-_OTHER = _Other()
+_NO_LITERAL = _NoLiteral()
 
 
 def _literal(node: _Node) -> Any:
     if node.kind != "Literal":
-        return _OTHER
+        return _NO_LITERAL
     text, type_ = node.fields.get("value"), _type_name(node)
     if text is None:
         return None
@@ -324,7 +325,7 @@ def _literal(node: _Node) -> Any:
 
 
 def _set_values(node: _Node, value: _Node) -> list[Any]:
-    """The values of a set, which are told together."""
+    """The values of a set, fetched as one text."""
     type_, values = _type_name(value), node.java().hset()
     if type_ == "binary":
         return [None if one is None else bytes(one) for one in scala_items(values)]
@@ -342,4 +343,4 @@ def _type_name(node: _Node) -> str:
 
 def _plain(text: str, type_: str) -> Any:
     """A value of Catalyst as our filters take it."""
-    return _VALUES[type_](text) if type_ in _VALUES else _OTHER
+    return _VALUES[type_](text) if type_ in _VALUES else _NO_LITERAL

@@ -1,6 +1,6 @@
-"""How large a frame is that tasks of ours fill, told to Spark's optimizer.
+"""Estimates, for Spark's optimizer, of how large a frame is that our tasks fill.
 
-Of its own it knows the size of the work that is dealt out, some hundred bytes, and would broadcast any table in joins.
+By itself it knows only the size of the work that tasks are given, some hundred bytes, and would broadcast any table.
 """
 
 from typing import Any
@@ -17,9 +17,9 @@ _LONG = 8
 
 
 def with_estimate(work: DataFrame, rows: int, schema: T.StructType, spark: SparkSession) -> DataFrame:
-    """The same work as a leaf of plans, for which Spark reckons with the rows that are made of it.
+    """The same work as a leaf of plans, with the statistics of the rows that tasks make of it.
 
-    The leaf ends in a shuffle that adaptive execution does not see: it would go by the size of the shuffle.
+    The leaf hides its shuffle from adaptive execution, which would go by the size of that shuffle.
     """
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (nothing public gives a frame statistics)
     session, java = spark._jsparkSession, work._jdf  # noqa: SLF001

@@ -46,7 +46,7 @@ def s3a_refusal(spark: SparkSession) -> str | None:
 
 
 def s3a_settings(spark: SparkSession, bucket: str, names: Iterable[str]) -> dict[str, str]:
-    """Settings as S3A has them for a bucket, whose own count before those of all buckets."""
+    """S3A's settings for a bucket: its own take precedence over those for all buckets."""
     settings = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     own = {_S3A_PREFIX + k: str(v) for k, v in settings.getPropsWithPrefix(f"{_PER_BUCKET}{bucket}.").items()}
     found = {name: own.get(name) or settings.get(name) for name in names}

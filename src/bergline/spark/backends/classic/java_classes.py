@@ -1,6 +1,6 @@
-"""Classes of the JVM, looked up once: by `jvm.org.apache.…` each part of a name is a round trip, every time.
+"""Classes of the JVM, looked up once, and what never changes in a session.
 
-And what of a session never changes while it runs.
+With `jvm.org.apache.…` each part of a name would be a round trip, every time.
 """
 
 import functools

@@ -1,8 +1,9 @@
 """Files handed to Spark's own reader as the plan knows them: Spark looks at none of them before it reads it.
 
-What a stream has written, Spark reads by a list of files that it takes as it is and never makes again, the
-`MetadataLogFileIndex`. One made of an empty log is filled here, with constants of each file as values of its partition.
-The objects are made by Spark's own expressions, for all files at once.
+Spark's `MetadataLogFileIndex`, made for the output of streams, takes its list of files as it is and never lists a
+directory. One is made here from an empty log, then filled with files, and what is known of each file becomes the
+values of its partition. Spark's own expressions make all the Java objects at once, so that the number of calls to the
+JVM does not grow with the number of files. Why: docs/decisions/0036-constants-of-files.md
 """
 
 import atexit
@@ -70,7 +71,7 @@ class _KeptIndexes:
 
 _KEPT = _KeptIndexes()
 _EVALUATION = threading.Lock()
-"""Expressions of Spark's keep the arguments of a call in themselves."""
+"""Held while Spark's expressions are evaluated: they keep the item at hand in themselves."""
 
 
 def known_files(
@@ -112,6 +113,8 @@ def known_files(
 
 
 def _find_or_make(files: KnownFiles, spark: SparkSession) -> _Known:
+    # the message to the JVM is also the key: two plans with the same files are the same relation to Spark, which then
+    # reuses what it has cached or exchanged
     columns = [values for _, values in files.constants.values()]
     constants = list(zip(*columns, strict=True)) if columns else [()] * len(files.paths)
     told = pickle.dumps((list(zip(files.paths, files.sizes, constants, strict=True)), files.deleted), protocol=4)
@@ -124,17 +127,21 @@ def _find_or_make(files: KnownFiles, spark: SparkSession) -> _Known:
 
 
 def _made_of(told: bytes, files: KnownFiles, spark: SparkSession) -> _Known:
+    # One message for all files, which the unpickler that PySpark brings along reads. Expressions then make Java objects
+    # of it; a call for each field of each file would take longer than most queries.
     client = client_of(spark)
     make = _makers(client, files.constants_ddl)
     row = make.convert.apply(java_class(client, "net.razorvine.pickle.Unpickler")().loads(told))
     index = _empty_index(client, spark, () if files.constants else _WITHOUT_PARTITIONS)
     leaves = index.leafFiles()
     with _EVALUATION:
-        leaves.addAll(make.files.eval(row))
+        leaves.addAll(make.files.eval(row))  # the index's own map of paths to statuses, which it lets us change
         partitions = make.partitions.eval(row) if files.constants else None
+        # plans show a view in a few words and compare it by identity; they would show and compare a sequence's bits
         deleted = None if files.deleted is None else make.deleted.eval(row).view()
     if partitions is not None:
-        # each file is a partition of its own, which Spark finds by its path
+        # Each file is a partition of its own, so that its constants are values of a partition. Spark looks up the files
+        # of a partition by its path: here that is the path of the file. Nothing public sets these two fields.
         statuses = leaves.values().toArray(_tag(client, _STATUS))
         each = getattr(_object(client, "scala.collection.ArrayOps"), "grouped$extension")(statuses, 1)
         by_path = getattr(_object(client, "scala.collection.immutable.Map"), "from")(leaves.keysIterator().zip(each))
@@ -161,7 +168,7 @@ def _empty_index(client: Any, spark: SparkSession, options: tuple[tuple[str, str
 
 @functools.lru_cache(maxsize=1)
 def _empty_log() -> str:
-    """A directory of this process in which Spark finds no list of files; it makes it anew if it is gone."""
+    """A directory of this process in which Spark finds no list of files; Spark creates it again if it is gone."""
     directory = tempfile.mkdtemp(prefix="bergline-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
@@ -218,7 +225,7 @@ def _int(client: Any, value: Any) -> Any:
 
 
 class _Makers(NamedTuple):
-    """Expressions that make the objects of an index of a row, which has an array of files and one of bits."""
+    """Expressions that make the objects of an index from a row with an array of files and one of bits."""
 
     convert: Any
     """Makes the row of Java's objects."""

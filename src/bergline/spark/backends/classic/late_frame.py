@@ -126,15 +126,15 @@ class LateFrame(LateMethods, ClassicDataFrame):
 
 
 def with_columns_of(frame: DataFrame, model: DataFrame) -> DataFrame:
-    """The same rows, with columns that count as those of the model; columns after these stay as they are."""
+    """The same rows, whose first columns have the ids of the model's; the rest stay as they are."""
     return frame_of(counting_as(analyzed(frame), analyzed(model).output(), frame.sparkSession), frame.sparkSession)
 
 
 def resolved_condition(filtered: DataFrame) -> Column | None:
-    """The condition that a frame was filtered by last, as Spark understands it now; None if that is not to be had.
+    """The last condition that a frame was filtered by, as Spark has resolved it; None if it cannot be found.
 
-    It can be put on any frame whose columns count as the same, and means there what the session's time zone and other
-    settings, its variables and its functions made of it here.
+    It can be put on any frame whose columns have the same ids: the session's time zone and other settings, variables
+    and functions have gone into it already.
     """
     plan = filtered._jdf.queryExecution().analyzed()  # noqa: SLF001  (only the plan has it)
     if class_of(plan) != "Filter":

@@ -1,6 +1,6 @@
 """Spark's own Parquet writer, called as it is: rows become files in a directory without a Python task.
 
-A stream's protocol of commits names the files of those attempts of tasks that Spark took, each once, and moves none.
+Spark's commit protocol for streams logs the files of the task attempts that count, each once, and moves none.
 """
 
 import tempfile
@@ -74,9 +74,9 @@ def write_parquet(frame: DataFrame, job: ParquetJob, spark: SparkSession) -> lis
 
 
 def _hadoop_settings(spark: SparkSession, session: Any, job: ParquetJob, options: Any) -> Any:
-    """What tasks know of Hadoop: each of them unpacks hundreds of settings one by one, of which local files need none.
+    """The Hadoop settings that tasks get. Each task unpacks them one by one, so local files do without the hundreds.
 
-    S3A has its defaults among these, and buffers files on disks that have checksums.
+    S3A needs them: they hold its defaults, and it buffers files on local disks, with checksums.
     """
     if not job.directory.startswith("file:"):
         settings = session.sessionState().newHadoopConfWithOptions(options)

@@ -1,7 +1,9 @@
 """Statements as Spark's own parser reads them: the tables in them, and the same statement with frames in their place.
 
-What Spark parsed is what it analyzes afterwards, so every part of the user's text keeps its place and meaning. Nodes
-are replaced by Spark itself, in subqueries too: a Scala map is a partial function.
+Spark analyzes the very plan that it parsed, so every part of the user's text keeps its place and meaning. Spark itself
+replaces the nodes, in subqueries too: its `transform` methods take a partial function, and a Scala map is one, so one
+call replaces all tables, without a call back to Python for each node.
+Why: docs/decisions/0016-spark-parses-its-own-language.md
 """
 
 import re
@@ -42,12 +44,15 @@ _CREATED = {
 _WRITING = ("CREATE", "SET", "DECLARE", "CACHE", "REPLACE")
 _WRITING_ANYWHERE = ("INSERT", "UPDATE", "DELETE", "MERGE")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
+# What Spark prints of a node comes in one call; asking the node for each of its parts takes several. Where the text
+# does not match, as with unusual names, options or streams, the node is asked.
 _PLAIN_RELATION = re.compile(rf"'UnresolvedRelation \[(\w+(?:, \w+)*)\], \[(?:{_PRIVILEGES}=[A-Z,]+)?\], false")
 _PLAIN_ORIGIN = re.compile(r"Origin\(Some\(\d+\),Some\(\d+\),Some\((\d+)\),Some\((\d+)\),")
 _MOST_FIELDS = 25
 _STAR, _SUBQUERIES = "UnresolvedStarExceptOrReplace", ("ScalarSubquery", "Exists", "ListQuery")
 _ALIAS = "org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias"
 _DATASET = "org.apache.spark.sql.classic.Dataset"
+# analyzed plans of frames that live; weak, so that they go with their frames
 _PLANS: "weakref.WeakKeyDictionary[DataFrame, Any]" = weakref.WeakKeyDictionary()
 
 
@@ -73,7 +78,7 @@ def read_parsed(sql: SqlText, spark: SparkSession) -> Query | OtherStatement:
 
 def read_plan(plan: Any, sql: SqlText, spark: SparkSession) -> Query:
     """The tables of a statement, or of one that stands in a longer text, by its plan."""
-    plan = _cte_substitution(spark).apply(plan)
+    plan = _cte_substitution(spark).apply(plan)  # or else names of WITH's queries would be taken for tables
     clauses = {start: (end, as_of) for start, end, as_of in time_travel_clauses(sql)}
     stars = _set_stars(plan, sql.text)
     inside = [subquery.plan() for star in stars for subquery in _subqueries(star)]
@@ -116,7 +121,11 @@ def qualified(rows: DataFrame, name: Name) -> DataFrame:
 
 
 def counting_as(plan: Any, columns: Any, spark: SparkSession) -> Any:
-    """A plan whose columns count as these of another; columns after these stay as they are."""
+    """A plan whose first columns have the ids of another's columns; the rest stay as they are.
+
+    Spark resolves columns to ids when it analyzes a plan. The plan around a placeholder was analyzed before its files
+    were known, so the frame that takes its place must answer to the ids that the placeholder's columns had.
+    """
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  (what a column counts as cannot be said in public words)
     catalyst = jvm.org.apache.spark.sql.catalyst
     sequence, nothing = jvm.PythonUtils.toSeq, jvm.scala.Option.empty()
@@ -159,7 +168,7 @@ def headed(plan: Any, head: str, spark: SparkSession) -> Any:
     """The statement that has a plan after `EXPLAIN …` or `DESCRIBE QUERY`."""
     if not head:
         return plan
-    command = parse(f"{head} SELECT 1", spark)
+    command = parse(f"{head} SELECT 1", spark)  # Spark's own node for the head, around any query
     if command.nodeName() == "ExplainCommand":
         return command.copy(plan, command.mode())
     return command.copy(command.queryText(), plan)
@@ -170,7 +179,7 @@ def analyzed(frame: DataFrame) -> Any:
     plan = _PLANS.get(frame)
     if plan is None:
         plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
-        if type(frame) is ClassicDataFrame:
+        if type(frame) is ClassicDataFrame:  # a late frame has another plan once its files are looked up
             _PLANS[frame] = plan
     return plan
 

@@ -112,7 +112,7 @@ def optimized_condition(
 
 
 def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
-    """Whether a plan has `current_date()`, `'today'` and the like, which the optimizer replaces by what it is now."""
+    """Whether a plan has `current_date()`, `'today'` and the like, which the optimizer replaces by values."""
     if plan.containsPattern(scala_object(spark, f"{_CATALYST}.trees.TreePattern").CURRENT_LIKE()):
         return True
     return not scala_object(spark, f"{_CATALYST}.optimizer.SpecialDatetimeValues").apply(plan).fastEquals(plan)
@@ -156,7 +156,7 @@ def _leaves(plan: Any) -> Iterator[_Leaf]:
 
 
 def _columns(columns: Any) -> list[tuple[str, int]] | None:
-    """Names and numbers of columns, told together; None if a name makes that unclear."""
+    """Names and ids of columns, fetched as one text; None if a name makes that ambiguous."""
     text = str(columns.mkString(_BETWEEN))
     found = [_COLUMN.fullmatch(column) for column in text.split(_BETWEEN)] if text else []
     named = [(column[1], int(column[2])) for column in found if column is not None]

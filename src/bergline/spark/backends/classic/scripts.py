@@ -51,7 +51,7 @@ def run_script(
 ) -> DataFrame:
     """Run a script with views in place of tables, and with calls in place of statements, by their numbers."""
     context: Any = spark.sparkContext
-    jvm, runner = context._jvm, _Runner(change)  # noqa: SLF001
+    jvm, runner = context._jvm, _ScriptRunner(change)  # noqa: SLF001
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]  # noqa: SLF001
     command = jvm.org.apache.spark.sql.execution.command.ExternalCommandExecutor
     no_options = jvm.PythonUtils.toScalaMap({})
@@ -71,7 +71,7 @@ def run_script(
     return frame_of(rows, spark)
 
 
-class _Runner:
+class _ScriptRunner:
     """What Spark calls when it gets to a statement that is run here; `error` is why one failed."""
 
     def __init__(self, change: Mapping[int, Callable[[], None]]) -> None:

@@ -1,7 +1,7 @@
 """The join of a MERGE, in which rows of the target are shuffled only if the source matches them.
 
-Spark cannot send a small source to every executor where rows of the source without a match are kept: it shuffles the
-whole target. A semi join in between leaves of the target what the source matches, and for that the source is sent.
+Spark cannot broadcast a small source if its rows without a match are kept: it shuffles the whole target. A semi join,
+for which Spark does broadcast the source, first reduces the target to the rows that the source matches.
 """
 
 from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from bergline import __version__
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.spark.backends.classic.catalyst import class_of, scala_items
 from bergline.spark.backends.classic.java_classes import scala_map, scala_object, session_facts
-from bergline.spark.query_text.partition_functions import FUNCTION_PREFIX
+from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX
 
 _VALUE, _WIDTH = "bergline_value", "bergline_width"
 _CALLED: Final = {

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from string import Formatter
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
+from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
-from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
@@ -18,27 +17,20 @@ from bergline.format.schema.schema import Schema
 from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
+from bergline.spark.backends.connect.requests import ConnectRequests
 from bergline.spark.runtime.arrow_tasks import ArrowFunction, map_in_arrow
 from bergline.spark.runtime.backend import (
-    DEFAULT_SOURCE,
-    LIMITED_SOURCES,
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
     NO_SESSION,
-    TAKES_ALL,
     Aggregate,
-    BatchSink,
     DeferredRows,
     KnownFiles,
-    LoadRequest,
     PatchedClasses,
     Read,
     RunSql,
-    SaveMode,
-    SaveRequest,
     Script,
     SqlFunction,
-    StreamRequest,
     TablePlace,
     TableQuery,
 )
@@ -48,11 +40,9 @@ from bergline.sql.queries.rewritten import escaped
 from bergline.sql.text.tokens import Name, SqlText
 from bergline.table.scans.scan import TableScan
 
-_SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
-
 
 class ConnectBackend(msgspec.Struct, frozen=True):
-    """A session on a server; what its optimizer or its driver would have to be asked is not known."""
+    """A session on a server: what only its optimizer or its driver could tell is not known."""
 
     spark: Any
 
@@ -90,7 +80,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
 
     def process_variable(self, kind: str, name: str) -> str | None:
-        """Only the server knows, and what it makes of a statement is the one thing that tells."""
+        """Only the server knows: it is asked by a statement that has the variable in it."""
         written = f"${{{kind}:{name}}}"
         try:
             value = str(self.spark.range(1).selectExpr(f"r'{written}'").first()[0])
@@ -105,63 +95,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         views = run_sql("SHOW VIEWS IN spark_catalog.default").collect()
         return any(view.isTemporary and view.viewName.casefold() == name.casefold() for view in views)
 
-    def load_request(self, reader: DataFrameReader) -> LoadRequest:
-        theirs: Any = reader
-        options = {key.lower(): value for key, value in theirs._options.items() if value is not None}  # noqa: SLF001
-        return LoadRequest(theirs._format, options, bool(theirs._schema))  # noqa: SLF001
-
-    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
-        held: Any = writer._write  # type: ignore[attr-defined]  # noqa: SLF001
-        mode = (held.mode or "errorifexists").lower()
-        return SaveRequest(
-            (held.source or str(self.spark.conf.get(DEFAULT_SOURCE))).lower(),
-            cast("SaveMode", _SAME_MODES.get(mode, mode)),
-            {str(key): str(value) for key, value in held.options.items() if value is not None},
-            tuple(held.partitioning_cols),
-            bool(held.num_buckets > 0 or held.sort_cols or held.clustering_cols),
-        )
-
-    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
-        return connect_classes().frame(writer._df, self.spark)  # type: ignore[no-any-return]  # noqa: SLF001
-
-    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
-        theirs: Any = reader
-        options = {key.lower(): value for key, value in theirs._options.items() if value is not None}  # noqa: SLF001
-        return LoadRequest(theirs._format, options, bool(theirs._schema))  # noqa: SLF001
-
-    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
-        held: Any = writer._write_proto  # type: ignore[attr-defined]  # noqa: SLF001
-        return StreamRequest(
-            (held.format or "parquet").lower(),
-            (held.output_mode or "append").lower(),
-            dict(held.options),
-            held.query_name or None,
-            tuple(held.partitioning_column_names),
-            bool(held.clustering_column_names),
-        )
-
-    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
-        return connect_classes().frame(writer._write_stream._child, self.spark)  # type: ignore[attr-defined, no-any-return]  # noqa: SLF001
-
-    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
-        theirs: Any = writer
-        sinking = type(theirs)(theirs._write_stream._child, self.spark)  # noqa: SLF001
-        held = sinking._write_proto  # noqa: SLF001
-        held.CopyFrom(theirs._write_proto)  # noqa: SLF001
-        for name in ("format", "path", "partitioning_column_names"):
-            held.ClearField(name)
-        return sinking.foreachBatch(sink)  # type: ignore[no-any-return]
-
-    def tell_sources(self, writer: DataStreamWriter) -> None:
-        """By an option of the sources, which the server creates when the query starts."""
-        held: Any = writer._write_proto  # type: ignore[attr-defined]  # noqa: SLF001
-        takes_all = bool(held.available_now or held.once)
-        pending = [writer._write_stream._child]  # type: ignore[attr-defined]  # noqa: SLF001
-        while pending:
-            node = pending.pop()
-            pending += [child for child in vars(node).values() if isinstance(child, connect_classes().plan)]
-            if str(getattr(node, "_format", None)).startswith(LIMITED_SOURCES):
-                node._options = {**(node._options or {}), TAKES_ALL: str(takes_all).lower()}  # noqa: SLF001
+    @property
+    def requests(self) -> ConnectRequests:
+        return ConnectRequests(self.spark)
 
     @property
     def executors_key(self) -> tuple[str, str]:

@@ -217,7 +217,7 @@ def _kind_of(literal: Any) -> Value | None:
 _WITH_OTHER_ROWS = ("joins", "laterals", "pivots", "sample", "match", "connect", "prewhere")
 
 
-class _Names(dict[str, str]):
+class _WithoutBraces(dict[str, str]):
     """Each name as it is, without its braces."""
 
     def __missing__(self, key: str) -> str:
@@ -229,7 +229,7 @@ def known_filters(text: str, schemas: Mapping[str, Schema]) -> dict[str, Predica
     if not is_plain_text(text):
         return {}
     try:
-        tree = sqlglot.parse_one(text.format_map(_Names()), dialect="spark")
+        tree = sqlglot.parse_one(text.format_map(_WithoutBraces()), dialect="spark")
     except (sqlglot.errors.SqlglotError, RecursionError):
         return {}
     found = {}

@@ -1,39 +1,17 @@
-"""What Spark Connect's own objects were told; no server is needed to tell."""
+"""What is known of a session on a server without asking the server."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql.connect import functions as F  # noqa: N812
-from pyspark.sql.connect.plan import Range
-from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.types import LongType
 
 from bergline.errors import UnsupportedError
 from bergline.spark.backends.connect.backend import ConnectBackend
-from bergline.spark.runtime.backend import NO_SESSION, SaveRequest
+from bergline.spark.runtime.backend import NO_SESSION
 
-SETTINGS = {"spark.sql.sources.default": "parquet"}
-BACKEND = ConnectBackend(SimpleNamespace(session_id="one", client=None, conf=SimpleNamespace(get=SETTINGS.get)))
-
-
-def writer() -> Any:
-    return DataFrameWriter(Range(0, 1, 1), BACKEND.spark)
-
-
-def test_reader_says_what_it_was_told() -> None:
-    reader: Any = DataFrameReader(BACKEND.spark)
-    assert BACKEND.load_request(reader) == (None, {}, False)
-    reader.format("iceberg").option("Branch", "dev").option("none", None).schema("id long")
-    assert BACKEND.load_request(reader) == ("iceberg", {"branch": "dev"}, True)
-
-
-def test_writer_says_what_it_was_told() -> None:
-    assert BACKEND.save_request(writer()) == SaveRequest("parquet", "errorifexists", {})
-    told = writer().format("ICEBERG").mode("overwrite").option("branch", "dev").partitionBy("a", "b")
-    assert BACKEND.save_request(told) == SaveRequest("iceberg", "overwrite", {"branch": "dev"}, ("a", "b"))
-    assert BACKEND.save_request(writer().mode("default")).mode == "errorifexists"
-    assert BACKEND.save_request(writer().bucketBy(4, "a")).buckets
+BACKEND = ConnectBackend(SimpleNamespace(session_id="one", client=None))
 
 
 def test_casts_fail_where_a_value_does_not_fit() -> None:

@@ -1,4 +1,4 @@
-"""Tables of Spark's session catalog as sources of imports, by statements that every kind of session has."""
+"""What a session has beside the lakes: temporary views, catalogs, databases, and the tables of Spark's own catalog."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,20 +9,92 @@ import msgspec
 from pyspark.errors import AnalysisException
 
 from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from bergline.expressions.predicate import Predicate
 from bergline.format.partition.hive_paths import split_partition_path
+from bergline.format.schema.schema import Schema
 from bergline.io.locations import normalized
 from bergline.quoting import back_quoted, back_quoted_path, quoted_text
-from bergline.spark.runtime.backend import RunSql
+from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.reads.scan import read
+from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.sql.names.session_catalog import SESSION_CATALOG, SessionTable
 from bergline.sql.text.tokens import Name
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.references.changed_rows import Changelog
 
 _MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 _TAKEN = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
+class SparkEngineContext:
+    """Answers by the backend, and by `run_sql`, the session's own `sql`, to which lakes are unknown."""
+
+    def __init__(self, backend: SparkBackend, run_sql: RunSql) -> None:
+        self._backend = backend
+        self._run_sql = run_sql
+
+    @property
+    def user(self) -> str | None:
+        """Who runs the session."""
+        return self._backend.user(self._run_sql)
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone."""
+        return str(self._backend.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        """What `spark.sql.caseSensitive` says."""
+        return str(self._backend.spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Whether there is such a temporary view."""
+        return self._backend.has_temporary_view(name, self._run_sql)
+
+    @property
+    def has_partition_functions(self) -> bool:
+        """Whether queries may call Iceberg's partition transforms."""
+        return self._backend.has_partition_functions
+
+    def has_catalog(self, name: str) -> bool:
+        """Whether Spark has a catalog of this name."""
+        return name == SESSION_CATALOG or self._backend.spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+    def namespaces(self) -> list[str]:
+        """The namespaces of Spark's current catalog."""
+        return [row[0] for row in self._run_sql("SHOW NAMESPACES").collect()]
+
+    def catalogs(self) -> list[str]:
+        """The catalogs that Spark has opened so far."""
+        return [row[0] for row in self._run_sql("SHOW CATALOGS").collect()]
+
+    def temporary_views(self) -> list[str]:
+        """The session's temporary views."""
+        return [row.viewName for row in self._run_sql("SHOW VIEWS").collect() if row.isTemporary]
+
+    def create_view(self, name: str, changes: Changelog) -> None:
+        """Create or replace a temporary view, which keeps the plan of the changes."""
+        read(changes, self._backend.spark).createOrReplaceTempView(name)
+
+    def row_engine(self) -> RowEngine:
+        """The engine of the session's executors."""
+        check_running(self._backend)
+        return SparkRowEngine(self._backend.spark)
+
+    def predicate(self, condition: str, schema: Schema) -> Predicate:
+        """What a condition means to Spark: its names, casts and time zone count."""
+        return exact_condition(self._backend.spark, schema, condition).predicate
+
+    def session_catalog(self) -> "SparkSessionCatalog":
+        """Spark's own catalog."""
+        return SparkSessionCatalog(self._run_sql)
+
+
 class SparkSessionCatalog:
-    """Asks Spark by `run_sql`, the session's own `sql`, to which lakes are unknown."""
+    """Tables of Spark's own catalog as sources of imports, by statements that every kind of session has."""
 
     def __init__(self, run_sql: RunSql) -> None:
         self._run_sql = run_sql

@@ -7,7 +7,7 @@ from bergline import Lake
 from bergline.errors import NotFoundError
 from bergline.format.types.types import LONG, NestedField
 from bergline.spark.query_text.assigned_fields import AssignedField
-from bergline.spark.query_text.target_rows import set_fields, target_rows
+from bergline.spark.statements.row_changes import set_fields, target_rows
 from bergline.sql.analyze import analyze
 from bergline.sql.queries.query import RowLevel
 from bergline.sql.queries.rewritten import rewrite_query

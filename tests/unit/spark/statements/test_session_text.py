@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.spark.query_text.variables import with_values
+from bergline.spark.statements.session_text import with_values
 
 VALUES = {
     ("", "t"): "db.orders",

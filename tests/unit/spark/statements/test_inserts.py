@@ -4,7 +4,7 @@ import pytest
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, STRING, NestedField
-from bergline.spark.query_text.insert_defaults import source_with_defaults
+from bergline.spark.statements.inserts import source_with_defaults
 from bergline.sql.queries.query import Insert
 from support.fixtures.sql_statements import meaning
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bergline import Lake, Table
-from bergline.spark.query_text.identifier_clauses import with_identifiers
+from bergline.spark.statements.immediate import with_identifiers
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.text.tokens import SqlText
 
