@@ -57,7 +57,7 @@ def parse_tree(tree: Any, text: str) -> Predicate:
 
 
 def syntax_tree(text: str, what: str) -> Any:
-    """Sqlglot's tree of a condition or value; RecursionError is the caller's, SqlSyntaxError if the text is none."""
+    """Sqlglot's tree of a condition or value; SqlSyntaxError for other text. The caller handles RecursionError."""
     if not text.strip():
         article = "an" if what[0] in "aeiou" else "a"
         raise SqlSyntaxError(f"expected {article} {what}, found empty text", line=1, column=1)

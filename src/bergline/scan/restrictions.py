@@ -1,4 +1,4 @@
-"""The rows of a table that its catalog restricts are not read, nor what tells their values."""
+"""Refuses to read the rows of a table whose catalog restricts readers, or anything that reveals their values."""
 
 from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import TableMetadata

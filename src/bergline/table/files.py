@@ -38,7 +38,7 @@ _DELETES: Final = frozenset({FileContent.POSITION_DELETES, FileContent.EQUALITY_
 
 
 class TableFiles:
-    """Files that were written for this table are added, replaced and removed.
+    """Adds, replaces and removes files that were written for this table.
 
     They belong to the caller and are kept whatever happens, unless `discard_on_failure` transfers them: then they are
     deleted if the commit certainly failed, except for those that a snapshot of the table references. All are checked

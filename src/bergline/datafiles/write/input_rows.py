@@ -157,7 +157,7 @@ def _array(name: str, values: Any, field: NestedField | None) -> pa.Array:
 
 
 def _says_too_little(values: Any, target: IcebergType) -> bool:
-    """Whether inference is ambiguous: floats may be integers with gaps or 32-bit, and maps look like structs."""
+    """Whether inference is ambiguous: floats may be 32-bit, or integers with nulls, and maps look like structs."""
     if target in {INT, LONG}:
         return getattr(getattr(values, "dtype", None), "kind", "") == "f"
     if target == FLOAT:

@@ -37,11 +37,8 @@ def broken_invariants(metadata: TableMetadata) -> list[FormatError]:
             check(metadata)
         except FormatError as error:
             found.append(error)
-        except (
-            BerglineError,
-            LookupError,
-            StopIteration,
-        ) as error:  # it depends on something that another violated invariant leaves undefined
+        except (BerglineError, LookupError, StopIteration) as error:
+            # it depends on something that another violated invariant leaves undefined
             found.append(FormatError(f"expected metadata that can be followed, found {error!r}"))
     return found
 

@@ -83,14 +83,14 @@ class SqlSnapshotReviews:
         for _ in attempts(f"table `{table}` moved on whenever it was to be reviewed"):
             reviewed, pointer = self._reviewed(table, snapshot_id)
             with self._database.changing() as connection:
-                # else the snapshot may have been removed meanwhile, and another have come under its id
+                # else the snapshot may have been removed in the meantime, and another have taken its id
                 if self._store.holds(connection, table, pointer):
                     self._reviews.record(reviewed, review, connection)
                     self._database.note(connection)
                     return
 
     def _reviewed(self, table: TableName, snapshot_id: int) -> tuple[ReviewedTable, str]:
-        """The table, and where it was read; NotFoundError if it has no such snapshot."""
+        """The table and the pointer that it was read from; NotFoundError if it has no such snapshot."""
         loaded = self._catalog.load_table(table)
         metadata = loaded.metadata
         metadata.snapshot(snapshot_id)

@@ -1,4 +1,4 @@
-"""The check of everything in a catalog that is no table: views, what is in the trash, and the database itself."""
+"""The check of everything in a catalog that is not a table: views, the trash, and the database itself."""
 
 from collections.abc import Iterator
 
@@ -36,12 +36,13 @@ def _trash(catalog: Catalog, deep: bool, progress: CheckProgress | None) -> Iter
         yield _check_dropped_view(catalog, view)
     for table in catalog.dropped_tables():
         checked = _check_dropped_table(catalog, table, deep, progress)
-        if checked.ok or any(now == table for now in catalog.dropped_tables()):  # else it came back, or is purged
+        # else it was restored, or is being purged
+        if checked.ok or any(now == table for now in catalog.dropped_tables()):
             yield checked
 
 
 def _unchecked_trash() -> OtherCheck:
-    """A server hands out no credentials for the files of what is in its trash."""
+    """A server vends no credentials for the files of what is in its trash."""
     findings = Findings()
     message = "what is in the trash was not checked: the server hands out no credentials for its files"
     findings.note("bin-unchecked", "the trash", message, "check it with --catalog as `bergline serve` has it")
@@ -144,7 +145,7 @@ def _uuids(catalog: Catalog) -> Iterator[str | None]:
 
 
 def _tell(findings: Findings, what: str, place: str, error: BerglineError) -> None:
-    """Add what an error in reading a view means."""
+    """Add the finding that an error in reading a view stands for."""
     code = what.replace(" ", "-")
     if isinstance(error, UnsupportedError):
         findings.warning(f"{code}-unsupported", place, str(error), "check it with the engine that wrote it")

@@ -1,4 +1,4 @@
-"""What must hold among all files of a snapshot: checked for those that a ref names."""
+"""Invariants among all files of a snapshot: checked for those that a ref names."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from bergline.reports.check.manifests import ListedManifests, head_entries, is_v
 
 
 def check_heads(metadata: TableMetadata, listed: ListedManifests, entries: pl.DataFrame, findings: Findings) -> None:
-    """Add files that are read twice, row ids that two rows have, and deletion vectors that contradict each other."""
+    """Add files that are listed twice, duplicate row ids, and conflicting deletion vectors."""
     for snapshot_id, files in head_entries(metadata, listed, entries):
         data = files.filter(pl.col("content") == int(FileContent.DATA))
         _check_listed_once(snapshot_id, data, findings)

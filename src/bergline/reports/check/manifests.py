@@ -1,4 +1,4 @@
-"""Manifest lists and manifests: each is read once, and compared with what stands above it.
+"""Manifest lists and manifests: each is read once, and compared with what refers to it.
 
 A list says how many files and rows a manifest has, which numbers it was given, and by which spec it is partitioned.
 Entries that inherit their numbers are resolved, as a reader would.
@@ -48,7 +48,7 @@ _COLUMNS = {
     "manifest": pl.UInt32,
 }
 PhaseProgress = Callable[[str, int, int], object]
-"""Called with what is looked at, how many are done, and how many there are."""
+"""Called with what is being checked, how many are done, and how many there are."""
 
 
 class ListedManifests(NamedTuple):
@@ -126,7 +126,7 @@ def check_manifests(
         return check.live_entries(position)
 
     with ThreadPoolExecutor(READERS, thread_name_prefix="bergline-check") as threads:
-        for start in range(0, len(listed.manifests), _AT_ONCE):  # so that few manifests are in memory whole
+        for start in range(0, len(listed.manifests), _AT_ONCE):  # so that only few whole manifests are in memory
             some = range(start, min(start + _AT_ONCE, len(listed.manifests)))
             frames += [frame for frame in threads.map(read, some) if frame is not None]
             progress("manifests", some.stop, len(listed.manifests))
@@ -244,7 +244,7 @@ class _ManifestCheck:
         self._findings = findings
 
     def run(self, orders: set[int]) -> None:
-        """Add what is wrong."""
+        """Add the findings."""
         self._check_counts()
         self._check_content()
         self._check_numbers()
@@ -261,7 +261,7 @@ class _ManifestCheck:
         frame = self._frame.with_columns(pl.col("first_row_id").is_null().alias("counts_rows"))
         try:
             frame = inherit_columns([frame], [known]) if frame.height else frame
-        except FormatError:  # numbers that are missing were found above
+        except FormatError:  # missing numbers were reported above
             frame = frame.with_columns(pl.col("sequence_number").fill_null(number))
         live = frame.filter(pl.col("status") != int(EntryStatus.DELETED)).with_columns(
             pl.col("content").fill_null(0),

@@ -1,4 +1,4 @@
-"""What metadata says about itself: refs, parents, logs, schemas, ids that were given out, statistics."""
+"""The consistency of metadata itself: refs, parents, logs, schemas, assigned ids, statistics."""
 
 from collections.abc import Iterator
 

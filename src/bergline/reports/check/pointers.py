@@ -1,4 +1,4 @@
-"""Whether the pointers of a backup lead to metadata files that can be read, and which of them others have passed."""
+"""Whether the pointers of a backup lead to readable metadata files, and which tables have moved on since."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ _MOST_SHOWN = 100
 
 
 class PointerFinding(msgspec.Struct, frozen=True):
-    """A pointer that is not simply right: its file is broken, or the table moved on after the backup."""
+    """A pointer with a problem: its file is broken, or the table moved on after the backup."""
 
     pointer: StoredPointer
     problem: str | None = None
@@ -51,7 +51,7 @@ class PointerFinding(msgspec.Struct, frozen=True):
 
 
 class PointerReport(msgspec.Struct, frozen=True):
-    """All pointers of a backup: how many there are, and what is to say of some of them."""
+    """All pointers of a backup: how many there are, and the findings."""
 
     checked: int
     broken: tuple[PointerFinding, ...] = ()

@@ -1,6 +1,6 @@
-"""Z-order values, as Iceberg's Spark runtime computes them: the bits of several columns in turn, as bytes that sort.
+"""Z-order values as in Iceberg's Spark runtime: the interleaved bits of several columns, as sortable bytes.
 
-Runs in this process and in Spark's tasks, column by column, with no loop over rows but that over texts.
+Runs in this process and in Spark's tasks, column by column; only texts are processed row by row.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from bergline.format.types.types import (
 )
 
 NUMBER_BYTES: Final = 8
-"""What each column of numbers, dates and times contributes, and by default text and bytes."""
+"""How many bytes each column of numbers, dates and times contributes, and by default text and bytes."""
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY)
 _TRUE: Final = 0x81
 _SIGN: Final = -(2**63)
@@ -39,7 +39,7 @@ _CONTINUES: Final = 0b10
 
 
 class ZOrder(msgspec.Struct, frozen=True):
-    """The columns to interleave, by name, and how many bytes of text and of the result count."""
+    """The columns to interleave, by name, and how many bytes of text and of the result to use."""
 
     columns: tuple[str, ...]
     text_bytes: int = NUMBER_BYTES
@@ -74,7 +74,7 @@ _Table = tuple[int, int, bytes]
 
 @cache
 def _tables(widths: tuple[int, ...], width: int) -> tuple[tuple[_Table, ...], ...]:
-    """For each byte of the result: column, byte in it, and what that byte's values contribute."""
+    """For each byte of the result: the column, the byte in it, and the contribution of each value of that byte."""
     bits = [
         (column, place)
         for place in range(8 * max(widths))
@@ -95,7 +95,7 @@ def _tables(widths: tuple[int, ...], width: int) -> tuple[tuple[_Table, ...], ..
 
 
 def _ordered_bytes(column: pa.Array, text_bytes: int) -> bytes:
-    """The values of a column as bytes that sort like them, of one length, one after the other; null is zeros."""
+    """The values of a column as concatenated bytes of fixed length that sort like the values; null is zeros."""
     type_ = column.type
     if isinstance(type_, pa.UuidType):
         return b"".join(_cut(None if v is None else str(v).encode(), text_bytes) for v in column.to_pylist())
@@ -126,7 +126,7 @@ def _ordered_numbers(column: pa.Array) -> pa.Array:
         whole = column.cast(pa.int32()).cast(pa.int64())
     elif pa.types.is_timestamp(type_):
         micros = column.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
-        # Spark casts times with a zone to seconds, and Iceberg takes these
+        # Spark casts times with a zone to seconds, and Iceberg uses these
         whole = micros if type_.tz is None else _floor_divided(micros, _MICROS)
     else:
         whole = column.cast(pa.int64())
@@ -155,7 +155,7 @@ def _cut(value: bytes | None, length: int) -> bytes:
 
 
 def _cut_text(value: bytes | None, length: int) -> bytes:
-    """Cut between characters: what would be part of one is zeros."""
+    """Cut text between characters: bytes of an incomplete character become zeros."""
     if value is None or len(value) <= length:
         return _cut(value, length)
     end = length

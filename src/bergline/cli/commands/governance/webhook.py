@@ -23,7 +23,7 @@ from bergline.governance.webhooks.protocol import CreateWebhookRequest, Delivery
 from bergline.governance.webhooks.secret_keys import KEY_VARIABLE, load_keys
 from bergline.governance.webhooks.store import SqlWebhooks
 
-app = typer.Typer(help="Where `bergline serve` sends events.", no_args_is_help=True)
+app = typer.Typer(help="Manage where `bergline serve` sends events.", no_args_is_help=True)
 
 IdArgument = Annotated[str, typer.Argument(help="The webhook, as `bergline webhook list` names it.")]
 
@@ -39,7 +39,7 @@ def create(
     ] = None,
     table: Annotated[list[str] | None, typer.Option(help="Only events of this table; may be repeated.")] = None,
     after: Annotated[
-        int | None, typer.Option(help="Send the events after this position too. \\[default: those to come]", min=0)
+        int | None, typer.Option(help="Also send the events after this position. \\[default: only new ones]", min=0)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,7 +88,7 @@ def pause(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False)
 @app.command()
 @with_lake
 def resume(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False) -> None:
-    """Send again, from where it stopped; also for a webhook that was disabled after failures."""
+    """Continue sending from where it stopped; also for a webhook that was disabled after failures."""
     with _webhooks(options) as webhooks:
         _print(webhooks.resume(webhook), as_json)
 
@@ -110,7 +110,7 @@ def replay(
 @app.command("test")
 @with_lake
 def send_test(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False) -> None:
-    """Send an event that means nothing, now, and print how it was received."""
+    """Send a test event now, and print how it was received."""
     with _webhooks(options) as webhooks:
         sent = webhooks.test(webhook)
     if as_json:
