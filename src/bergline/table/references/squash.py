@@ -1,4 +1,4 @@
-"""Squash: what a line of history has changed in all, as one change, also where snapshots in between have expired."""
+"""Squash: everything that a line of history has changed, as one change, even if snapshots in between have expired."""
 
 import msgspec
 
@@ -19,11 +19,11 @@ from bergline.table.references.snapshot_change import (
 
 
 def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -> Divergence | None:
-    """Two lines of history, of which the picked one has holes: where they parted, if that is certain.
+    """Where two lines of history diverged, if the picked one has gaps but this is still certain.
 
     The picked one comes from the last snapshot of the other that has left traces in it, or from a later one that has
-    left none; and what is missing of it may have taken over any of the later ones. So these must be newer than all
-    that is missing.
+    left none; and what is missing of it may have taken over any of the later ones. So these must be newer than all that
+    is missing.
     """
     line = {s.snapshot_id: s for s in base.ancestors(onto)}
     manifests = load_manifest_list(io, base.snapshot(picked))
@@ -38,7 +38,7 @@ def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -
 
 
 def load_squashed(io: FileIO, base: TableMetadata, divergence: Divergence, refusal: str) -> SnapshotChange | None:
-    """The difference of the two ends, without what the other line has already; None if that is all."""
+    """The difference of the two ends, without what the other line already has; None if nothing is left."""
     present, done = divergence.present(), divergence.leading_present()
     left = divergence.picked[done:]
     if not left:
@@ -82,7 +82,7 @@ def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence,
 
 
 def _check_order(base: TableMetadata, change: SnapshotChange, refusal: str) -> None:
-    """Equality deletes do not delete rows of their own snapshot: those that did must not become one with them."""
+    """Refuse equality deletes of rows added by the same line: in one snapshot they would not delete them."""
     new_data = [f for f in change.added if f.is_data and not f.pinned]
     for delete in change.added_deletes:
         if delete.file.content is not FileContent.EQUALITY_DELETES or delete.pinned:
