@@ -69,7 +69,7 @@ def absolute(value: RowExpression, text: str) -> RowExpression:
 
 
 def rounded_number(value: RowExpression, scale: int, text: str) -> RowExpression:
-    """`round(value, scale)`, half away from zero, as in Spark: doubles by their shortest text, decimals get the scale."""
+    """`round(value, scale)`, half away from zero as in Spark: doubles by shortest text, decimals get the scale."""
     if value.type in WHOLE and scale >= 0:
         return value
     if value.type in FLOATING:
