@@ -53,7 +53,7 @@ class Health(StrEnum):
 
     OK = "ok"
     NOTE = "note"
-    """Missing, but not everybody needs it."""
+    """Something is missing that not everybody needs."""
     WARNING = "warning"
     ERROR = "error"
 

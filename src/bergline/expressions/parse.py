@@ -35,7 +35,7 @@ _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
 }
 _UNDERSTOOD = (
     "=, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', startswith, isnan, IS [NOT] NULL, IS [NOT] TRUE, "
-    "boolean columns, AND, OR and NOT are understood"
+    "boolean columns, AND, OR and NOT are supported"
 )
 
 
@@ -200,7 +200,7 @@ def parse_like(column: str, pattern: str, escape: str, text: str) -> Predicate:
     if wildcards.strip("%"):
         raise UnsupportedError(
             f"expected a LIKE pattern with % at its end only, found '{pattern}' in the filter `{text}`",
-            hints=["`LIKE 'abc%'` and `LIKE 'abc'` are understood"],
+            hints=["`LIKE 'abc%'` and `LIKE 'abc'` are supported"],
         )
     return StartsWith(column, literal) if wildcards else Comparison(column, "=", literal)
 

@@ -104,7 +104,7 @@ def _newest(name: TableName, files: list[tuple[str, int]]) -> str:
     last = [location for location, version in files if version == highest]
     if len(last) > 1:
         raise RefusedError(
-            f"cannot say which metadata file of `{name}` was its last: {', '.join(sorted(last))}",
+            f"cannot tell which metadata file of `{name}` was its last: {', '.join(sorted(last))}",
             hints=["register the right one by its location"],
         )
     return last[0]

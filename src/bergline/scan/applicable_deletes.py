@@ -137,6 +137,7 @@ def _may_meet(group: FileGroup, field_id: int, summary: FieldSummary) -> bool:
     if summary.lower_bound is None or summary.upper_bound is None:
         return True
     first, last = decode_value(type_, summary.lower_bound), decode_value(type_, summary.upper_bound)
+    # bounds from before a type promotion, such as dates, cannot be compared with the values
     if not type(first) is type(last) is type(lowest):
         return True
     return bool(lowest <= last and first <= highest)

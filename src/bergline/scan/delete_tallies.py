@@ -78,7 +78,10 @@ class DeleteTallies:
         is_about = known.gather(places) == paths
         key, number = files.partition_hashes, files.frame["sequence_number"]
         found = self._about[places].with_columns(is_about.alias("is_about"), key.alias("key"), number.alias("of"))
+        # all deletes of the path are in the file's partition only if both the least and the greatest of their partition
+        # hashes are the file's
         is_elsewhere = (pl.col("first") != pl.col("key")) | (pl.col("last") != pl.col("key"))
+        # spec: a deletion vector is not older than its data file
         is_late = (pl.col("oldest_vector") < pl.col("of")).fill_null(False)
         doubt = pl.col("strange") | (pl.col("vectors") > 1) | is_elsewhere | is_late
         return found.select(

@@ -14,6 +14,6 @@ def check_rows_readable(metadata: TableMetadata) -> None:
         "readers (`read-restrictions`), which bergline does not apply yet",
         hints=[
             "read it with an engine that applies them",
-            "ask who keeps the catalog for a table or view of what you may see",
+            "ask the operator of the catalog for a table or view of what you may see",
         ],
     )

@@ -168,7 +168,7 @@ class CompactionRun:
         self._skipped |= set(files)
         self._result += CompactionResult(failed_data_files=len(files))
         left = counted(len(files), "data file")
-        _LOG.warning("compact %s: %s left as they were: %s", self._table.name, left, error)
+        _LOG.warning("compact %s: %s left unchanged: %s", self._table.name, left, error)
         most = self._options.partial_progress_max_failed_commits
         if most is not None and self._failed_commits > most:
             raise ConflictError(

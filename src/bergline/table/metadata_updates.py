@@ -165,5 +165,5 @@ def _order_on(base: TableMetadata, terms: tuple[str, ...], requested: SortOrder,
         order = parse_sort_by(terms, base.schema)
     for term, field, now in zip(terms, requested.fields, order.fields, strict=True):
         if field.source_id != now.source_id and is_settled(field.source_id, loaded, base):
-            raise conflict(f"the column of `{term}` is another one now", loaded, base)
+            raise conflict(f"the column of `{term}` is a different one now", loaded, base)
     return order

@@ -35,5 +35,5 @@ def doctor(options: LakeOptions, *, as_json: AsJson = False) -> None:
 
 
 def _line(one: Diagnosis) -> str:
-    mend = f"\n   {'':12}  to mend it: {one.mend}" if one.mend else ""
+    mend = f"\n   {'':12}  to fix it: {one.mend}" if one.mend else ""
     return f"{_MARKS[one.health]} {one.subject:12}  {one.message}{mend}"

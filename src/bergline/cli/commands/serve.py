@@ -240,7 +240,7 @@ def serve(
         raise InvalidInputError("expected either --anonymous or issuers of tokens, found both")
     audit_retention_s = None if audit_retention is None else parse_duration(audit_retention)
     if audit_retention_s == 0:  # an empty value could mean nothing or everything: refuse to guess
-        raise InvalidInputError("expected --audit-retention longer than 0; without it the audit log is kept for ever")
+        raise InvalidInputError("expected --audit-retention longer than 0; without it the audit log is kept forever")
     opening = partial(
         open_server,
         settings.catalog or DEFAULT_CATALOG,

@@ -42,7 +42,7 @@ app = typer.Typer()
 def sql(
     options: LakeOptions,
     statement: Annotated[
-        str | None, typer.Argument(help="Statements to run, before those of options; none at all is a prompt.")
+        str | None, typer.Argument(help="Statements to run, before those of options; without any, a prompt.")
     ] = None,
     *,
     statements: Annotated[

@@ -53,7 +53,7 @@ def parse_avro_schema(schema: bytes) -> AvroType:
     try:
         parsed = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
+        raise FormatError(f"expected an Avro file, found a schema that is not JSON ({error})") from error
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise FormatError(f"expected an Avro record, found {str(parsed)[:80]}")
     try:

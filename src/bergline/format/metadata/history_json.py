@@ -13,6 +13,7 @@ from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import ENCODED_LOG, ENCODED_SNAPSHOTS, SnapshotLogEntry, TableMetadata
 
+# ids that no writer assigns: snapshot ids are positive
 KNOWN_SNAPSHOTS: Final = Snapshot(snapshot_id=-(2**63), timestamp_ms=0, manifest_list="known")
 """The placeholder for the snapshots that were left out of a file."""
 KNOWN_LOG: Final = SnapshotLogEntry(0, -(2**63))
@@ -46,6 +47,7 @@ class EncodedArray(msgspec.Struct, frozen=True, gc=False):
             if not data.startswith(piece, start):
                 return None
             start += len(piece)
+        # the array must continue or end here: a value that only begins like the last known one is another
         return start if data[start : start + 1] in (b",", b"]") else None
 
 
@@ -57,6 +59,7 @@ class _HistoryPart(msgspec.Struct, frozen=True):
     key: bytes
 
     def encoded(self, metadata: TableMetadata) -> EncodedArray:
+        # A cache beside the fields of the frozen struct: equality, pickling and JSON do not see it
         known: EncodedArray = metadata.__dict__.get(self.kept_as, _NONE)
         metadata.__dict__[self.kept_as] = array = known.extended(getattr(metadata, self.field))
         return array

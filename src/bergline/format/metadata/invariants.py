@@ -39,7 +39,7 @@ def broken_invariants(metadata: TableMetadata) -> list[FormatError]:
             found.append(error)
         except (BerglineError, LookupError, StopIteration) as error:
             # it depends on something that another violated invariant leaves undefined
-            found.append(FormatError(f"expected metadata that can be followed, found {error!r}"))
+            found.append(FormatError(f"expected consistent metadata, found {error!r}"))
     return found
 
 

@@ -34,8 +34,8 @@ NAMESPACE_EVENTS: Final[Mapping[str, str]] = {
 }
 
 
-class ChangeMade(msgspec.Struct, frozen=True):
-    """The circumstances of a change: in which catalog, when, by whom and through which endpoint."""
+class EventContext(msgspec.Struct, frozen=True):
+    """What the events of a request have in common: the catalog, the endpoint, who sent it, and when."""
 
     catalog: str
     endpoint: Endpoint
@@ -47,13 +47,13 @@ class ChangeMade(msgspec.Struct, frozen=True):
         return Event(self.catalog, kind, subject, self.principal, self.at_ms, data, table_uuid)
 
 
-def namespace_event(made: ChangeMade, namespace: Namespace) -> Event:
+def namespace_event(made: EventContext, namespace: Namespace) -> Event:
     """The event of a change to a namespace."""
     kind = NAMESPACE_EVENTS[made.endpoint.name]
     return made.event(kind, namespace_subject(namespace), {"namespace": ".".join(namespace)})
 
 
-def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
+def change_events(made: EventContext, moved: MovedTables, caller: Caller) -> list[Event]:
     """The events of a change to tables or views."""
     if made.endpoint in (endpoints.RENAME_TABLE, endpoints.RENAME_VIEW):
         return _renamed(made, moved, caller)
@@ -112,7 +112,7 @@ def _described(seen: SeenChange | None, changes: Iterable[_RefChange]) -> dict[s
     return {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
 
 
-def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
+def _rule_events(made: EventContext, caller: Caller) -> Iterator[Event]:
     for name, notes in caller.notes.items():
         for note in notes:
             kind = "rule.bypass" if note.operation == BYPASSED else "rule.change"
@@ -120,7 +120,7 @@ def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
             yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
 
 
-def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
+def _renamed(made: EventContext, moved: MovedTables, caller: Caller) -> list[Event]:
     """An event for the old name and one for the new."""
     kind = _kind(made.endpoint, None, {})
     (old, _), (new, _) = moved

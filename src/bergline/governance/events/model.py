@@ -96,7 +96,7 @@ def check_position(after: int | None, oldest: int, newest: int) -> None:
             f"the events after position {after} are no longer kept: the oldest is at {oldest}",
             kind=EVENT_POSITION,
             name=str(after),
-            hints=[f"go on after {oldest - 1}, and look at the tables themselves for what happened before"],
+            hints=[f"continue after {oldest - 1}, and look at the tables themselves for what happened before"],
         )
     if after > newest:
         raise InvalidInputError(

@@ -129,6 +129,7 @@ class SqlEvents:
         query = query.order_by(EVENTS.c.position.desc()).limit(limit)
         with self._database.reading() as connection:
             newest = connection.execute(self._newest).scalar() or 0
+            # positions may be given between the two queries: rows beyond `newest` are left to the next page
             rows = connection.execute(query.where(EVENTS.c.position <= newest)).all()
         return EventPage(tuple(_event(row) for row in reversed(rows)), newest, newest)
 
@@ -148,6 +149,8 @@ class SqlEvents:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(EVENTS.c.position.desc()).limit(_MOST_NAMINGS)).all()
         events = [_event(row) for row in rows]
+        # from the newest back to the first event that gave the name to a table: not one that took it away, nor the
+        # return of the same table from the trash
         for event, before in zip(events, [*events, None][1:], strict=True):
             has_come_back = (
                 event.type == "table.undrop"
@@ -196,6 +199,7 @@ class SqlEvents:
         with self._database.writing() as connection:
             first = self._database.insert(EVENT_POSITIONS).values(catalog_name=self._catalog, position=0)
             connection.execute(first.on_conflict_do_nothing())
+            # the lock on the counter makes those who give positions wait for each other, so positions have no gaps
             last = connection.execute(self._newest.with_for_update()).scalar_one()
             given = connection.execute(_GIVE, {"last": last, "catalog": self._catalog, "most": _PIECE}).rowcount
             connection.execute(sa.update(EVENT_POSITIONS).where(counter).values(position=last + given))

@@ -131,7 +131,7 @@ def parse_grants(words: Sequence[str], *, revokes: bool = False) -> tuple[Grant,
     except IndexError:
         raise InvalidInputError(f"expected words like {example}, found `{' '.join(words)[:200]}`") from None
     if rest:
-        raise InvalidInputError(f"expected nothing behind the name of whom it is for, found `{rest[0][:80]}`")
+        raise InvalidInputError(f"expected nothing after the grantee, found `{rest[0][:80]}`")
     return make_grants(privileges, make_securable(kind, name), who, ref)
 
 

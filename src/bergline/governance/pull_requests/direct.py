@@ -163,7 +163,7 @@ class DirectPullRequests:
         who = current_caller().name
         if who == record.author:
             raise RefusedError(
-                f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else look at it"]
+                f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else review it"]
             )
         said = _Said(record.target, ReviewKind.APPROVAL, ReviewState.APPROVED, who)
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads)
@@ -373,7 +373,7 @@ class DirectPullRequests:
         check: Callable[[Sequence[LoadedTable]], None],
     ) -> PullRequestRecord:
         """Record a review of heads after `check` has passed; repeat if they move before it is recorded."""
-        tries = attempts(f"the tables of pull request {record.number} moved on whenever it was to be reviewed")
+        tries = attempts(f"the tables of pull request {record.number} kept changing during the review")
         while True:
             next(tries)
             tables = self._load(record)

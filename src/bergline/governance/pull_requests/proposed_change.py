@@ -54,7 +54,7 @@ def propose(catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, no
 
 def _gone(record: PullRequestRecord, why: str) -> NotFoundError:
     """An error about the pull request: for one about a table, servers would use the protocol's wording."""
-    hints = ["close the pull request, or bring it back"]
+    hints = ["close the pull request, or restore what is gone"]
     return NotFoundError(why, kind=PULL_REQUEST, name=str(record.number), hints=hints)
 
 

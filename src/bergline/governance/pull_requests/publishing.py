@@ -85,12 +85,13 @@ def check_passed(record: PullRequestRecord, reviews: HeadReviews) -> None:
                 raise RefusedError(
                     f"cannot publish pull request {record.number}: check `{review.name}` is {review.state} on snapshot "
                     f"{snapshot_id} of `{name}`",
-                    hints=["have it pass on this snapshot, or push what makes it pass"],
+                    hints=["make it pass on this snapshot, or push a fix"],
                 )
 
 
 def changed(record: PullRequestRecord, why: str) -> ConflictError:
     """The error for a pull request that has changed."""
     return ConflictError(
-        f"pull request {record.number} is not as it was looked at: {why}", hints=["look at the pull request again"]
+        f"pull request {record.number} has changed since you looked at it: {why}",
+        hints=["look at the pull request again"],
     )

@@ -46,7 +46,7 @@ class SqlPullRequests:
         One for other tables does not prevent it: otherwise callers who may not see it would learn that it exists.
         """
         newest = sa.select(sa.func.max(PULL_REQUESTS.c.number)).where(self._mine)
-        tries = attempts("others opened a pull request whenever this one was to be opened")
+        tries = attempts("others kept opening pull requests at the same time")
         while True:
             next(tries)
             try:
@@ -140,11 +140,11 @@ class SqlPullRequests:
         number = connection.execute(query).scalars().first()
         if number is not None:
             raise AlreadyExistsError(
-                f"pull request {number} asks to publish `{record.branch}` of the same tables into `{record.target}` "
-                "already",
+                f"pull request {number} is already open to publish `{record.branch}` "
+                f"of the same tables into `{record.target}`",
                 kind=PULL_REQUEST,
                 name=str(number),
-                hints=["close it, or let it stand for both"],
+                hints=["close it, or use it for both"],
             )
 
 

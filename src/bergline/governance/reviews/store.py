@@ -80,7 +80,7 @@ class SqlSnapshotReviews:
                 )
         now_ms, who = time.time_ns() // 1_000_000, current_caller().name
         review = RecordedReview(snapshot_id, kind, name, state, who, now_ms, detail)
-        for _ in attempts(f"table `{table}` moved on whenever it was to be reviewed"):
+        for _ in attempts(f"table `{table}` kept changing during the review"):
             reviewed, pointer = self._reviewed(table, snapshot_id)
             with self._database.changing() as connection:
                 # else the snapshot may have been removed in the meantime, and another have taken its id

@@ -58,7 +58,7 @@ class SecretKeys:
         raise RefusedError(
             "its secret cannot be decrypted: expected the key that encrypted it, found "
             + ("others" if self._fernets else "none"),
-            hints=[f"give it too, behind the others, in {KEY_VARIABLE} or --secrets-key-file; or make a new webhook"],
+            hints=[f"add it after the others, in {KEY_VARIABLE} or --secrets-key-file; or create a new webhook"],
         )
 
     def can_decrypt(self, stored: str) -> bool:

@@ -65,15 +65,15 @@ class WebhookSender:
             target = parse_target(url)
             addresses = self._addresses.find(target.host, target.port)
             status = self._post(target, addresses, _headers(secret, message_id, body), body)
-            error = None if status in _SUCCESSES else f"the receiver answered with status {status}"
+            error = None if status in _SUCCESSES else f"the receiver responded with status {status}"
         except (RefusedError, InvalidInputError) as refusal:
             error = str(refusal)
         except ssl.SSLCertVerificationError as problem:
             error = f"the receiver's certificate is not valid: {problem.verify_message}"
         except TimeoutError:
-            error = f"the receiver did not answer within {self._timeout_s:g} s"
+            error = f"the receiver did not respond within {self._timeout_s:g} s"
         except (ConnectionResetError, BrokenPipeError):
-            error = "the receiver closed the connection without an answer"
+            error = "the receiver closed the connection without a response"
         except (OSError, http.client.HTTPException) as problem:
             error = f"cannot reach the receiver: {getattr(problem, 'strerror', None) or type(problem).__name__}"
         return SendResult(round((time.monotonic() - started) * 1000), status, error)

@@ -230,6 +230,8 @@ class SqlWebhooks:
             if connection.execute(query).first() is None:
                 return None
         with self._database.writing() as connection:
+            # again, with a lock: another server may have claimed it since. A row that one is claiming right now is
+            # skipped.
             row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None

@@ -78,7 +78,7 @@ def maintain(
     if policy.orphans_older_than_ms < DAY_MS and not allow_recent:
         raise InvalidInputError(
             f"expected `orphans_older_than_ms` of {DAY_MS} or more, found {policy.orphans_older_than_ms}",
-            hints=["if certainly nobody writes, maintain with allow_recent=True"],
+            hints=["if nobody is writing, maintain with allow_recent=True"],
         )
     chosen = _chosen_steps(steps)
     timing = lake._handle.timing  # noqa: SLF001  (maintenance is a part of the lake)

@@ -245,7 +245,7 @@ def _expiry(context: StepContext, table: Table, policy: MaintenancePolicy, _bran
     }
     details = {name: value for name, value in {**removed, **files}.items() if value}
     kept = duration_text(DEFAULT_MAX_AGE_MS if age is None else age), counted(1 if least is None else least, "snapshot")
-    reason = f"branches keep what is not older than {kept[0]}, and at least {kept[1]}, unless they say otherwise"
+    reason = f"branches keep snapshots up to {kept[0]} old, and at least {kept[1]}, unless they set it otherwise"
     return StepReport(MaintenanceStep.EXPIRY, _status(context), reason, details=details)
 
 

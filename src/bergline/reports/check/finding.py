@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         needed = f" (needed by {', '.join(f'`{ref}`' for ref in self.refs)})" if self.refs else ""
-        return f"{self.severity} {self.code}: {self.message}{needed}\n  at {self.place}\n  to mend it: {self.mend}"
+        return f"{self.severity} {self.code}: {self.message}{needed}\n  at {self.place}\n  to repair it: {self.mend}"
 
 
 class TableCheck(msgspec.Struct, frozen=True):

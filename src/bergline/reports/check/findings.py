@@ -88,7 +88,7 @@ class Findings:
         refs = tuple(sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in made.snapshots))
         ways = [made.finding.mend]
         if MAIN in refs and (whole := self._newest_whole(metadata)) is not None:
-            ways.append(f"or roll `{MAIN}` back to snapshot {whole}, the newest of its history that is whole")
+            ways.append(f"or roll `{MAIN}` back to snapshot {whole}, the newest intact one in its history")
         others = [name for name in refs if name != MAIN]
         if made.expiry_helps and others:
             ways.append(f"or drop {_names(f'`{name}`' for name in others)} and expire its snapshots")

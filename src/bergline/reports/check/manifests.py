@@ -30,8 +30,8 @@ from bergline.scan.manifests import load_manifest_list, spec_of
 READERS = 16
 _AT_ONCE = 64
 _MOST_BYTES = 2**30
-_REWRITE = "rewrite the manifests of the table, once its files are as they should be"
-_RECREATE = "restore the manifest; a rewrite of manifests would only carry the wrong value on"
+_REWRITE = "rewrite the manifests of the table, once its files are intact"
+_RECREATE = "restore the manifest; a rewrite of manifests would only carry the wrong value forward"
 _COLUMNS = {
     "file_path": pl.String,
     "content": pl.Int32,
@@ -141,7 +141,7 @@ def _check_list(
     place = snapshot.manifest_list or f"the manifests of snapshot {number}"
     for path, count in Counter(m.manifest_path for m in manifests).items():
         if count > 1:
-            message = f"snapshot {number} lists the manifest {path} {count} times: its rows are read as often"
+            message = f"snapshot {number} lists the manifest {path} {count} times: its rows are read that many times"
             findings.error("manifest-listed-twice", place, message, RESTORE, snapshots=[number])
     for manifest in manifests:
         sequence, minimum = manifest.sequence_number, manifest.min_sequence_number
@@ -176,7 +176,7 @@ def _check_row_ids(
             f"expected a first-row-id up to next-row-id {metadata.next_row_id}, "
             f"found {manifest.first_row_id} for {manifest.manifest_path}"
         )
-        mend = "register an earlier metadata file, and repeat what was committed since: new rows would get taken ids"
+        mend = "register an earlier metadata file, and repeat later commits: new rows would get ids that are taken"
         findings.error("row-ids-beyond-next", place, message, mend)
 
 
@@ -193,7 +193,7 @@ def _check_totals(snapshot: Snapshot, manifests: Sequence[ManifestFile], place: 
         stated = snapshot.summary.get(key)
         if stated is not None and listed is not None and stated != str(listed):
             message = f"the summary of snapshot {snapshot.snapshot_id} says {key} {stated}, its manifest list {listed}"
-            mend = "none is needed for reads; later snapshots count on from the wrong total"
+            mend = "none is needed for reads; later snapshots continue from the wrong total"
             findings.warning("summary-totals", place, message, mend)
 
 

@@ -34,7 +34,7 @@ def read_pointed_metadata(
         try:
             pointer = catalog.pointer(name)
         except BerglineError:
-            findings.error("table-unreadable", f"table `{name}`", str(error), "mend the catalog, or try again later")
+            findings.error("table-unreadable", f"table `{name}`", str(error), "repair the catalog, or try again later")
             return None, None
     if not pointer:
         return None, loaded
@@ -81,7 +81,7 @@ def _mend(io: FileIO, pointer: str) -> str:
     earlier = _newest_readable(io, pointer)
     if earlier is None:
         return RESTORE
-    return f"{RESTORE}; or drop the table without purging it, and register {earlier}, which lacks what came later"
+    return f"{RESTORE}; or drop the table without purging it, and register {earlier}, which lacks later commits"
 
 
 def _newest_readable(io: FileIO, pointer: str) -> str | None:

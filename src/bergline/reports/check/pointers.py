@@ -41,7 +41,11 @@ class PointerFinding(msgspec.Struct, frozen=True):
         return self.newest if self.pointer.kind is PointerOf.TABLE else None
 
     def __str__(self) -> str:
-        moved = "came back after the backup, and moved on" if self._is_dropped else "moved on after the backup"
+        moved = (
+            "was restored from the trash after the backup, and moved on"
+            if self._is_dropped
+            else "moved on after the backup"
+        )
         lines = [f"{self.pointer.kind} `{self.pointer.name}`: {self.problem or moved}"]
         if self.newest is not None:
             lines.append(f"the newest metadata file found is {self.newest}")

@@ -31,6 +31,7 @@ from bergline.format.types.types import (
 NUMBER_BYTES: Final = 8
 """How many bytes each column of numbers, dates and times contributes, and by default text and bytes."""
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY)
+# Iceberg's ZOrderByteUtils stores true as -127
 _TRUE: Final = 0x81
 _SIGN: Final = -(2**63)
 _NAN: Final = 0x7FF8000000000000
@@ -60,6 +61,8 @@ def z_values(columns: Sequence[pa.Array], order: ZOrder) -> pa.Array:
     width = min(sum(widths), order.most_bytes or sum(widths))
     interleaved = bytearray(rows * width)
     for byte, sources in enumerate(_tables(widths, width)):
+        # A plane has one byte of the result for every row. Translating a byte of all rows with one table, and combining
+        # planes as big integers, takes the place of a loop over rows.
         plane = 0
         for column, position, table in sources:
             found = parts[column][position :: widths[column]].translate(table)
@@ -108,6 +111,7 @@ def _ordered_bytes(column: pa.Array, text_bytes: int) -> bytes:
         return b"".join(bytes([_TRUE if v else 0]) + bytes(NUMBER_BYTES - 1) for v in flags.to_pylist())
     numbers = pc.fill_null(_ordered_numbers(column), 0)
     little = pa.concat_arrays([numbers]).buffers()[1].to_pybytes()[: NUMBER_BYTES * len(numbers)]
+    # Arrow's numbers are little-endian; as big-endian bytes they sort like the numbers
     big = bytearray(len(little))
     for byte in range(NUMBER_BYTES):
         big[byte::NUMBER_BYTES] = little[NUMBER_BYTES - 1 - byte :: NUMBER_BYTES]
@@ -120,6 +124,7 @@ def _ordered_numbers(column: pa.Array) -> pa.Array:
     if pa.types.is_floating(type_):
         doubles = column.cast(pa.float64())
         bits = pc.if_else(pc.is_nan(doubles), pa.scalar(_NAN, pa.int64()), doubles.view(pa.int64()))
+        # IEEE doubles sort like unsigned integers once negative ones have all bits flipped and others the sign bit
         mask = pc.if_else(pc.less(bits, 0), pa.scalar(-1, pa.int64()), pa.scalar(_SIGN, pa.int64()))
         return pc.bit_wise_xor(bits, mask)
     if pa.types.is_date32(type_):

@@ -89,7 +89,7 @@ def parse_property(key: str, text: str, *, place: str = "") -> tuple[str, Any]:
     if setting is None:
         near = near_names(key.removeprefix(PREFIX), _OWN)
         raise InvalidInputError(
-            f"expected a property of maintenance, found `{key}`{place}",
+            f"expected a maintenance property, found `{key}`{place}",
             hints=[f"did you mean `{PREFIX}{near[0]}`?" if near else f"there are {', '.join(MAINTENANCE_PROPERTIES)}"],
         )
     value = setting.read(text)

@@ -55,7 +55,7 @@ def check_properties(
         elif key.startswith(PREFIX):
             check_maintenance_property(key, value)  # which refuses a misspelled name
         elif near := near_names(key, KNOWN_PROPERTIES, _MISSPELLED):
-            _LOG.warning("property `%s` is set, which nothing here looks at: did you mean `%s`?", key, near[0])
+            _LOG.warning("property `%s` is set, but nothing here reads it: did you mean `%s`?", key, near[0])
     gone = frozenset(remove)
     for key in updates:
         if key in gone:

@@ -208,7 +208,7 @@ def _changed_otherwise(change: SchemaChange) -> str:
         case SetType(path, type_):
             return f"column `{path}` got another type than `{type_}`"
         case SetDoc(path):
-            return f"column `{path}` got other words"
+            return f"column `{path}` got another comment"
         case SetDefault(path):
             return f"column `{path}` got another type or default"
-    return "other columns were made to identify rows"
+    return "the identifier fields were changed"

@@ -84,7 +84,7 @@ def _check_same_field(change: SpecChange, loaded: TableMetadata, base: TableMeta
             elif now.transform != field.transform or (
                 now.source_id != field.source_id and is_settled(field.source_id, loaded, base)
             ):
-                raise conflict(f"partition field `{name}` is another one now", loaded, base)
+                raise conflict(f"partition field `{name}` is a different one now", loaded, base)
         case _:
             assert_never(change)
 

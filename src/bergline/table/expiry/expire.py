@@ -215,7 +215,7 @@ class Expire:
     ) -> tuple[Sequence[StoredFile], TableMetadata]:
         """The files that no snapshot added since a checked state references; and the newly checked state."""
         contents = self._cleaning.level is CleanupLevel.ALL
-        tries = looks("the table moved on whenever its files were looked for")
+        tries = looks("the table kept changing while its files were listed")
         while True:
             next(tries)
             if now == checked:

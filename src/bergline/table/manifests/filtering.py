@@ -160,6 +160,7 @@ class _Obsolete:
     def picks(self, live: pl.DataFrame, manifest: ManifestFile) -> set[int]:
         """The positions of the obsolete entries among the live ones."""
         number = pl.col("sequence_number").fill_null(manifest.sequence_number)
+        # as in Java, number 0 says nothing about age: it is that of everything from format version 1
         too_old = (number > 0) & (number < self._oldest)
         by_position = pl.col("content") == int(FileContent.POSITION_DELETES)
         dangling = by_position & pl.col("referenced_data_file").is_in(self._paths)

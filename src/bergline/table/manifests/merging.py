@@ -116,6 +116,7 @@ def _groups(run: Sequence[ManifestFile], target: int, least: int) -> Iterator[tu
     """Groups filled from the oldest on, so that the remainder is new."""
     filling: list[ManifestFile] = []
     size = 0
+    # A run is in the order of the manifest list, newest first
     for manifest in reversed(run):
         if filling and size + manifest.manifest_length > target:
             if len(filling) > 1:

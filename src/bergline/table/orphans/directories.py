@@ -28,7 +28,7 @@ def directories_to_list(table: LoadedTable, location: str | None, rules: PathRul
     below = rules.below(requested)
     if not any(below.startswith(rules.below(directory)) for directory in own):
         raise RefusedError(
-            f"cannot look for orphan files of `{table.name}` in {requested}: it is no directory of this table",
+            f"cannot look for orphan files of `{table.name}` in {requested}: it is not a directory of this table",
             hints=[f"its files are in {directory}" for directory in own],
         )
     return (requested,)

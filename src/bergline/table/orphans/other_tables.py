@@ -98,7 +98,7 @@ class OtherTables:
                 yield loaded
             elif self._is_listed(other):
                 raise UnavailableError(
-                    f"cannot {self._operation}: the catalog lists table `{other}`, and does not find it"
+                    f"cannot {self._operation}: the catalog lists table `{other}`, but does not find it"
                 )
 
     def files_of(self, other: LoadedTable) -> Iterator[str]:
@@ -107,7 +107,7 @@ class OtherTables:
         if other.metadata_location in self._in_trash:
             yield from self._files_of_dropped(other)
             return
-        for _ in looks(f"table `{other.name}` moved on whenever its files were looked for"):
+        for _ in looks(f"table `{other.name}` kept changing while its files were listed"):
             try:
                 yield from self._read_files(table)
             except _UNREADABLE as error:

@@ -54,7 +54,7 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
     if catalog.purge_later(name):
         return PurgeResult(0)
     refused: tuple[str, ConflictError] | None = None
-    tries = attempts(f"table `{name}` moved on whenever it was to be purged")
+    tries = attempts(f"table `{name}` kept changing while it was purged")
     while True:
         next(tries)
         table = catalog.load_table(name)
@@ -160,11 +160,11 @@ def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
         uuids = {catalog.load_table(table.name).metadata.table_uuid, table.metadata.table_uuid}
         if pointer != table.metadata_location and None not in uuids and len(uuids) > 1:
             return  # a new table has the name
-        what = "was to be dropped, and the catalog still names it"
+        what = "should have been dropped, but the catalog still has it"
     except NotFoundError as error:
         if error.kind != "file":
             return
-        what = f"was to be dropped, and the catalog still names it: {error}"
+        what = f"should have been dropped, but the catalog still has it: {error}"
     except BerglineError as error:
         what = f"was dropped, but whether it is gone cannot be read: {error}"
     raise CommitUnknownError(

@@ -27,7 +27,7 @@ class KeptReason(Enum):
     """Why a listed file is kept."""
 
     NEEDED = "metadata or the catalog needs it"
-    RECENT = "it may belong to a commit that is under way"
+    RECENT = "it may belong to a commit in progress"
     HIDDEN = "its name is hidden"
 
 
@@ -79,7 +79,7 @@ def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: Ref
     name, table_uuid = (
         (table.name, table.metadata.table_uuid) if isinstance(table, LoadedTable) else (table.table, table.table_uuid)
     )
-    tries = looks(f"table `{name}` moved on whenever its files were looked for")
+    tries = looks(f"table `{name}` kept changing while its files were listed")
     while True:
         next(tries)
         newest = load_same_table(catalog, name, table_uuid, table.metadata_location)
@@ -133,8 +133,8 @@ def _cutoff(request: OrphanRequest, now_ms: int) -> int:
         raise RefusedError(
             f"cannot remove orphan files of the last 24 hours: expected an earlier time, found {readable_ms(cutoff)}",
             hints=[
-                "writers that are at work would lose their files",
-                "if certainly nobody writes, plan with allow_recent=True",
+                "active writers would lose their files",
+                "if nobody is writing, plan with allow_recent=True",
             ],
         )
     return cutoff
@@ -150,6 +150,6 @@ def _mismatch(
         f"under {', '.join(sorted(named.prefixes))}, and they are under {here}, or encoded otherwise: {shown}",
         hints=[
             "say which schemes and authorities are equal with equal_schemes and equal_authorities",
-            'leave such files alone with prefix_mismatch="ignore"; "delete" deletes them, for ever',
+            'leave such files alone with prefix_mismatch="ignore"; "delete" deletes them permanently',
         ],
     )

@@ -60,8 +60,8 @@ class CherryPick(SnapshotProducer):
         self._check_new(picked, history)
         if not can_be_repeated:
             raise RefusedError(
-                f"{self._refusal(picked)}: only appends and replaced partitions can be, "
-                f"or what was made on the head of `{self._branch}`",
+                f"{self._refusal(picked)}: only appends, replaced partitions and snapshots "
+                f"made on the head of `{self._branch}` can be picked",
                 hints=[merge_hint(picked, self._branch)],
             )
         self._prepare(base, picked)
@@ -113,12 +113,12 @@ class CherryPick(SnapshotProducer):
                 raise RefusedError(f"{self._refusal(picked)}: it is in the history of `{self._branch}`")
             if known_by((picked,), (snapshot,)):
                 raise RefusedError(
-                    f"{self._refusal(picked)}: `{self._branch}` has had it already, as snapshot {snapshot.snapshot_id}"
+                    f"{self._refusal(picked)}: `{self._branch}` already has it, as snapshot {snapshot.snapshot_id}"
                 )
             if not parts.isdisjoint(first_ids((snapshot,))):
                 raise RefusedError(
                     f"{self._refusal(picked)}: it was squashed from several, "
-                    f"of which `{self._branch}` has some already, as snapshot {snapshot.snapshot_id}"
+                    f"of which `{self._branch}` already has some, as snapshot {snapshot.snapshot_id}"
                 )
 
     def _check_partitions(self, base: TableMetadata, parent: Snapshot | None, change: SnapshotChange) -> None:
@@ -128,7 +128,7 @@ class CherryPick(SnapshotProducer):
         scope = Scope(partitions=frozenset([partition_key(f) for f in change.added_data]))
         since = change.source.parent_snapshot_id
         if parent is None and since is not None:
-            raise self._unknown_base(change, f"snapshot {since}, which it was made on, is not in its history")
+            raise self._unknown_base(change, f"snapshot {since}, on which it is based, is not in its history")
         try:
             window = HistoryWindow(self._io, base, parent, since=since, branch=self._branch, earlier={})
         except ConflictError as error:

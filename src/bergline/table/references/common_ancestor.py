@@ -61,6 +61,7 @@ def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence 
     common = next((s for s in theirs if s.snapshot_id in known), None)
     if common is not None:
         return Divergence(common, _since(theirs, common), _since(ours, common))
+    # both histories are complete, so they certainly began apart; otherwise the ancestor may have expired
     if ours[-1].parent_snapshot_id is None and theirs[-1].parent_snapshot_id is None:
         return Divergence(None, _since(theirs), _since(ours))
     return _by_squash(ours, theirs)

@@ -105,7 +105,7 @@ class Merge:
         if (partly := divergence.partly_present()) is not None:
             raise RefusedError(
                 f"{self._request.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
-                f"of which `{self._request.onto}` has some already, and not all"
+                f"of which `{self._request.onto}` already has some, but not all"
             )
         replay_base = ReplayBase(
             MergeConflicts(self._io, base, head, since=divergence.ancestor_id, branch=self._request.onto),

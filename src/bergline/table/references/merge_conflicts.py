@@ -113,6 +113,7 @@ class MergeConflicts:
         equality = [d.file for d in change.added_deletes if self._deletes_new_rows(d)]
         if not change.replaced and not equality:
             return
+        # the key of an unpartitioned spec is its id alone: then the whole table was replaced
         whole = any(len(key) == 1 for key in change.replaced)
         for written in theirs.new_rows():
             if whole or partition_key(written.file) in change.replaced:
@@ -164,10 +165,14 @@ class MergeConflicts:
         if change.operation is not SnapshotOperation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
             return False
         added = [f for f in change.added if f.is_data]
+        # the new files must keep numbers below that of the delete, and from before the lines diverged: numbers that
+        # were assigned later say nothing on this line
         if any(not f.pinned or f.number > self._number or f.number >= delete.number for f in added):
             return False
+        # rows that this merge has added itself are newer than the delete, which never applied to them
         if any(replayed.get(f.file_path, 0) >= delete.number for f in change.removed_data):
             return False
+        # rows that move to another spec leave the partition that the delete covers, unless it covers all
         specs = {f.spec_id for f in (*change.added_data, *change.removed_data)}
         return len(specs) <= 1 or self._base.specs_by_id[delete.file.spec_id].is_unpartitioned
 

@@ -73,12 +73,12 @@ def _unknown(base: TableMetadata, request: MergeRequest) -> RefusedError:
     oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (request.picked, request.onto)}
     missing = [f"{s.parent_snapshot_id} of `{name}`" for name, s in oldest.items() if s.parent_snapshot_id is not None]
     hints = (
-        ["append the rows that `changes` gives, or keep snapshots longer than branches live"]
+        ["append the rows that `changes` returns, or keep snapshots for longer than branches"]
         if request.squash
-        else ["`squash=True` takes the difference of the two ends, if the snapshot where they parted is still there"]
+        else ["`squash=True` replays the difference of the two ends, if their common ancestor still exists"]
     )
     return RefusedError(
-        f"{request.refusal}: the snapshot where they parted cannot be found, for snapshots have expired: "
+        f"{request.refusal}: their common ancestor cannot be found, because snapshots have expired: "
         f"{' and '.join(missing)}",
         hints=hints,
     )

@@ -189,19 +189,23 @@ def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
     refusal = f"cannot fast-forward `{branch}` to `{to}`: `{branch}` is not an ancestor of `{to}`"
     if divergence is None:
         return RefusedError(
-            f"{refusal}, as far as is known: where they parted has expired",
-            hints=[f'`refs.merge("{to}", into="{branch}", squash=True)` brings what `{to}` has into `{branch}`'],
+            f"{refusal}, as far as is known: their common ancestor has expired",
+            hints=[f'`refs.merge("{to}", into="{branch}", squash=True)` merges `{to}` into `{branch}`'],
         )
     theirs, ours = len(divergence.picked), len(divergence.others)
     if theirs == 0:
         return RefusedError(
             f"{refusal}, but {counted(ours, 'snapshot')} ahead of it: there is nothing to move forward to"
         )
-    parted = "they began apart" if divergence.ancestor is None else f"they parted at snapshot {divergence.ancestor_id}"
+    parted = (
+        "they have no common ancestor"
+        if divergence.ancestor is None
+        else f"they diverged at snapshot {divergence.ancestor_id}"
+    )
     return RefusedError(
         f"{refusal}: {parted}, `{branch}` has had {counted(ours, 'snapshot')} since and `{to}` {theirs}",
         hints=[
-            f'`refs.merge("{to}", into="{branch}")`, in SQL `CALL system.merge`, repeats those of `{to}` on `{branch}`'
+            f'`refs.merge("{to}", into="{branch}")`, in SQL `CALL system.merge`, replays those of `{to}` on `{branch}`'
         ],
     )
 

@@ -27,6 +27,7 @@ def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -
     """
     line = {s.snapshot_id: s for s in base.ancestors(onto)}
     manifests = load_manifest_list(io, base.snapshot(picked))
+    # manifests and entries keep the id of the snapshot that wrote them, even after it has expired: that is the evidence
     traces = {m.added_snapshot_id for m in manifests}
     traces |= {e.snapshot_id or 0 for e in live_entries(io, manifests, base)}
     ancestor = next((line[i] for i in line if i in traces), None)
@@ -59,6 +60,7 @@ def _last_missing(base: TableMetadata, divergence: Divergence) -> int:
     """The highest sequence number that an expired snapshot of the picked line can have had."""
     used = {s.sequence_number for s in base.snapshots}
     number = divergence.picked[0].sequence_number - 1
+    # the number of a snapshot that still exists cannot be that of an expired one
     while number in used:
         number -= 1
     return max(number, 0)  # in format version 1 all are 0
@@ -77,12 +79,14 @@ def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence,
                 raise RefusedError(
                     f"{refusal} by squashing: snapshot {snapshot.snapshot_id} replays snapshot {name}, which "
                     "may be among those that have expired",
-                    hints=["append the rows that `changes` gives, or keep snapshots longer than branches live"],
+                    hints=["append the rows that `changes` returns, or keep snapshots for longer than branches"],
                 )
 
 
 def _check_order(base: TableMetadata, change: SnapshotChange, refusal: str) -> None:
     """Refuse equality deletes of rows added by the same line: in one snapshot they would not delete them."""
+    # pinned files keep their sequence number in the squash. All others get the number of the one new snapshot, and an
+    # equality delete applies only to data with a lower number than its own.
     new_data = [f for f in change.added if f.is_data and not f.pinned]
     for delete in change.added_deletes:
         if delete.file.content is not FileContent.EQUALITY_DELETES or delete.pinned:

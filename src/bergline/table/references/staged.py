@@ -80,5 +80,5 @@ def merge_hint(snapshot: Snapshot, branch: str) -> str:
     """How to bring a snapshot that cannot be picked to a branch anyway."""
     return (
         f'`refs.create_branch("pick", at={snapshot.snapshot_id})` and `refs.merge("pick", into="{branch}")` '
-        f"bring snapshot {snapshot.snapshot_id} with what it was made on, whatever it did"
+        f"bring snapshot {snapshot.snapshot_id} with its history, whatever it did"
     )

@@ -146,6 +146,6 @@ def _check_same_columns(known: Schema, now: Schema) -> None:
         else:
             continue
         raise ConflictError(
-            f"the columns are not those of the table any more: expected `{name}`, found it {change}",
+            f"the columns are no longer those of the table: expected `{name}`, found it {change}",
             hints=["look at the table as it is now and plan the operation again"],
         )

@@ -117,6 +117,8 @@ def _without_carry_overs(rows: pa.Table) -> pa.Table:
     """Drop rows that one snapshot both deletes and inserts: they were only copied."""
     frame = _signed(rows).with_columns(code=_codes(_comparable_columns(rows.select(_row_columns(rows)))))
     group = ["code", "ordinal"]
+    # of equal rows, as many of the more frequent kind remain as it has more than the other: `place` counts within a
+    # kind, so those up to the difference are kept
     left = frame.with_columns(
         total=pl.col("sign").sum().over(group), place=pl.col("row").rank("ordinal").over([*group, "sign"])
     ).filter(pl.col("sign") * pl.col("total") >= pl.col("place"))
@@ -132,6 +134,8 @@ def _net(rows: pa.Table) -> pa.Table:
     frame = frame.sort("code", "ordinal", "sign", "row").with_columns(
         so_far=pl.col("sign").cum_sum().over("code"), total=pl.col("sign").sum().over("code")
     )
+    # where the running total equals the sign of the row, the row starts a new surplus of its kind. The last such row of
+    # each code is the change that no later one cancelled.
     starts = frame.filter((pl.col("so_far") == pl.col("sign")) & (pl.col("total") != 0))
     last = starts.group_by("code", maintain_order=True).last().sort("ordinal", "row")
     repeated = last.select(pl.col("row").repeat_by(pl.col("total").abs()).explode())["row"]
@@ -148,6 +152,7 @@ def _paired(rows: pa.Table, identifiers: Sequence[str], *, across: bool = False,
     if by_row_id:
         known = pl.Series(pc.is_valid(rows.column(ROW_ID.name)).combine_chunks())
         frame = frame.with_columns(
+            # A row without an id gets an identity that no other row has, so that it pairs with nothing
             identity=pl.when(known).then(pl.col("identity")).otherwise(-1 - pl.col("row").cast(pl.Int64)),
             code=_codes(_comparable_columns(rows.select(_row_columns(rows)))),
         )
@@ -215,6 +220,8 @@ def _codes(columns: Sequence[pa.Array]) -> pl.Series:
         if codes is None:
             codes = own
             continue
+        # each pair of codes becomes one number, and these are numbered anew: so the codes stay below the number of
+        # rows, and their product fits 64 bits
         both = pc.add(pc.multiply(codes, pa.scalar(len(encoded.dictionary), pa.int64())), own)
         codes = both.dictionary_encode().indices.cast(pa.int64())
     return pl.Series(codes)
@@ -248,6 +255,7 @@ def _comparable(column: pa.Array) -> pa.Array:
         return column.cast(pa.bool_())
     if pa.types.is_floating(kind):
         bits = pa.int32() if pa.types.is_float32(kind) else pa.int64()
+        # as bits, -0.0 differs from 0.0, as it must; all NaNs get the same bits first
         one_nan = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), kind), column)
         return one_nan.view(bits)
     if pa.types.is_fixed_size_binary(kind):

@@ -180,12 +180,12 @@ class StreamScan:
             case SnapshotOperation.OVERWRITE:
                 is_skipped, option = self._rules.skip_overwrites, SKIP_OVERWRITES
             case unknown:
-                raise FormatError(f"expected an operation that Iceberg has, found `{unknown}` in {self._at(snapshot)}")
+                raise FormatError(f"expected one of Iceberg's operations, found `{unknown}` in {self._at(snapshot)}")
         if is_skipped:
             return False
         if not self._only_adds(snapshot):
             raise RefusedError(
-                f"cannot stream {snapshot.operation} {self._at(snapshot)}: a stream is of rows that were appended",
+                f"cannot stream {snapshot.operation} {self._at(snapshot)}: a stream reads only appended rows",
                 hints=[f"option `{option}` = `true` skips such snapshots"],
             )
         return True
@@ -207,11 +207,11 @@ class StreamScan:
         metadata, head = self._metadata, self._head
         if head is None or first not in metadata.snapshots_by_id:
             raise NotFoundError(
-                f"no snapshot {first} of {metadata.location}, from which the stream goes on: "
+                f"no snapshot {first} of {metadata.location}, from which the stream continues: "
                 "it has expired, or the checkpoint is that of another table",
                 kind="snapshot",
                 name=str(first),
-                hints=[_NEW_CHECKPOINT, "let snapshots live longer than the query may stand still"],
+                hints=[_NEW_CHECKPOINT, "keep snapshots for longer than the query may be stopped"],
             )
         found: list[Snapshot] = []
         for snapshot in metadata.ancestors(head.snapshot_id):

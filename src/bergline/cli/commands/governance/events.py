@@ -50,7 +50,7 @@ def events(
                 _print(event, as_json)
                 after = event.position
             if next(rest, None) is not None:
-                notice(f"there are more: --after {after} goes on")
+                notice(f"there are more: continue with --after {after}")
 
 
 def _print(event: LoggedEvent, as_json: bool) -> None:

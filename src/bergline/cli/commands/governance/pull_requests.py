@@ -27,7 +27,7 @@ from bergline.governance.reviews.model import CheckState
 from bergline.reports.difference import ref_difference
 from bergline.reports.units import render_age
 
-app = typer.Typer(help="Pull requests: branches that ask to be published.", no_args_is_help=True)
+app = typer.Typer(help="Pull requests: review branches, then publish them.", no_args_is_help=True)
 
 NumberArgument: TypeAlias = Annotated[int, typer.Argument(help="Its number", metavar="NUMBER", min=1)]
 HeadOption: TypeAlias = Annotated[
@@ -128,7 +128,7 @@ def diff(
 def comment(
     options: LakeOptions,
     number: NumberArgument,
-    text: Annotated[str, typer.Argument(help="What you have to say", metavar="TEXT")],
+    text: Annotated[str, typer.Argument(help="The comment", metavar="TEXT")],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -232,7 +232,7 @@ def _lines(overview: PullRequestOverview) -> list[str]:
     lines += [f"approved by {', '.join(describe_approvals(overview))}"] if overview.approved_by else []
     if overview.stale_approvals:
         lines.append(f"approved before a head moved: {', '.join(overview.stale_approvals)}")
-    lines += [f"in the way: {obstacle}" for obstacle in overview.obstacles]
+    lines += [f"cannot be published: {obstacle}" for obstacle in overview.obstacles]
     return [*lines, "", *map(describe_entry, overview.history)]
 
 

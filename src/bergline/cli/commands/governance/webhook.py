@@ -118,7 +118,7 @@ def send_test(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = Fa
     elif sent.error is None:
         sys.stdout.write(f"status {sent.status} after {sent.took_ms} ms\n")
     if sent.error is not None:
-        raise UnavailableError(f"webhook `{webhook}` did not take the event: {sent.error}")
+        raise UnavailableError(f"webhook `{webhook}` did not accept the event: {sent.error}")
 
 
 @app.command("rotate-secrets")
@@ -135,12 +135,12 @@ def rotate_secrets(options: LakeOptions, *, secrets_key_file: KeyFileOption = No
     if as_json:
         print_json({"encrypted": done, "lost": found.lost})
     else:
-        sys.stdout.write(f"{len(done)} secrets were encrypted anew\n")
+        sys.stdout.write(f"{len(done)} secrets were re-encrypted\n")
     if found.lost:
         names = ", ".join(f"`{webhook_id}`" for webhook_id in found.lost)
         raise RefusedError(
             f"the secrets of {names} stay as they are: the key that encrypted them is not among those given",
-            hints=["give it too, behind the others, or delete these webhooks and create others"],
+            hints=["add it after the others, or delete these webhooks and create new ones"],
         )
 
 

@@ -64,7 +64,7 @@ def expire(
     text = f"{table}: removed {counted(len(done.removed_snapshots), 'snapshot')}, deleted {counted(files, 'file')}"
     _print(table, done, files, f"{text} of {render_size(done.deleted_bytes)}", as_json=as_json)
     for location in done.failed:
-        notice(f"could not be deleted, and is needed by nothing: {location}")
+        notice(f"could not be deleted, but nothing needs it: {location}")
     if done.failed:
         raise typer.Exit(1)
 

@@ -123,7 +123,7 @@ def _newer(report: PointerReport) -> dict[tuple[str, str], str]:
 
 def _said(summary: BackupSummary, report: PointerReport, *, restored: bool, newest: bool) -> list[str]:
     header = summary.header
-    verb = "restored" if restored else "the backup is whole:"
+    verb = "restored" if restored else "the backup is intact:"
     lines = [f"{verb} catalog `{header.catalog}` as of {render_time(header.made_ms)}: {_rows(summary.rows)}"]
     if newest:
         lines.append(f"{counted(len(_newer(report)), 'table')} brought forward to the newest metadata file")

@@ -29,7 +29,7 @@ SnapshotAge: TypeAlias = Annotated[
     str | None, typer.Option("--max-snapshot-age", help="Age up to which expiry keeps its snapshots, e.g. 7d or 12h.")
 ]
 Squash: TypeAlias = Annotated[
-    bool, typer.Option("--squash", help="Take the difference as one snapshot, where history has expired too.")
+    bool, typer.Option("--squash", help="Replay the difference as one snapshot, even where history has expired.")
 ]
 
 
@@ -115,7 +115,7 @@ def merge(
     table: TableArgument,
     branch: BranchArgument,
     *,
-    into: Annotated[str, typer.Option(help="The branch that gets its snapshots.", autocompletion=complete_ref)] = MAIN,
+    into: Annotated[str, typer.Option(help="The branch to merge into.", autocompletion=complete_ref)] = MAIN,
     squash: Squash = False,
     as_json: AsJson = False,
 ) -> None:
