@@ -36,7 +36,7 @@ def test_pull_request_is_reviewed_and_published(
             with acting_as("bob"):
                 request.report_check("nulls", "failed")
             page.get_by_role("button", name="Publish").click()
-            expect(page.get_by_role("alert")).to_contain_text("not as it was looked at")
+            expect(page.get_by_role("alert")).to_contain_text("has changed since you looked at it")
             expect(page.locator("#obstacles")).to_contain_text("check `nulls` is failed")
             check_accessible(page, "pull request with obstacles")
             with acting_as("bob"):

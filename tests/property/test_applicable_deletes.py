@@ -110,10 +110,10 @@ def test_parts_of_a_plan_have_the_deletes_of_the_whole(commits: list[Any], lengt
             if some:
                 add_deletes(table, *some)
                 known += [file for file in some if file.content is FileContent.DATA]
-        compare(table, length)
+        check_parts(table, length)
 
 
-def compare(table: Table, length: int) -> None:
+def check_parts(table: Table, length: int) -> None:
     whole = {p.file.file_path: p for p in table.scan().plan().files}
     head = table.current_snapshot
     assert head

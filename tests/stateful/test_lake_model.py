@@ -358,7 +358,7 @@ class LakeMachine(RuleBasedStateMachine):
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 
 
-def run(place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> None:
+def check_model(place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> None:
     machine = type("Machine", (LakeMachine,), {"place_of": staticmethod(place_of)})
     run_state_machine_as_test(
         machine,
@@ -374,14 +374,14 @@ def run(place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> No
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_in_memory() -> None:
-    run(MemoryBackend, 30, 25)
+    check_model(MemoryBackend, 30, 25)
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_on_sqlite() -> None:
-    run(SqliteBackend, 8, 25)
+    check_model(SqliteBackend, 8, 25)
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_on_postgres(postgres: str) -> None:
-    run(lambda: PostgresBackend(postgres), 8, 25)
+    check_model(lambda: PostgresBackend(postgres), 8, 25)

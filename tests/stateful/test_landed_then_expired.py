@@ -194,7 +194,7 @@ def evolve(table: Table) -> None:
         spec.add_field(f"bucket({number}, id)")
 
 
-def run(plans: list[Plan], version: str) -> Counter[str]:
+def check_plans(plans: list[Plan], version: str) -> Counter[str]:
     """The plans one after the other, checked after each; what was met."""
     with bergline.connect("memory:") as lake:
         world = World(lake, version)
@@ -228,7 +228,7 @@ PLANS = st.builds(
     "2",
 )
 def test_what_expired_before_its_answer_is_neither_lost_nor_left_behind(plans: list[Plan], version: str) -> None:
-    for what in run(plans, version):
+    for what in check_plans(plans, version):
         event(what)
 
 
@@ -243,7 +243,7 @@ def test_random_plans_meet_what_they_are_about() -> None:
     chance = random.Random(7)  # noqa: S311
     seen = Counter[str]()
     for version in "232323":
-        seen += run(list(random_plans(chance)), version)
+        seen += check_plans(list(random_plans(chance)), version)
     refused = {kind: seen[f"{kind} refused"] for kind in ("pick", "wap", "merge", "squash")}
     done = {kind: seen[kind] for kind in refused}
     assert seen["landed, then expired"] >= 6, seen

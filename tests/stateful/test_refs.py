@@ -6,9 +6,9 @@
 import pytest
 
 from support.fixtures.catalog_backends import MemoryBackend
-from support.models.refs_machine import LONG, ReferencesMachine, run
+from support.models.refs_machine import LONG, ReferencesMachine, check_machine
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_every_ref_reads_what_was_done_to_it() -> None:
-    run(ReferencesMachine, MemoryBackend, 20, 30)
+    check_machine(ReferencesMachine, MemoryBackend, 20, 30)

@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 from bergline.format.manifest.manifest import FileContent
 from support.fixtures.catalog_backends import SqliteBackend
 from support.models.modelled_table import ModelledTable, numbers
-from support.models.refs_machine import LONG, TABLE, ReferencesMachine, run
+from support.models.refs_machine import LONG, TABLE, ReferencesMachine, check_machine
 from support.servers.peers import OfficialRuntime, pyiceberg_catalog
 
 LOOKS = 2
@@ -93,4 +93,4 @@ def _has_equality_deletes(book: ModelledTable, snapshot_id: int) -> bool:
 @pytest.mark.timeout(0 if LONG else 600)
 def test_peers_read_what_was_done(official_runtime: OfficialRuntime) -> None:
     machine = type("WithPeers", (PeersMachine,), {"runtime": official_runtime})
-    run(machine, SqliteBackend, 3, 12)
+    check_machine(machine, SqliteBackend, 3, 12)

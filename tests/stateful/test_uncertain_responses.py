@@ -215,7 +215,7 @@ class Stage:
         self._known: dict[str, Entries] = {}
         self.ends: dict[str, int] = {"done": 0, "unknown": 0, "refused": 0}
 
-    def play(self, case: Case, answers: Sequence[tuple[Fate, ...]], *, keys: bool) -> None:
+    def check_ends(self, case: Case, answers: Sequence[tuple[Fate, ...]], *, keys: bool) -> None:
         """Every answer once, on tables of a few rounds each."""
         self.proxy.keys = keys
         with _lake(self.proxy.uri) as client:
@@ -295,8 +295,8 @@ def test_every_kind_of_answer_ends_right_or_unknown(stage: Stage, operation: str
     answers = list(each_kind())
     if WHOLE or operation == "append":
         answers = [a for a in (*answers, *further_kinds()) for _ in (True, False)]
-    stage.play(OPERATIONS[operation], answers[::2], keys=True)
-    stage.play(OPERATIONS[operation], answers[1::2], keys=False)
+    stage.check_ends(OPERATIONS[operation], answers[::2], keys=True)
+    stage.check_ends(OPERATIONS[operation], answers[1::2], keys=False)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS if WHOLE else ["append"])
@@ -304,5 +304,5 @@ def test_every_status_ends_right_or_unknown(stage: Stage, operation: str) -> Non
     answers = list(every_answer(list(OPERATIONS).index(operation)))
     assert {fates[0].status for fates in answers} == set(STATUSES)
     before = dict(stage.ends)
-    stage.play(OPERATIONS[operation], answers, keys=False)
+    stage.check_ends(OPERATIONS[operation], answers, keys=False)
     assert all(stage.ends[end] > before[end] for end in stage.ends)

@@ -1,1 +1,1 @@
-"""The command line: stdout is data, stderr is talk."""
+"""The command line: results go to stdout, everything else to stderr."""

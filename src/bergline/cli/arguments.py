@@ -1,4 +1,4 @@
-"""Arguments that many commands take: tables, refs and states of a table, completed by what the lake has."""
+"""Arguments that many commands take: tables, refs and states of a table, with completion from the lake."""
 
 import datetime as dt
 import re
@@ -20,23 +20,23 @@ _MOST_COMPLETIONS = 200
 
 
 def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tables whose names begin so; none if the lake cannot be opened."""
+    """Tables whose names begin like the typed text; none if the lake cannot be opened."""
     return _completions(ctx, incomplete, lambda lake: lake.list_tables())
 
 
 def complete_view(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Views whose names begin so."""
+    """Views whose names begin like the typed text."""
     return _completions(ctx, incomplete, lambda lake: lake.list_views())
 
 
 def complete_namespace(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Namespaces whose names begin so."""
+    """Namespaces whose names begin like the typed text."""
     return _completions(ctx, incomplete, lambda lake: lake.list_namespaces())
 
 
 def complete_ref(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Branches and tags, of the table that was typed before, whose names begin so."""
-    # before the value of an option, arguments are not parsed yet
+    """Branches and tags of the table that was typed before, whose names begin like the typed text."""
+    # while the value of an option is completed, arguments are not parsed yet
     table = ctx.params.get("table") or next(iter(ctx.args), None)
     return _completions(ctx, incomplete, lambda lake: lake.load_table(table).refs) if table else []
 
@@ -91,7 +91,7 @@ def parse_snapshot_id(text: str) -> int:
 
 
 def _completions(ctx: typer.Context, incomplete: str, find: Callable[[Lake], Iterable[str]]) -> list[str]:
-    """What the lake of a command has that is not typed to its end; a shell that completes shows no errors."""
+    """What a command's lake has for an unfinished word; errors are dropped, since completion cannot show them."""
     given = {name: ctx.params.get(name) for name in LakeOptions.__struct_fields__}
     try:
         with LakeOptions(**given).open() as lake:

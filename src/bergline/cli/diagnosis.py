@@ -1,6 +1,6 @@
-"""What `bergline doctor` looks at, one function for each: what there is, what is wrong, and what would mend it.
+"""The checks of `bergline doctor`, one function each: what there is, what is wrong, and how to fix it.
 
-A check that fails is a result like any other: the next one runs.
+A failed check is a result like any other: the next one runs.
 """
 
 import importlib.metadata
@@ -49,17 +49,17 @@ _CREDENTIAL_PROPERTIES = ("s3.access-key-id", "gcs.", "adls.", "client.")
 
 
 class Health(StrEnum):
-    """How something is."""
+    """The result of a check."""
 
     OK = "ok"
     NOTE = "note"
-    """Not needed by everybody."""
+    """Something is missing that not everybody needs."""
     WARNING = "warning"
     ERROR = "error"
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """One thing that was looked at; `mend` says what to do about it."""
+    """One thing that was checked; `mend` says what to do about it."""
 
     health: Health
     subject: str
@@ -68,7 +68,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def diagnose(options: LakeOptions) -> Iterator[Diagnosis]:
-    """Look at everything, one thing after the other."""
+    """Run all checks, one after the other."""
     yield from _guarded("Python", _python)
     yield from _guarded("packages", _packages)
     yield from _guarded("Java", _java)
@@ -99,7 +99,7 @@ def _python() -> Iterator[Diagnosis]:
 
 
 def _packages() -> Iterator[Diagnosis]:
-    """What the package requires, and what its extras do."""
+    """The packages that bergline requires, and those of its extras."""
     extras: dict[str, list[str]] = {}
     try:
         requirements = importlib.metadata.requires("bergline") or ()
@@ -270,7 +270,7 @@ def _warehouse(lake: Lake, settings: ConnectArguments) -> Iterator[Diagnosis]:
 
 
 def _missing_directory(directory: Path) -> Diagnosis:
-    """A warehouse that the first table will make."""
+    """A warehouse that the first table will create."""
     above = next(place for place in directory.parents if place.exists())
     if os.access(above, os.W_OK):
         return Diagnosis(Health.OK, "warehouse", f"{directory} does not exist yet: the first table makes it")

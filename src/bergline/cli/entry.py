@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
         sys.exit(f"bergline: the command line needs more parts: {install_hint('cli')}")
 
 
-except KeyboardInterrupt:  # before there is a command that could end by it
+except KeyboardInterrupt:  # interrupted before there is a command that could handle it
     sys.exit(130)
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""On which line of a CSV or JSON-lines file something is wrong: looked up only once it is."""
+"""The line of a CSV or JSON-lines file with an error; looked up only after an error."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ _LONGEST_FIELD = 2**31 - 1
 
 
 def line_of_error(file: Path, reason: str, rows_before: int) -> int | None:
-    """The line on which the row begins that a message of Arrow's is about; None if that is not clear."""
+    """The first line of the row that an error message from Arrow is about; None if that is not clear."""
     if row := _ROW.search(reason):
         return _line_of_row(file, rows_before + int(row[1]))
     if "invalid UTF8" in reason:
@@ -47,7 +47,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _csv_rows(file: Path) -> Iterator[tuple[int, list[str] | None]]:
-    """The rows with the lines on which they begin; None for one that the file's end cuts off."""
+    """The rows with the lines on which they begin; None for one that is cut off by the end of the file."""
     csv.field_size_limit(_LONGEST_FIELD)
     with file.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
         rows = csv.reader(stream, strict=True)
@@ -64,7 +64,7 @@ def _csv_rows(file: Path) -> Iterator[tuple[int, list[str] | None]]:
 
 
 def _line_of_row(file: Path, row: int) -> int | None:
-    """The line of a row of JSON lines, of which blank ones are none."""
+    """The line of a row of JSON lines; blank lines do not count."""
     with file.open("rb") as stream:
         lines = (number for number, line in enumerate(stream, 1) if line.strip())
         return next((line for place, line in enumerate(lines) if place == row), None)

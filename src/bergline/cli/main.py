@@ -28,24 +28,20 @@ class ListedCommand(NamedTuple):
 
 
 COMMANDS = {
-    "quickstart": ListedCommand(
-        "tables.quickstart", "Create a small lake to play with: branches, a merge, a tag.", _START
-    ),
+    "quickstart": ListedCommand("tables.quickstart", "Create a small example lake: branches, a merge, a tag.", _START),
     "log": ListedCommand("tables.log", "Show snapshots as git shows commits, with --graph as lanes.", _LOOK),
     "refs": ListedCommand("references.refs", "List a table's branches and tags.", _LOOK),
     "branch": ListedCommand("references.branch", "Create, move, merge and compare the branches of a table.", _CHANGE),
     "tag": ListedCommand("references.tag", "Create, move and drop the tags of a table.", _CHANGE),
-    "pr": ListedCommand(
-        "governance.pull_requests", "Pull requests: branches that ask to be published, with reviews.", _CHANGE
-    ),
+    "pr": ListedCommand("governance.pull_requests", "Pull requests: review branches, then publish them.", _CHANGE),
     "read": ListedCommand("tables.read", "Print rows at any branch, tag, snapshot or time.", _LOOK),
     "append": ListedCommand("tables.append", "Append the rows of Parquet, CSV or JSON-lines files.", _CHANGE),
     "namespace": ListedCommand("tables.namespace", "List, create and drop namespaces.", _CHANGE),
     "table": ListedCommand("tables.table", "List, show, create, register and drop tables.", _CHANGE),
-    "view": ListedCommand("tables.view", "List, show and drop views, and bring them back.", _CHANGE),
+    "view": ListedCommand("tables.view", "List, show, drop and restore views.", _CHANGE),
     "sql": ListedCommand("sql", "Run SQL: at a prompt, or statements from options, files or a pipe.", _LOOK),
     "check": ListedCommand(
-        "maintenance.check", "Find damaged tables: what is wrong, and what would mend it.", _MAINTAIN
+        "maintenance.check", "Find damaged tables: what is wrong, and what would repair it.", _MAINTAIN
     ),
     "compact": ListedCommand("maintenance.compact", "Rewrite small files, and files with deletes.", _MAINTAIN),
     "expire": ListedCommand("maintenance.expire", "Remove old snapshots and the files that only they need.", _MAINTAIN),
@@ -54,35 +50,35 @@ COMMANDS = {
         "maintenance.explain_expiry", "Show what expiry would remove and keep, and why.", _MAINTAIN
     ),
     "maintain": ListedCommand(
-        "maintenance.maintain", "Compact, expire and clean up tables, as their properties say.", _MAINTAIN
+        "maintenance.maintain", "Compact, expire and clean up tables by their properties.", _MAINTAIN
     ),
     "accept-metadata": ListedCommand(
-        "maintenance.accept_metadata", "Serve a table again whose metadata file was exchanged.", _MAINTAIN
+        "maintenance.accept_metadata", "Accept a table whose metadata file was replaced.", _MAINTAIN
     ),
-    "backup": ListedCommand("maintenance.backup", "Write all that a catalog's database knows to a file.", _MAINTAIN),
+    "backup": ListedCommand("maintenance.backup", "Write everything in a catalog's database to a file.", _MAINTAIN),
     "restore": ListedCommand(
         "maintenance.restore", "Restore a catalog from a backup, and check every pointer.", _MAINTAIN
     ),
-    "doctor": ListedCommand("doctor", "Look at Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
+    "doctor": ListedCommand("doctor", "Check Python, Java, Spark, catalog and warehouse: what is wrong?", _START),
     "serve": ListedCommand("serve", "Serve a lake to every engine: an Iceberg REST catalog.", _SERVE),
     "ui": ListedCommand("ui", "Show a lake in the browser: its graph, rows, differences and actions.", _SERVE),
-    "rule": ListedCommand("references.rule", "The rules that protect branches and tags.", _CHANGE),
-    "token": ListedCommand("token", "Tokens for `bergline serve`.", _SERVE),
+    "rule": ListedCommand("references.rule", "List, set and remove the rules that protect branches and tags.", _CHANGE),
+    "token": ListedCommand("token", "Create, rotate and revoke tokens for `bergline serve`.", _SERVE),
     "grant": ListedCommand(
         "governance.grant", "Grant privileges, as in `grant read on table db.orders to alice`.", _SERVE
     ),
-    "revoke": ListedCommand("governance.revoke", "Take privileges back.", _SERVE),
+    "revoke": ListedCommand("governance.revoke", "Revoke privileges.", _SERVE),
     "grants": ListedCommand("governance.grants", "List who holds which privilege.", _SERVE),
     "role": ListedCommand("governance.role", "Roles: named sets of principals and groups.", _SERVE),
     "owner": ListedCommand("governance.owner", "Show or change who owns a namespace, table or view.", _SERVE),
-    "audit": ListedCommand("audit", "The changes that were made through `bergline serve`.", _SERVE),
-    "events": ListedCommand("governance.events", "What happened through `bergline serve`, in order.", _SERVE),
-    "webhook": ListedCommand("governance.webhook", "Where `bergline serve` sends events.", _SERVE),
+    "audit": ListedCommand("audit", "Show and export what was done through `bergline serve`.", _SERVE),
+    "events": ListedCommand("governance.events", "Show what happened through `bergline serve`, in order.", _SERVE),
+    "webhook": ListedCommand("governance.webhook", "Manage where `bergline serve` sends events.", _SERVE),
 }
 
 
 class CommandGroup(typer.core.TyperGroup):
-    """The group of `COMMANDS`: for its help their lines are enough, their modules are imported to run them."""
+    """The group of `COMMANDS`: its help needs only their lines; their modules are imported when they run."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -90,7 +86,7 @@ class CommandGroup(typer.core.TyperGroup):
             self.add_command(typer.core.TyperCommand(name, help=listed.help, rich_help_panel=listed.panel))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command itself in place of its line."""
+        """The command itself, imported."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else load_command(name), rest
 
@@ -106,7 +102,7 @@ def load_command(name: str) -> Any:
 
 app = typer.Typer(
     cls=CommandGroup,
-    help="Look at the tables, branches and snapshots of a lake, change, maintain and serve them.",
+    help="Inspect, change, maintain and serve the tables, branches and snapshots of a lake.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -125,7 +121,7 @@ def bergline(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Look at the tables, branches and snapshots of a lake, change, maintain and serve them."""
+    """Inspect, change, maintain and serve the tables, branches and snapshots of a lake."""
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ class LakeOptions(msgspec.Struct, frozen=True):
     properties: Sequence[str] | None = None
 
     def settings(self) -> ConnectArguments:
-        """What they say, and what they leave open from the environment and `bergline.toml`."""
+        """The settings of the options, completed from the environment and `bergline.toml`."""
         given = ConnectArguments(self.catalog, self.warehouse, self.catalog_name, settings_of(self.properties))
         return given if given.catalog is not None else given.before(load_settings())
 
@@ -82,7 +82,7 @@ class LakeOptions(msgspec.Struct, frozen=True):
 
 
 def with_lake(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options that name a lake, which it gets as `LakeOptions`, its first argument."""
+    """A command with the options that name a lake, which it gets as `LakeOptions` in its first argument."""
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
@@ -155,6 +155,6 @@ def settings_of(properties: Sequence[str] | None, option: str = "--property") ->
 def _setting(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        # the text may be a secret
+        # the text may be a secret: do not show it
         raise InvalidInputError(f"expected {option} key=value, found another text")
     return key, value

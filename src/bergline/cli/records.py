@@ -18,7 +18,7 @@ KeyFileOption = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="Keys, one in each line, that secrets of webhooks are encrypted with; the first encrypts. "
+        help="Keys, one per line, for encrypting the secrets of webhooks; the first one encrypts. "
         "\\[default: $BERGLINE_SECRETS_KEY]",
     ),
 ]
@@ -38,7 +38,7 @@ def open_records(options: LakeOptions, *, create: Collection[str] = ()) -> Itera
 
 
 def note_change(records: Records, operation: str, resource: str) -> None:
-    """Write to the audit log what a command has changed beside tables."""
+    """Write to the audit log what a command has changed other than tables."""
     entry = AuditEntry(time.time_ns() // 1_000_000, current_caller().name, operation, resource)
     with records.database.changing() as connection:
         records.add_audit(connection, entry)
@@ -46,7 +46,7 @@ def note_change(records: Records, operation: str, resource: str) -> None:
 
 @contextmanager
 def open_store(options: LakeOptions, *, create: Collection[str] = ()) -> Iterator[SqlPointerStore]:
-    """Open the database of a catalog, as its layout is."""
+    """Open the database of a catalog, whatever the version of its layout."""
     settings = options.settings()
     if settings.catalog is not None and is_server(settings.catalog):
         raise UnsupportedError(

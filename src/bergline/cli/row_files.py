@@ -30,13 +30,13 @@ _SUFFIXES = {
     ".ndjson": FileFormat.JSONL,
 }
 
-_ROW = re.compile(r" in row \d+$")  # of a block of the file, from 0
+_ROW = re.compile(r" in row \d+$")  # the number of a block of the file, from 0
 _BLOCK_BYTES = 8 * 1024 * 1024
-"""What is read at once, and what types are inferred from."""
+"""How much is read at once, and from how much types are inferred."""
 
 
 def file_format(file: Path, given: FileFormat | None = None) -> FileFormat:
-    """The format of a file: the one that is given, or by its suffix."""
+    """The given format of a file, or the one of its suffix."""
     found = given or _SUFFIXES.get(file.suffix.lower())
     if found is None:
         raise InvalidInputError(
@@ -46,7 +46,7 @@ def file_format(file: Path, given: FileFormat | None = None) -> FileFormat:
 
 
 def schema_of_files(files: Sequence[Path], given: FileFormat | None) -> pa.Schema:
-    """The columns of files, of the first that has each; CSV and JSON by their first megabytes."""
+    """The columns of files, each from the first file that has it; CSV and JSON by their first megabytes."""
     schemas = []
     for file in files:
         with _open(file, file_format(file, given), None) as reader:
@@ -56,7 +56,7 @@ def schema_of_files(files: Sequence[Path], given: FileFormat | None) -> pa.Schem
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"cannot create one table of these files: {_reason(error)}") from error
     empty = [field.name for field in found if pa.types.is_null(field.type)]
-    # a column without a value may be anything: text takes it all
+    # a column without values may be anything: text fits everything
     fields = [pa.field(f.name, pa.string()) if f.name in empty else f for f in found]
     return pa.schema([field.with_metadata(None) for field in fields])
 
@@ -159,7 +159,7 @@ def _is_csv_type(kind: pa.DataType) -> bool:
 def _json_options(schema: pa.Schema | None) -> pa_json.ParseOptions:
     if schema is None:
         return pa_json.ParseOptions()
-    # columns that the table does not have are errors of the write, not left out
+    # columns that the table lacks are kept, so that the write refuses them
     return pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
 
 

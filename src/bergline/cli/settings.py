@@ -1,7 +1,7 @@
-"""Which lake the commands open: by their options, the environment, or `bergline.toml`.
+"""Which lake the commands open: from options, the environment, or `bergline.toml`.
 
-A source that names a catalog names the whole lake: warehouse, name and properties of the sources behind it, which may
-be secrets, are not given to that catalog.
+A source that names a catalog names the whole lake: warehouse, name and properties of later sources, which may be
+secrets, are not used for that catalog.
 """
 
 import os
@@ -36,7 +36,7 @@ _POSITION = re.compile(r"\s*\(at (?P<place>[^)]*)\)\Z")
 
 
 class ConnectArguments(msgspec.Struct, frozen=True):
-    """The arguments of `connect`, as far as they are given, and the issuers that `bergline serve` trusts."""
+    """The given arguments of `connect`, and the issuers that `bergline serve` trusts."""
 
     catalog: str | None = None
     warehouse: str | None = None
@@ -46,7 +46,7 @@ class ConnectArguments(msgspec.Struct, frozen=True):
     """By alias."""
 
     def before(self, behind: "ConnectArguments") -> "ConnectArguments":
-        """These settings, and what they leave open from another source."""
+        """These settings, completed from another source."""
         if self.catalog is not None:
             return self
         return ConnectArguments(
@@ -59,7 +59,7 @@ class ConnectArguments(msgspec.Struct, frozen=True):
 
 
 def load_settings(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> ConnectArguments:
-    """What the environment says, and behind it the settings file of a directory, by default the current one."""
+    """The settings of the environment, completed from the settings file of a directory, by default the current one."""
     catalog, warehouse, name = (environment.get(variable) or None for variable in ENVIRONMENT.values())
     given = ConnectArguments(catalog, warehouse, name)
     if given.catalog is not None:
@@ -138,20 +138,20 @@ def _check_issuers(found: Any, place: str) -> None:
 
 
 def _properties(file: Path, text: str, table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Settings by whole names: dots need no quotes in `s3.endpoint = "…"`."""
+    """Settings by their full names: `s3.endpoint = "…"` works without quotes around the dotted name."""
     for key, value in table.items():
         match value:
             case str():
                 yield f"{prefix}{key}", value
             case dict():
                 yield from _properties(file, text, value, f"{prefix}{key}.")
-            case _:  # which may be a secret
+            case _:  # the value may be a secret: do not show it
                 place = f"in `{file}`, line {_line_of(text, key)}"
                 raise InvalidInputError(f"expected text for the property `{prefix}{key}` {place}")
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line that has a key; 1 if it is written in some other way."""
+    """The line of a key; 1 if the key is written in an unusual way."""
     written = re.compile(rf"""\s*\[*\s*(?:[^=]*\.)?["']?{re.escape(key)}["']?\s*[=\].]""")
     return next((i for i, line in enumerate(text.splitlines(), 1) if written.match(line)), 1)
 
@@ -163,7 +163,7 @@ def _catalog_from(directory: Path, catalog: str) -> str:
 
 
 def _place_from(directory: Path, warehouse: str, catalog: str | None) -> str:
-    """A directory as the warehouse; that of a REST server is a name."""
+    """A warehouse directory relative to a place; the warehouse of a REST server is just a name."""
     if _SCHEME.match(warehouse) or (catalog or "").startswith(("http:", "https:")):
         return warehouse
     return str(directory / warehouse)

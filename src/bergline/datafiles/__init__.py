@@ -1,1 +1,1 @@
-"""Reading and writing Parquet files as Arrow: one writer, one reader."""
+"""Reading and writing data files as Arrow: one reader for all formats, one writer for Parquet."""

@@ -57,7 +57,7 @@ def bind_filter(predicate: Predicate, schema: Schema) -> BoundFilter:
 
 def _misfit(found: str) -> ConflictError:
     return ConflictError(
-        f"the filter does not fit the table any more: {found}",
+        f"the filter no longer fits the table: {found}",
         hints=["look at the table as it is now and plan the operation again"],
     )
 

@@ -35,7 +35,7 @@ _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
 }
 _UNDERSTOOD = (
     "=, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', startswith, isnan, IS [NOT] NULL, IS [NOT] TRUE, "
-    "boolean columns, AND, OR and NOT are understood"
+    "boolean columns, AND, OR and NOT are supported"
 )
 
 
@@ -57,7 +57,7 @@ def parse_tree(tree: Any, text: str) -> Predicate:
 
 
 def syntax_tree(text: str, what: str) -> Any:
-    """Sqlglot's tree of a condition or value; RecursionError is the caller's, SqlSyntaxError if the text is none."""
+    """Sqlglot's tree of a condition or value; SqlSyntaxError for other text. The caller handles RecursionError."""
     if not text.strip():
         article = "an" if what[0] in "aeiou" else "a"
         raise SqlSyntaxError(f"expected {article} {what}, found empty text", line=1, column=1)
@@ -200,7 +200,7 @@ def parse_like(column: str, pattern: str, escape: str, text: str) -> Predicate:
     if wildcards.strip("%"):
         raise UnsupportedError(
             f"expected a LIKE pattern with % at its end only, found '{pattern}' in the filter `{text}`",
-            hints=["`LIKE 'abc%'` and `LIKE 'abc'` are understood"],
+            hints=["`LIKE 'abc%'` and `LIKE 'abc'` are supported"],
         )
     return StartsWith(column, literal) if wildcards else Comparison(column, "=", literal)
 

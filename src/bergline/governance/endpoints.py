@@ -1,4 +1,4 @@
-"""All endpoints: those of the catalog and those of governance, for the server's routes and what it says of itself."""
+"""All endpoints, those of the catalog and of governance, for the server's routes and its configuration response."""
 
 from bergline.catalog.rest.protocol.endpoints import CATALOG_ENDPOINTS
 from bergline.governance.events.protocol import LIST_EVENTS

@@ -1,6 +1,6 @@
-"""What a catalog keeps beside its tables: None where it keeps no such thing.
+"""What a catalog keeps beside its tables; None for everything that it does not keep.
 
-Everybody asks here, so that one module knows which kinds of catalogs there are.
+All callers ask here, so that only this module knows the kinds of catalogs.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from bergline.governance.webhooks.client import RestWebhooks
 
 
 class Governance:
-    """Nothing at all."""
+    """What a catalog keeps; this one keeps nothing."""
 
     @property
     def access(self) -> AccessManagement | None:
@@ -58,7 +58,7 @@ class Governance:
         return None
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls | None:
-        """Its pull requests; a catalog that does not publish by itself does so by `publish`."""
+        """Its pull requests; a catalog that does not publish by itself uses `publish`."""
         return None
 
 
@@ -71,12 +71,12 @@ class DatabaseGovernance(Governance):
 
     @property
     def access(self) -> AccessManagement:
-        """In the database, for everybody who has it."""
+        """In the database, for everybody who can connect to it."""
         return SqlGrants(self._store.database, self._store.catalog_name)
 
     @property
     def events(self) -> EventLog:
-        """In the database; UnsupportedError before a server has first begun a log."""
+        """In the database; UnsupportedError until a server has started a log."""
         log = SqlEvents(self._store.database, self._store.catalog_name)
         log.check_there()
         return log
@@ -97,7 +97,7 @@ class DatabaseGovernance(Governance):
 
 
 class ServerGovernance(Governance):
-    """What a server keeps; UnsupportedError for what it does not."""
+    """What a server keeps; UnsupportedError for the rest."""
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
@@ -114,7 +114,7 @@ class ServerGovernance(Governance):
 
     @property
     def webhooks(self) -> RestWebhooks:
-        """Where it sends events."""
+        """On the server, which sends the events."""
         return RestWebhooks(self._session)
 
     @property
@@ -140,11 +140,11 @@ class GrantedGovernance(Governance):
 
     @property
     def access(self) -> AccessManagement:
-        """All of it, for administrators alone."""
+        """All grants, roles and owners, for administrators alone."""
         return self._catalog.management()
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
-        """Those of the server."""
+        """Those of the server that the caller may see."""
         return self._catalog.pull_requests
 
 

@@ -1,4 +1,4 @@
-"""A catalog as one caller may see and use it, for what works on whole catalogs: the pages of a server's console."""
+"""A catalog as one caller may see and use it, for code that works on whole catalogs: the pages of the console."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,11 +36,11 @@ class CallerChecks(Protocol):
     """What one caller may do."""
 
     def check(self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None) -> None:
-        """RefusedError without a privilege, NotFoundError for what may not be seen; None asks only to see it."""
+        """RefusedError without a privilege, NotFoundError if hidden; None checks only that it may be seen."""
         ...
 
     def sees(self, securable: Securable) -> bool:
-        """Whether the caller may know of something."""
+        """Whether the caller may know that something exists."""
         ...
 
     def may(self, privilege: Privilege, securable: Securable) -> bool:
@@ -49,7 +49,7 @@ class CallerChecks(Protocol):
 
 
 def administered(catalog: Catalog, name: TableName | None = None) -> Catalog:
-    """The catalog itself, for those who administer it, or the table that they ask about."""
+    """The unrestricted catalog, for those who administer it or the table in question."""
     return catalog.unchecked(name) if isinstance(catalog, GrantedCatalog) else catalog
 
 
@@ -59,7 +59,7 @@ def administers(catalog: Catalog) -> bool:
 
 
 class GrantedCatalog:
-    """Checks privileges before every call, and shows what may be seen; commits are decided by the catalog's guard."""
+    """Checks privileges before every call and hides what may not be seen; the catalog's guard decides on commits."""
 
     def __init__(
         self, inner: Catalog, by: CallerChecks, management: AccessManagement, pull_requests: PullRequestCalls
@@ -82,13 +82,13 @@ class GrantedCatalog:
     def is_administered(self) -> bool:
         """Whether the caller administers it."""
         try:
-            self._by.check(Privilege.ADMINISTER, CATALOG)  # which a policy may have taken away
+            self._by.check(Privilege.ADMINISTER, CATALOG)  # a policy may have taken the privilege away
         except (NotFoundError, RefusedError):
             return False
         return True
 
     def unchecked(self, name: TableName | None) -> Catalog:
-        """The catalog itself, for those who administer it, or the table that they ask about."""
+        """The unrestricted catalog, for those who administer it or the table in question."""
         self._by.check(Privilege.ADMINISTER, CATALOG if name is None else table_of(name))
         return self._inner
 
@@ -230,13 +230,13 @@ class GrantedCatalog:
             return [name for name in self._inner.list_views(namespace) if self._by.sees(view_of(name))]
 
     def close(self) -> None:
-        """Nothing: the catalog is the server's."""
+        """Does nothing: the catalog belongs to the server."""
 
     @contextlib.contextmanager
     def _on(
         self, privilege: Privilege | None, securable: Securable, find: Callable[[], object] | None = None
     ) -> Iterator[None]:
-        """A call that needs a privilege; `find` raises for something that may be seen and does not exist."""
+        """A call that needs a privilege; `find` raises if something may be seen but does not exist."""
         try:
             if find is not None and self._by.sees(securable):
                 find()

@@ -1,4 +1,4 @@
-"""Small objects that are changed only by conditional writes: if they are still as they were read."""
+"""Small objects that are changed only by conditional writes: only if they are still as they were read."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -81,7 +81,7 @@ class ConditionalObjects:
         return sorted(found.name for page in self.pages(directory) for found in page)
 
     def pages(self, directory: str, after: str | None = None) -> Iterator[list[ListedObject]]:
-        """All objects below a directory, at any depth, a request for each page; or those after a name."""
+        """All objects below a directory, at any depth, or those after a name; one request per page."""
         check_process()
         key = f"{self._prefix}{directory}"
         offset = None if after is None else f"{self._prefix}{after}"

@@ -113,7 +113,7 @@ def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -
     found = _find(store, key, location, data, is_there=True, tag=tag)
     if isinstance(found, dict):
         return found
-    raise StorageError(f"cannot find out whether {location} was written: its store responded, but has something else")
+    raise StorageError(f"cannot find out whether {location} was written: its store responded, but has other content")
 
 
 def _find(

@@ -24,8 +24,8 @@ class LocalFileIO:
         with self.open_input(location) as stream, _storage_errors("read", location):
             size = os.fstat(stream.fileno()).st_size
             check_size(location, size, most)
-            data = stream.read(size + 1)  # as much memory is allocated as is asked for
-            if len(data) > size:  # the file grows meanwhile, or has no size, like a pipe
+            data = stream.read(size + 1)  # read() allocates as much memory as it is asked for
+            if len(data) > size:  # the file is growing, or has no size, like a pipe
                 data += stream.read(-1 if most is None else most + 1 - len(data))
             check_size(location, len(data), most)
             return data
@@ -35,7 +35,7 @@ class LocalFileIO:
             check_range(location, offset, length, os.fstat(stream.fileno()).st_size)
             stream.seek(offset)
             data = stream.read(length)
-            check_range(location, offset, length, offset + len(data))  # the file may shrink meanwhile
+            check_range(location, offset, length, offset + len(data))  # the file may have shrunk
             return data
 
     def open_input(self, location: str) -> BinaryIO:
@@ -126,7 +126,7 @@ def make_directory(location: str) -> None:
 
 
 def move_file(source: str, location: str) -> int:
-    """Move a file to where nobody has one; its length. That is durable when its new directory is."""
+    """Move a file to a free location and return its length. The move is durable once the new directory is."""
     with _storage_errors("write", location):
         path = local_path(location)
         if not os.path.isdir(os.path.dirname(path)):
@@ -142,7 +142,7 @@ def sync_file(location: str) -> None:
 
 
 def sync_directories(locations: Iterable[str]) -> None:
-    """Make durable which files are in directories."""
+    """Make the contents of directories durable."""
     for location in locations:
         with _storage_errors("write", location):
             _sync_directory(local_path(location))
@@ -155,7 +155,7 @@ def make_durable_directory(location: str) -> None:
 
 
 def remove_directory(location: str) -> None:
-    """Remove a directory with all that is in it, as far as that can be."""
+    """Remove a directory with all its contents, as far as possible."""
     shutil.rmtree(local_path(location), ignore_errors=True)
 
 

@@ -231,7 +231,7 @@ def _reason(failure: StoreFailure, text: str) -> str:
 
 
 def _tls_hints(text: str) -> list[str]:
-    return ["write https:// instead of http://: that is what the server wants"] if _WANTS_TLS.search(text) else []
+    return ["write https:// instead of http://: that is what the server expects"] if _WANTS_TLS.search(text) else []
 
 
 def _plain_words(text: str) -> str:

@@ -59,7 +59,7 @@ def open_store(scheme: str, authority: str, properties: Mapping[str, str]) -> Op
 
 
 def settings_of(scheme: str, authority: str, properties: Mapping[str, str]) -> StoreSettings:
-    """How a bucket or container is opened."""
+    """The settings with which a bucket or container is opened."""
     return _kind(scheme)[1](authority, properties)
 
 

@@ -18,7 +18,7 @@ else:  # most lakes that are opened are on disk
 
 
 def store_settings(io: FileIO, location: str) -> StoreSettings | None:
-    """How an object store is opened for a location; None if that is not ours to know."""
+    """The settings with which the object store of a location is opened; None if it is not one of our object stores."""
     storage = io.storage_for(location) if isinstance(io, SchemeFileIO) else io
     return storage.settings_for(location) if isinstance(storage, object_store.ObjectStoreFileIO) else None
 

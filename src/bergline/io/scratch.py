@@ -1,4 +1,4 @@
-"""A store to try things out on: what it has is read from another, what is new stays in memory."""
+"""A storage for trying things out: existing files are read from another storage, new ones stay in memory."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -1,4 +1,4 @@
-"""A lake: a catalog and its files joined, as a user opens it."""
+"""A lake: a catalog together with its files, as a user opens it."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What all parts of a lake share: its catalog, and where time comes from."""
+"""What all parts of a lake share: its catalog and its clock."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from bergline.table.commits.retry import Timing
 
 
 class LakeHandle(msgspec.Struct, frozen=True):
-    """An open catalog, and the clock by which tables and views are created and commits are retried."""
+    """An open catalog, and the clock for creating tables and views and for retrying commits."""
 
     catalog: Catalog
     timing: Timing

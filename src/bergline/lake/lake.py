@@ -1,6 +1,6 @@
-"""`connect`: a catalog and its files joined, as a user imports it. Works without Spark, on Arrow data.
+"""`connect` and `Lake`: a catalog together with its files. Works without Spark, on Arrow data.
 
-What works with tables is imported when it is first used: connecting needs none of it.
+Code that works with tables is imported on first use, because connecting does not need it.
 """
 
 import contextlib
@@ -91,8 +91,8 @@ def connect(
         name: the catalog's name in the database, which Java and PyIceberg must use too.
         properties: credentials and endpoints of object stores by Iceberg's names, such as `s3.endpoint`; what is
             missing comes from the environment. Also those of the catalog itself, such as `token`.
-        busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits so long in each
-            of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
+        busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits this long in
+            each of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
         create: whether a catalog that does not exist is created; else it is a NotFoundError. By default only the
             default one is, when no `uri` is given. REST servers and Glue have theirs, and `memory:` is always new.
     """
@@ -149,7 +149,7 @@ class Lake:
         return self._is_closed
 
     def same_as(self, other: "Lake") -> bool:
-        """Whether both were connected in the same way, so that they have the same tables."""
+        """Whether both lakes were connected in the same way, so that they have the same tables."""
         config, its = self._config, other._config  # noqa: SLF001  (of the same class)
         if self is other or config is None or its is None:
             return self is other
@@ -165,7 +165,7 @@ class Lake:
         return f"Lake({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as how it was connected, with the credentials that it was given; the copy connects anew."""
+        """Pickled as the arguments of `connect`, including credentials; the copy connects anew."""
         if self._config is None:
             raise UnsupportedError(f"cannot open {self!r} in another process: it was not made by `connect`")
         return _reconnected, (portable_config(self._config),)
@@ -173,7 +173,7 @@ class Lake:
     def create_namespace(
         self, namespace: str | Namespace, properties: Mapping[str, str] | None = None, *, if_not_exists: bool = False
     ) -> None:
-        """A new namespace such as `db` or `db.raw`."""
+        """Create a namespace such as `db` or `db.raw`."""
         try:
             self.catalog.create_namespace(
                 parse_namespace(namespace), check_texts({} if properties is None else properties, "property")
@@ -223,20 +223,20 @@ class Lake:
         return True
 
     def unregister_table(self, name: str | TableName) -> str:
-        """Forget a table; its files stay. Its metadata file, by which it can be registered here or elsewhere."""
+        """Remove a table from the catalog; its files stay. Returns its metadata file, to register it again."""
         return self.catalog.unregister_table(parse_table_name(name))
 
     def rename_table(self, name: str | TableName, new: str | TableName) -> None:
-        """Give a table another name; its files stay where they are."""
+        """Rename a table; its files stay where they are."""
         self.catalog.rename_table(parse_table_name(name), parse_table_name(new))
 
     def drop_table(self, name: str | TableName) -> None:
-        """Forget a table; its files stay."""
+        """Remove a table from the catalog; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
 
     @property
     def keeps_dropped_tables(self) -> bool:
-        """Whether tables that are dropped here go to the trash of a server."""
+        """Whether tables that are dropped go to the trash of a server."""
         return self.catalog.keeps_dropped_tables
 
     def dropped_tables(self, limit: int | None = None) -> list[DroppedTable]:
@@ -267,7 +267,7 @@ class Lake:
         location: str | None = None,
         if_not_exists: bool = False,
     ) -> "Table":
-        """A new, empty table: v2, unless the property `format-version` says 1 or 3."""
+        """Create an empty table: v2, unless the property `format-version` says 1 or 3."""
         table = parse_table_name(name)
         wanted = definition.define_table(schema, partition_by=partition_by, properties=properties, location=location)
         try:
@@ -291,11 +291,11 @@ class Lake:
         validate_from: "TableScan | int | None" = None,
         reads: "Iterable[BranchRead]" = (),
     ) -> "Iterator[Table]":
-        """A new table that is created when the block ends, with what the block wrote to it.
+        """Create a table when the block ends, together with what the block wrote to it.
 
-        With `replace`, an existing table is replaced: its history and its other refs stay, `main` and the columns
-        are new. Where rows of the old `main` go into the new one, `validate_from` is the scan or the snapshot that they
-        came from, or `reads` are those of which some may be of it: ConflictError if others changed it since.
+        With `replace`, an existing table is replaced: its history and its other refs stay, `main` and the columns are
+        new. If rows of the old `main` go into the new one, `validate_from` is the scan or snapshot that they came from,
+        or `reads` are scans some of which may be of it: ConflictError if others have changed it since.
         """
         wanted = definition.define_table(schema, partition_by=partition_by, properties=properties, location=location)
         with staged_table.staged_table(
@@ -314,28 +314,28 @@ class Lake:
         return tables.open_table(self._handle, self.catalog.load_table(parse_table_name(name)))
 
     def register_table(self, name: str | TableName, metadata_location: str) -> "Table":
-        """A table that exists already, by its metadata file; two names for one table are two tables to every writer."""
+        """Register an existing table by its metadata file; a table with two names is two tables to every writer."""
         if not isinstance(metadata_location, str) or not metadata_location:
             raise InvalidInputError(f"expected the location of a metadata file, found {metadata_location!r}")
         location = absolute_location(metadata_location)
         return tables.open_table(self._handle, self.catalog.register_table(parse_table_name(name), location))
 
     def undrop_table(self, name: str | TableName, to: str | TableName | None = None) -> "Table":
-        """Bring back the table that was dropped last under a name, with all its refs; `to` is another name for it."""
+        """Restore the table that was dropped last under a name, with all its refs; `to` gives it another name."""
         new = None if to is None else parse_table_name(to)
         return tables.open_table(self._handle, self.catalog.undrop_table(parse_table_name(name), new))
 
     def purge_table(self, name: str | TableName, *, read_all_tables: bool = False) -> "PurgeResult":
-        """Forget a table and delete its files: those of all its snapshots, and its metadata.
+        """Drop a table and delete its files: those of all its snapshots, and its metadata.
 
-        RefusedError if another table uses one of them; `read_all_tables` reads the manifests of all tables to know,
-        not only of those that may have files in the same directories.
+        RefusedError if another table uses one of them; to find out, `read_all_tables` reads the manifests of all
+        tables, not only of those that may have files in the same directories.
         """
         return purge.purge_table(self.catalog, parse_table_name(name), read_all=read_all_tables)
 
     @contextlib.contextmanager
     def transaction(self) -> "Iterator[LakeTransaction]":
-        """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
+        """Change several tables in a block: all pointers move in one step when it ends, none if it raises."""
         with tables.transaction(self._handle) as transaction:
             yield transaction
 
@@ -351,7 +351,7 @@ class Lake:
         default_catalog: str | None = None,
         if_not_exists: bool = False,
     ) -> "View":
-        """A new view of a query in Spark's SQL, or of queries by dialect; names in it are those of its namespace."""
+        """Create a view of a query in Spark's SQL, or of queries by dialect; names in it are those of its namespace."""
         view = parse_table_name(name)
         wanted = views.NewView(sql, schema, properties, location, default_namespace, default_catalog)
         try:
@@ -375,15 +375,15 @@ class Lake:
         return [str(v) for n in self._namespaces(namespace) for v in self.catalog.list_views(n)]
 
     def rename_view(self, name: str | TableName, new: str | TableName) -> None:
-        """Give a view another name."""
+        """Rename a view."""
         self.catalog.rename_view(parse_table_name(name), parse_table_name(new))
 
     def drop_view(self, name: str | TableName) -> None:
-        """Forget a view; its files stay."""
+        """Drop a view; its files stay."""
         self.catalog.drop_view(parse_table_name(name))
 
     def undrop_view(self, name: str | TableName, to: str | TableName | None = None) -> "View":
-        """Bring back the view that was dropped last under a name; `to` is another name for it."""
+        """Restore the view that was dropped last under a name; `to` gives it another name."""
         new = None if to is None else parse_table_name(to)
         return views.open_view(self._handle, self.catalog.undrop_view(parse_table_name(name), new))
 
@@ -400,9 +400,9 @@ class Lake:
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> "RefReport":
-        """A branch of every table that is named, or of all in a namespace and below it.
+        """Create a branch of the named tables, or of all tables in a namespace and below it.
 
-        It begins where `at` says, or for each table what a mapping says, by default at the head of its `main`.
+        It starts at `at`, or where a mapping says for each table; by default at the head of `main`.
         """
         retention = ref_changes.Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         wanted = new_ref.NewRef(name, SnapshotRefType.BRANCH, retention, if_not_exists, or_replace)
@@ -419,9 +419,9 @@ class Lake:
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> "RefReport":
-        """A tag of every table that is named, or of all in a namespace and below it.
+        """Create a tag of the named tables, or of all tables in a namespace and below it.
 
-        It names the snapshot that `at` says, or a mapping for each table, by default the head of its `main`.
+        It names the snapshot `at`, or the one that a mapping gives for each table; by default the head of `main`.
         """
         retention = ref_changes.Retention(max_ref_age_ms=max_ref_age_ms)
         wanted = new_ref.NewRef(name, SnapshotRefType.TAG, retention, if_not_exists, or_replace)
@@ -440,12 +440,12 @@ class Lake:
         tag: str | None = None,
         run: "PublishedRun | None" = None,
     ) -> "RefReport":
-        """Bring what a branch has into another, in the named tables or in all that have it, and drop the branch.
+        """Publish a branch into another, in the named tables or in all that have it, and drop the branch.
 
-        Where the other has moved on as well that is refused, unless `merge`: then the branch's snapshots are replayed
-        on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag` is
-        created in the same commit. A mapping of tables says at which snapshot the branch of each must be. The `run` of
-        a pipeline is kept in a property of each table whose `into` moves.
+        If the two have diverged this is refused, unless `merge` is given: then the branch's snapshots are replayed on
+        top of the other. `squash` also merges where history has expired. With `keep_branch` the branch stays. A `tag`
+        is created in the same commit. A mapping of tables gives the snapshot at which each branch must be. The `run` of
+        a pipeline is recorded in a property of each table whose `into` moves.
         """
         request = publish.PublishRequest(branch, into, merge or squash, squash, keep_branch, tag, run=run)
         return references.publish(self._handle, request, tables, namespace)
@@ -458,11 +458,11 @@ class Lake:
         namespace: str | Namespace | None = None,
         if_exists: bool = False,
     ) -> "RefReport":
-        """Forget a branch or tag in the named tables, or in all that have it; its snapshots stay until expiry."""
+        """Drop a branch or tag in the named tables, or in all that have it; its snapshots stay until expiry."""
         return references.drop_refs(self._handle, name, tables, namespace, if_exists=if_exists)
 
     def tables_with_ref(self, name: str, *, namespace: str | Namespace | None = None) -> list[str]:
-        """The tables that have a branch or tag of this name, in the lake, or in a namespace and below it."""
+        """The tables that have a branch or tag of this name, in the lake or in a namespace and below it."""
         check_ref_name(name)
         return [str(table) for table in table_selection.find_tables(self.catalog, name, namespace)]
 
@@ -475,14 +475,14 @@ class Lake:
         newest: int | None = None,
         follow: bool = False,
     ) -> "Iterator[LoggedEvent]":
-        """What happened through `bergline serve`, in order; each event has the position after which to go on.
+        """What happened through `bergline serve`, in order; continue later after the position of an event.
 
         Args:
             after: the position of the last event that is known; by default from the oldest that is kept.
             types: only events of these types, such as `table.commit` or `ref.*`.
             table: only events of one table.
-            newest: begin with so many of the newest, up to 1000, in place of `after`.
-            follow: whether to wait for more at the end, for ever.
+            newest: begin with this many of the newest events, up to 1000, in place of `after`.
+            follow: whether to keep waiting for more at the end.
         """
 
         def log() -> "events.EventLog | None":
@@ -499,7 +499,7 @@ class Lake:
         return self.catalog.list_namespaces() if one is None else [parse_namespace(one)]
 
     def close(self) -> None:
-        """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""
+        """Close connections: the lake takes no more calls, but tables that were loaded from it can still be read."""
         self._is_closed = True
         self.catalog.close()
 

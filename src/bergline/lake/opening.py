@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bergline.catalog.sql import postgres, sqlite
     from bergline.io import conditional_objects, directories
     from bergline.io import memory as memory_files
-else:  # of which a lake needs one
+else:  # a lake needs only one of these catalogs
     glue_catalog = LazyModule("bergline.catalog.glue.glue_catalog")
     hadoop_catalog = LazyModule("bergline.catalog.hadoop.hadoop_catalog")
     hadoop_store = LazyModule("bergline.catalog.hadoop.hadoop_store")
@@ -70,15 +70,15 @@ class CatalogConfig(msgspec.Struct, frozen=True):
     properties: dict[str, str]
     busy_timeout_s: float
     places: tuple[str, ...] | None = None
-    """The only places for files, beside the warehouse, as for a server; None leaves all open."""
+    """The only places for files besides the warehouse, as for a server; None allows all."""
     max_metadata_bytes: int = MAX_METADATA_BYTES
     """The largest metadata file that is read, in SQLite and PostgreSQL."""
     create: bool = False
-    """Whether a catalog that is missing is made; of REST servers, of Glue and in memory nothing is missing."""
+    """Whether a missing catalog is created; on REST servers, on Glue and in memory there is always one."""
 
 
 def portable_config(config: CatalogConfig) -> CatalogConfig:
-    """The same catalog for another process on this machine, wherever that runs; it must exist there.
+    """The same catalog for another process on this machine, whatever its working directory; it must exist.
 
     UnsupportedError for a catalog in memory, which no other process has.
     """
@@ -97,7 +97,7 @@ def portable_config(config: CatalogConfig) -> CatalogConfig:
 
 
 class CatalogKind(msgspec.Struct, frozen=True):
-    """One kind of catalog: the schemes of its URIs, what a URI looks like, and how to open one."""
+    """One kind of catalog: the schemes of its URIs, an example of a URI, and how to open it."""
 
     schemes: frozenset[str]
     example: str
@@ -107,7 +107,8 @@ class CatalogKind(msgspec.Struct, frozen=True):
 def open_catalog(config: CatalogConfig) -> Catalog:
     """The catalog that the URI names; InvalidInputError says what good ones look like.
 
-    NotFoundError of the kind CATALOG or CATALOG_NAME if it is missing and not to be created: then nothing was changed.
+    NotFoundError of the kind CATALOG or CATALOG_NAME if it is missing and must not be created; nothing was changed
+    then.
     """
     _check_warehouse(config.warehouse)
     scheme = config.uri.partition(":")[0].lower() if ":" in config.uri else ""
@@ -125,7 +126,7 @@ def is_server(uri: str) -> bool:
 def environment_token(uri: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The token in the environment for a REST server, if no other identity is given.
 
-    Unlike a command line or a configuration, others cannot see it.
+    Unlike a command line or a configuration, the environment cannot be seen by others.
     """
     token = os.environ.get(TOKEN_VARIABLE)
     given = {key.lower() for key in properties}
@@ -251,7 +252,7 @@ def _check_warehouse(warehouse: str | None) -> None:
 
 
 def _is_missing(place: str) -> bool:
-    """Whether a directory has yet to be made; object stores have none. InvalidInputError where none can be."""
+    """Whether a directory does not exist yet; object stores have none. InvalidInputError if it cannot be created."""
     if scheme_of(place) != "file":
         directory_location(place)
         return False
@@ -262,7 +263,7 @@ def _is_missing(place: str) -> bool:
 
 
 def _no_file(path: str) -> NotFoundError:
-    """The error for a database that is missing, with those that are near."""
+    """The error for a missing database, with similar names as hints."""
     hints = [CREATE_HINT]
     if os.path.isfile(f"/{path}"):
         hints.append(f"an absolute path has four slashes: `{_SQLITE}/{path}`")

@@ -11,12 +11,12 @@ from bergline.lake.references import publish
 
 
 def pull_requests_of(lake: LakeHandle) -> LakePullRequests:
-    """What `lake.pull_requests` is."""
+    """The value of `lake.pull_requests`."""
     return LakePullRequests(pull_request_calls(lake))
 
 
 def pull_request_calls(lake: LakeHandle) -> PullRequestCalls:
-    """What can be done with pull requests; UnsupportedError where the catalog has none."""
+    """The calls for pull requests of the catalog; UnsupportedError if it has none."""
     calls = governance_of(lake.catalog).pull_requests(functools.partial(publish, lake), lake.timing.clock_ms)
     if calls is None:
         raise UnsupportedError(

@@ -15,14 +15,14 @@ RefOutcome = Literal["created", "replaced", "dropped", "fast-forwarded", "merged
 
 
 class TableRefChange(msgspec.Struct, frozen=True):
-    """Where a ref of one table was and is, each a snapshot id or None where it was not or is not there."""
+    """Where a ref of one table was and is: snapshot ids, or None where it did not or does not exist."""
 
     table: str
     what: RefOutcome
     previous: int | None
     head: int | None
     replayed: dict[int, int] = {}
-    """After a merge: the new snapshots by those of the branch that they replay."""
+    """After a merge: the new snapshots, by the id of the branch's snapshot that each replays."""
 
     def __str__(self) -> str:
         ends = [str(end) for end in (self.previous, self.head) if end is not None]
@@ -31,7 +31,7 @@ class TableRefChange(msgspec.Struct, frozen=True):
 
 
 class RefReport(msgspec.Struct, frozen=True):
-    """What became of a ref in every table of one commit, in the order of the tables."""
+    """What happened to a ref in every table of one commit, in the order of the tables."""
 
     did: str
     ref: str
@@ -47,7 +47,7 @@ class RefReport(msgspec.Struct, frozen=True):
 
 
 class WatchedRef:
-    """An operation, and what it does to one ref in its last attempt."""
+    """An operation that records what its last attempt does to one ref."""
 
     def __init__(self, operation: Operation, ref: str) -> None:
         self._operation = operation
@@ -71,11 +71,11 @@ class WatchedRef:
         return change
 
     def settled(self, landed: Landed | None) -> None:
-        """Pass on."""
+        """Tell the operation."""
         self._operation.settled(landed)
 
     def outcome(self, table: str) -> TableRefChange:
-        """What became of the ref, once it is committed."""
+        """What happened to the ref, once it is committed."""
         if not self._updates:
             return TableRefChange(table, "unchanged", self._previous, self._previous)
         last = self._updates[-1]

@@ -1,7 +1,7 @@
 """Branches and tags of several tables as one.
 
-Every change is one commit to all its tables, retried when others come first. If one table cannot, none is changed, and
-a TablesRefusedError has the reason of every table that cannot.
+Every change is one commit to all its tables, retried when others come first. If it is impossible for one table, none is
+changed, and a TablesRefusedError has the reason for each such table.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def create_refs(
     namespace: str | Namespace | None,
     at: SnapshotChoice | None,
 ) -> RefReport:
-    """A ref of every table that is named, or of all in a namespace; a mapping says for each table where it begins."""
+    """Create a ref of the named tables, or of all in a namespace; a mapping says for each table where it starts."""
     check_ref_name(new.name)
     names = selected_tables(lake.catalog, tables, namespace)
     starts = tuple(tables.values()) if isinstance(tables, Mapping) else (at,) * len(names)
@@ -66,7 +66,7 @@ def publish(
 def drop_refs(
     lake: LakeHandle, name: str, tables: TableNames | None, namespace: str | Namespace | None, *, if_exists: bool
 ) -> RefReport:
-    """Forget a ref in the tables that are named, or in all that have it."""
+    """Drop a ref in the named tables, or in all that have it."""
     check_ref_name(name)
     operations = {
         table: MetadataOperation(

@@ -33,10 +33,10 @@ def staged_table(
     validate_from: TableScan | int | None,
     reads: Iterable[BranchRead],
 ) -> Iterator[Table]:
-    """The table as the block fills it; nobody else sees it before the block ends.
+    """The table while the block fills it; nobody else sees it before the block ends.
 
     AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced. ConflictError if
-    others changed `main` of the table that is replaced since it was read.
+    others have changed `main` of the replaced table since it was read.
     """
     catalog, timing = lake.catalog, lake.timing
     base = _existing(catalog, name)
@@ -63,7 +63,7 @@ def staged_table(
 
 
 def _check_unchanged(catalog: Catalog, now: TableMetadata, start: ValidateFrom) -> None:
-    """ConflictError if others changed `main` since; it is dropped, so every catalog needs it where it was checked."""
+    """ConflictError if others have changed `main`; the change drops it, which catalogs allow only at this head."""
     checks = OverwriteChecks(start.snapshot_id, start.isolation)
     checks.run(Validation(catalog.io, now, now.head(MAIN), since=start.snapshot_id, branch=MAIN))
 
@@ -78,7 +78,7 @@ def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:
 
 
 def _check_no_view(catalog: Catalog, name: TableName) -> None:
-    """Refuse a view's name before anything is written; at the end the catalog would."""
+    """Refuse the name of a view before anything is written; otherwise the catalog would, but only at the end."""
     try:
         catalog.load_view(name)
     except UnsupportedError:  # no views here

@@ -1,4 +1,4 @@
-"""Tables as a lake opens and creates them, one by one or in a transaction of several."""
+"""Opening and creating the tables of a lake, one by one or in a transaction of several."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ def open_table(lake: LakeHandle, loaded: LoadedTable) -> Table:
 
 
 def create_table(lake: LakeHandle, name: TableName, definition: TableDefinition) -> Table:
-    """A new, empty table."""
+    """Create an empty table."""
     location = new_location(lake.catalog, name, definition.location)
     return open_table(lake, lake.catalog.create_table(name, definition.new_table(location, lake.timing.clock_ms())))
 
 
 @contextlib.contextmanager
 def transaction(lake: LakeHandle) -> Iterator["LakeTransaction"]:
-    """Tables as a block changes them, committed in one step when it ends."""
+    """Tables that a block changes, committed in one step when it ends."""
     with Transaction(lake.catalog, lake.timing) as transaction:
         yield LakeTransaction(lake, transaction)
 
 
 class LakeTransaction:
-    """Tables as a block changes them."""
+    """Tables that a block changes."""
 
     def __init__(self, lake: LakeHandle, transaction: Transaction) -> None:
         self._lake = lake

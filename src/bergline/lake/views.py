@@ -1,4 +1,4 @@
-"""Views as a lake opens and creates them; a catalog that has no views raises UnsupportedError."""
+"""Opening and creating the views of a lake; a catalog without views raises UnsupportedError."""
 
 from collections.abc import Mapping
 from uuid import uuid4
@@ -20,7 +20,7 @@ from bergline.table.view import View, new_version, parse_default_namespace
 
 
 class NewView(msgspec.Struct, frozen=True):
-    """A view as its creator asks for it."""
+    """A view to be created."""
 
     sql: str | Mapping[str, str]
     schema: pa.Schema | Schema
@@ -36,7 +36,7 @@ def open_view(lake: LakeHandle, loaded: LoadedView) -> View:
 
 
 def create_view(lake: LakeHandle, name: TableName, new: NewView) -> View:
-    """A new view; InvalidInputError for what no view can be."""
+    """Create a view; InvalidInputError if no view can be like that."""
     namespace, now_ms = new.default_namespace, lake.timing.clock_ms()
     version = new_version(
         new.sql,

@@ -1,1 +1,1 @@
-"""What there is to say about a lake and its tables, as values: for the command line, the console and notebooks."""
+"""Reports about a lake and its tables, as values: for the command line, the console and notebooks."""

@@ -24,17 +24,18 @@ from bergline.table.scans.version import resolve_version
 from bergline.table.table import Table
 
 MOST_COMPARED_ROWS = 1_000_000
-"""More rows than these are not matched with each other for a sample."""
+"""The most rows that are matched with each other for a sample."""
 _MOST_REWRITES = 100
 _PartitionOf = tuple[str, int]
 
 
 class PartitionDifference(msgspec.Struct, frozen=True):
-    """What one partition has more and less."""
+    """What was added to and removed from one partition."""
 
     files: PartitionDiff
     rewritten_rows: int
-    """Rows that compaction is known to have copied: they are among those added and those removed, and no change."""
+    """Rows that compaction is known to have copied: they are among both the added and the removed ones, but are no
+    change."""
 
     @property
     def added_rows(self) -> int:
@@ -48,21 +49,21 @@ class PartitionDifference(msgspec.Struct, frozen=True):
 
 
 class RefDifference(msgspec.Struct, frozen=True):
-    """What leads from one ref to another; parts that cannot be read are None, and named in the problems."""
+    """How one ref differs from another; parts that cannot be read are None, and named in the problems."""
 
     from_ref: str
     to_ref: str
     diff: RefDiff | None
     partitions: tuple[PartitionDifference, ...]
     sample: RowSample | None
-    """Rows that only one of the two has, the first column saying whether `to_ref` has it ("INSERT") or not."""
+    """Rows that only one of the two has; the first column says whether `to_ref` has it ("INSERT") or not."""
     compared_rows: int
-    """How many rows would be read to know all rows that differ."""
+    """How many rows would have to be read to find all that differ."""
     problems: tuple[Problem, ...]
 
     @property
     def is_sample_refused(self) -> bool:
-        """Whether there are too many rows to look for a sample."""
+        """Whether there are too many rows to search for a sample."""
         return self.sample is None and self.compared_rows > MOST_COMPARED_ROWS
 
 
@@ -70,9 +71,9 @@ class DifferingRows(msgspec.Struct, frozen=True):
     """Some of the rows that differ."""
 
     compared: int
-    """How many would be read to know all of them."""
+    """How many rows would have to be read to find all of them."""
     sample: RowSample | None
-    """None if there are too many to look for a sample."""
+    """None if there are too many rows to search for a sample."""
 
 
 class ChangedRowsJob(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ class ChangedRowsJob(msgspec.Struct, frozen=True):
         return DifferingRows
 
     def run(self, check: Callable[[], None]) -> DifferingRows:
-        """The first of the rows that differ, whatever came and went between the two states."""
+        """The first of the rows that differ between the two states, by net changes."""
         before, after = (resolve_version(self.metadata, ref=name) for name in (self.from_ref, self.to_ref))
         states = before.snapshot_id, after.snapshot_id
         rules = MatchRules(net=True)
@@ -111,7 +112,7 @@ class ChangedRowsJob(msgspec.Struct, frozen=True):
 def ref_difference(
     table: Table, from_ref: str, to_ref: str, *, sample: int = 20, read_rows: RowReader = read_here
 ) -> RefDifference:
-    """How the second ref differs from the first, with at most so many rows; NotFoundError for unknown refs."""
+    """How the second ref differs from the first, with a limited number of rows; NotFoundError for unknown refs."""
     for name in (from_ref, to_ref):
         table.metadata.ref(name)
     problems: list[Problem] = []
@@ -138,9 +139,9 @@ def _checked(batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> It
 
 
 def _rewritten(table: Table, diff: RefDiff) -> Mapping[_PartitionOf, int]:
-    """Rows that stayed what they are in files that compaction wrote on one of the sides, by partition.
+    """Rows that compaction on one of the sides copied unchanged to other files, by partition.
 
-    Only what one compaction both took from the difference and put there is counted: more is not certain.
+    Only rows that a single compaction both removed and added within the difference count: more is not certain.
     """
     metadata = table.metadata
     sides = [(s, True) for s in diff.only_to] + [(s, False) for s in diff.only_from]

@@ -29,13 +29,14 @@ class LastState(msgspec.Struct, frozen=True):
     metadata_location: str
     metadata: TableMetadata
     missing_files: tuple[str, ...]
-    """Files that its snapshots need and that are gone, or what cannot be read to know them; some of them, if many."""
+    """Files that its snapshots need and that are gone, or files that could not be read to find out; some, if there are
+    many."""
 
 
 def find_dropped(lake: Lake, name: TableName, *, location: str | None = None) -> LastState:
     """The newest state among the metadata files of a table's directory, by default where the catalog puts the table.
 
-    NotFoundError if there is none, RefusedError if two files could be the last one. What tables of the catalog have is
+    NotFoundError if there is none, RefusedError if two files could be the last one. Files of the catalog's tables are
     left out: a second name for a table would be a second table to every writer.
     """
     io = lake.catalog.io
@@ -61,7 +62,7 @@ def read_dropped(lake: Lake, metadata_location: str) -> LastState:
 
 
 def _metadata_files(io: FileIO, lake: Lake, name: TableName, location: str | None) -> Iterable[tuple[str, int]]:
-    """Metadata files with their versions, in the directory of a table or in those beside it that may be its own."""
+    """Metadata files with their versions, in the directory of a table or in others beside it that may be its own."""
     if location is None:
         home, _, directory = lake.catalog.default_location(name).rstrip("/").rpartition("/")
         wanted, below = _UNIQUE.sub("", directory), home
@@ -98,12 +99,12 @@ def _by_directory(files: Iterable[tuple[str, int]], live: set[str]) -> dict[str,
 
 
 def _newest(name: TableName, files: list[tuple[str, int]]) -> str:
-    """The file of the highest version; two of it are of a commit whose outcome nobody settled."""
+    """The file of the highest version; two of them come from a commit whose outcome was never settled."""
     highest = max(version for _, version in files)
     last = [location for location, version in files if version == highest]
     if len(last) > 1:
         raise RefusedError(
-            f"cannot say which metadata file of `{name}` was its last: {', '.join(sorted(last))}",
+            f"cannot tell which metadata file of `{name}` was its last: {', '.join(sorted(last))}",
             hints=["register the right one by its location"],
         )
     return last[0]

@@ -26,7 +26,7 @@ _POSITIONS, _KEYS = int(FileContent.POSITION_DELETES), int(FileContent.EQUALITY_
 
 
 class SizeBin(msgspec.Struct, frozen=True):
-    """The data files from one size, up to but without another; the last bin has no end."""
+    """The data files from one size up to, but not including, another; the last bin has no upper limit."""
 
     from_bytes: int
     to_bytes: int | None
@@ -42,7 +42,7 @@ class FileCounts(msgspec.Struct, frozen=True):
     rows: int = 0
     """Before deletes."""
     small_files: int = 0
-    """The data files that compaction takes for too small."""
+    """The data files that are too small by the rules of compaction."""
     position_delete_files: int = 0
     deletion_vectors: int = 0
     position_deletes: int = 0
@@ -53,7 +53,7 @@ class FileCounts(msgspec.Struct, frozen=True):
 
     @property
     def delete_files(self) -> int:
-        """All files of deletes that wait for compaction."""
+        """All delete files that wait for compaction."""
         return self.position_delete_files + self.deletion_vectors + self.equality_delete_files
 
 
@@ -67,7 +67,7 @@ class PartitionFiles(msgspec.Struct, frozen=True):
 
 
 class FilesReport(msgspec.Struct, frozen=True):
-    """The files of one snapshot; those of manifests that cannot be read are missing, and named in the problems."""
+    """The files of one snapshot; those in unreadable manifests are missing, and named in the problems."""
 
     snapshot_id: int | None
     manifests: int
@@ -76,7 +76,7 @@ class FilesReport(msgspec.Struct, frozen=True):
     target_bytes: int | None
     """The size that new files should have."""
     small_bytes: int | None
-    """Below it compaction takes a file for too small."""
+    """Files below this size are too small by the rules of compaction."""
     histogram: tuple[SizeBin, ...]
     """Without empty bins at its ends."""
     partitions: tuple[PartitionFiles, ...]
@@ -141,7 +141,7 @@ def _sizes(metadata: TableMetadata) -> tuple[int, int]:
 def _live_files(
     view: MetadataView, manifests: Sequence[ManifestFile], problems: list[Problem]
 ) -> dict[int, pl.DataFrame]:
-    """The files by partition spec, of all manifests or, if there is one that cannot be read, of the others."""
+    """The files by partition spec, of all manifests that can be read."""
     try:
         frames = view.live_entries(manifests)
     except BerglineError:
@@ -161,7 +161,7 @@ def _is_readable(view: MetadataView, manifest: ManifestFile, problems: list[Prob
 
 def _with_needed(frame: pl.DataFrame) -> pl.DataFrame:
     own = pl.col("file_size_in_bytes")
-    if "content_size_in_bytes" in frame.columns:  # several deletion vectors are in one file
+    if "content_size_in_bytes" in frame.columns:  # several deletion vectors share one file
         own = pl.coalesce(pl.col("content_size_in_bytes"), own)
     return frame.with_columns(
         pl.col("content").cast(pl.Int32).fill_null(_DATA),

@@ -1,4 +1,4 @@
-"""A table as far as it can be loaded: reports tell of one with broken metadata too."""
+"""A table as far as it can be loaded, because reports include tables with broken metadata."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from bergline.table.table import Table
 
 
 class FoundTable(msgspec.Struct, frozen=True):
-    """A table that the catalog has; either it was loaded, or there is a problem."""
+    """A table of the catalog: either it was loaded, or there is a problem."""
 
     name: TableName
     metadata_location: str | None
@@ -20,7 +20,7 @@ class FoundTable(msgspec.Struct, frozen=True):
 
 
 def find_table(lake: Lake, name: TableName) -> FoundTable:
-    """Load a table; NotFoundError if the catalog has no such table, or if the caller may not see it, its error."""
+    """Load a table; NotFoundError if the catalog has no such table, or the caller may not see it."""
     try:
         table = lake.load_table(name)
     except (AuthenticationError, RefusedError):

@@ -29,7 +29,7 @@ SnapshotLink = Callable[[int], str]
 
 
 def render_graph(history: TableHistory, *, link: SnapshotLink | None = None, label: str = "History") -> str:
-    """The graph of a history, or of a part of it, newest on top; snapshots are links if there are addresses."""
+    """The graph of a history, or of a part of it, newest on top; with `addresses`, snapshots are links."""
     if not history.entries:
         return ""
     drawing = _Drawing(history, link)
@@ -58,7 +58,7 @@ def describe_entry(entry: HistoryEntry) -> str:
 
 
 class _Drawing:
-    """Where everything is."""
+    """The positions of everything in the graph."""
 
     def __init__(self, history: TableHistory, link: SnapshotLink | None) -> None:
         self._entries = history.entries
@@ -189,7 +189,7 @@ def _moment(milliseconds: int) -> str:
 
 
 def _width(text: str) -> int:
-    """How many letters wide a text is: those of East Asia are two."""
+    """The width of a text in letters; East Asian ones count as two."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
@@ -200,5 +200,5 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for markup, with signs that are not seen, or that turn the direction of what follows, replaced."""
+    """Text for markup, with invisible characters, and those that change the writing direction, replaced."""
     return html.escape(_UNSEEN.sub("\ufffd", text), quote=True)

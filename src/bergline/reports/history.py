@@ -2,7 +2,7 @@
 
 A snapshot has one parent, so the history is a forest. It is cut into lines: the first is `main` with all its ancestors,
 and each other line goes from a head back to where it leaves a line before it. A line stays on one lane, and lines that
-are not there at the same time share one.
+do not overlap in time share one.
 """
 
 import heapq
@@ -29,10 +29,10 @@ class HistoryRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """A snapshot in the history; counts are those of its summary, None where that does not have them."""
+    """A snapshot in the history; counts are those of its summary, None if the summary lacks them."""
 
     row: int
-    """Its place, 0 for the newest."""
+    """Its row, 0 for the newest."""
     lane: int
     """0 is the lane of `main`."""
     snapshot_id: int
@@ -62,11 +62,11 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     parent_expired: bool
     """Whether its parent is no longer in the table."""
     forks: tuple[int, ...]
-    """The lanes, other than its own, of newer snapshots that were made on it."""
+    """The lanes, other than its own, of newer snapshots that build on it."""
 
     @property
     def is_staged(self) -> bool:
-        """Whether it waits to be published: it has a WAP id, and is on no ref."""
+        """Whether it waits to be published: it has a WAP id and is on no ref."""
         return self.wap_id is not None and not self.on_ref
 
 
@@ -88,10 +88,10 @@ class TableHistory(msgspec.Struct, frozen=True):
     edges: tuple[HistoryEdge, ...]
     """By the row of the child."""
     lanes: int
-    """How many lanes there are."""
+    """The number of lanes."""
 
     def part(self, first: int, count: int) -> "TableHistory":
-        """Some entries, with the edges that are seen beside them; rows and lanes stay what they are."""
+        """Some entries, with the edges that are visible beside them; row and lane numbers stay the same."""
         entries = self.entries[first : first + count]
         last = first + len(entries)
         edges = tuple(e for e in self.edges if e.child_row < last and e.parent_row >= first)
@@ -99,7 +99,7 @@ class TableHistory(msgspec.Struct, frozen=True):
         return TableHistory(entries, edges, max(lanes, default=-1) + 1)
 
     def passing(self) -> Iterator[tuple[int, ...]]:
-        """For each entry, the lanes other than its own that a line passes or reaches it on, in order."""
+        """For each entry, the lanes other than its own on which a line passes or reaches it, in order."""
         starting: Mapping[int, list[HistoryEdge]] = _grouped(self.edges)
         open_until: dict[int, int] = {}
         for entry in self.entries:
@@ -138,7 +138,7 @@ def table_history(metadata: TableMetadata) -> TableHistory:
 
 
 def _ordered(metadata: TableMetadata) -> list[Snapshot]:
-    """Newest first, but no parent before a child, whatever the clocks said."""
+    """Newest first, but no parent before a child, whatever their timestamps."""
     snapshots = metadata.snapshots_by_id
     children = dict.fromkeys(snapshots, 0)
     for snapshot in snapshots.values():
@@ -155,7 +155,7 @@ def _ordered(metadata: TableMetadata) -> list[Snapshot]:
             children[parent] -= 1
             if not children[parent]:
                 heapq.heappush(ready, _newest(snapshots[parent]))
-    if len(ordered) < len(snapshots):  # a circle of parents, in metadata that is broken
+    if len(ordered) < len(snapshots):  # a cycle of parents, in broken metadata
         there = {s.snapshot_id for s in ordered}
         ordered += sorted((s for s in snapshots.values() if s.snapshot_id not in there), key=_newest)
     return ordered
@@ -176,9 +176,9 @@ def _on_refs(metadata: TableMetadata) -> set[int]:
 
 
 def _lanes(metadata: TableMetadata, ordered: Sequence[Snapshot], rows: Mapping[int, int]) -> list[int]:
-    """The lane of each row: `main` has the first, the others get the leftmost that is free beside all their rows."""
+    """The lane of each row: `main` has the first, the others get the leftmost one that is free on all their rows."""
     lanes = [-1] * len(ordered)
-    lines: list[tuple[int, int, list[int]]] = []  # first row, row where it ends, own rows
+    lines: list[tuple[int, int, list[int]]] = []  # first row, last row, own rows
     for is_main, head in _heads(metadata, ordered, rows):
         own: list[int] = []
         row: int | None = head
@@ -199,7 +199,7 @@ def _lanes(metadata: TableMetadata, ordered: Sequence[Snapshot], rows: Mapping[i
             lane = heapq.heappop(free)
         else:
             lane, lane_count = lane_count, lane_count + 1
-        # a line that ends by itself holds its last row
+        # a line without a parent occupies its last row
         heapq.heappush(busy, (max(last, own[-1] + 1), lane))
         for row in own:
             lanes[row] = lane
@@ -275,13 +275,13 @@ def _first(summary: Mapping[str, str], keys: Iterable[str]) -> str | None:
 
 
 def _changed(summary: Mapping[str, str], *keys: str) -> int | None:
-    """The sum of some counts: writers leave out those that are 0, but an empty summary says nothing at all."""
+    """The sum of some counts: writers omit zeros, but an empty summary says nothing at all."""
     found = [n for key in keys if (n := summary_number(summary, key)) is not None]
     return sum(found) if found or any(key.startswith("total-") for key in summary) else None
 
 
 def _removed_rows(summary: Mapping[str, str]) -> int | None:
-    """A deletion vector that takes the place of another names its positions again."""
+    """A deletion vector that replaces another contains the other's positions again."""
     positions = [summary_number(summary, f"{word}-position-deletes") or 0 for word in ("added", "removed")]
     rows = _changed(summary, "deleted-records", "added-equality-deletes")
     return max(0, positions[0] - positions[1]) + (rows or 0) if rows is not None or positions[0] else None

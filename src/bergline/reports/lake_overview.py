@@ -40,7 +40,7 @@ class LakeOverview(msgspec.Struct, frozen=True):
     tables: tuple[TableLine, ...]
     views: tuple[TableName, ...]
     matching: int
-    """How many tables there are that match, of which some are shown."""
+    """How many tables match, of which some are shown."""
     offset: int
     problems: tuple[Problem, ...]
 
@@ -62,7 +62,7 @@ def lake_overview(
 
 
 def table_line(lake: Lake, name: TableName) -> TableLine:
-    """The line of a table; one that cannot be loaded, or is gone by now, says why."""
+    """The line of a table; if it cannot be loaded, or is gone by now, the line says why."""
     try:
         found = find_table(lake, name)
     except BerglineError as error:
@@ -85,7 +85,7 @@ def table_line(lake: Lake, name: TableName) -> TableLine:
 def _searched(
     lake: Lake, words: list[str], namespace: Namespace | None, page: tuple[int, int], problems: list[Problem]
 ) -> tuple[FoundNames, FoundNames] | None:
-    """The tables to show, and the views, found by the catalog's database; None if it has none, or not the namespace."""
+    """The tables to show, and the views, found in the catalog's database; None without a database or the namespace."""
     catalog = lake.catalog
     tables = find_sql_store(catalog)
     if tables is None or (namespace is not None and not catalog.namespace_exists(namespace)):
@@ -103,7 +103,7 @@ def _searched(
 def _listed(
     lake: Lake, words: list[str], namespaces: Iterable[Namespace], page: tuple[int, int], problems: list[Problem]
 ) -> tuple[FoundNames, FoundNames]:
-    """The same from all names of all namespaces."""
+    """The same, from all names in all namespaces."""
     tables: list[TableName] = []
     views: list[TableName] = []
     for one in sorted(namespaces):

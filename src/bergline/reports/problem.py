@@ -1,4 +1,4 @@
-"""What is broken and where, for reports that show all the rest."""
+"""What is broken and where, for reports that show everything else."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -24,12 +24,12 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def problem_of(what: str, error: BerglineError) -> Problem:
-    """The problem that an error is for a report."""
+    """The problem for an error, as part of a report."""
     return Problem(what, error.message, error.code, error.hints)
 
 
 def attempt(problems: list[Problem], what: str, read: Callable[[], _Found]) -> _Found | None:
-    """What a read gives; if it fails, None and one problem more."""
+    """The result of a read; if it fails, None, and a problem is added."""
     try:
         return read()
     except BerglineError as error:

@@ -23,7 +23,7 @@ class ProgressBar:
         self._handle: Any = None
 
     def __call__(self, *counts: Any) -> None:
-        """Show the new state; what comes too fast to be seen is left out."""
+        """Show the new state; updates that come too fast to be seen are dropped."""
         self._done, self._total = counts[-2:]
         now = time.monotonic()
         if self._done < self._total and now - self._shown_at < _SECONDS_BETWEEN:
@@ -51,7 +51,7 @@ class ProgressBar:
 
 
 def _display() -> Any:
-    """The notebook's `display`; None where nobody looks. IPython is not imported for it: a notebook has it already."""
+    """The notebook's `display`; None outside of one. IPython is never imported here: in a notebook it already is."""
     interactive = sys.modules.get("IPython")
     if interactive is None or interactive.get_ipython() is None:
         return None

@@ -1,4 +1,4 @@
-"""What expiry would remove and why, and what each ref holds on to."""
+"""What expiry would remove and why, and what each ref holds."""
 
 from functools import partial
 
@@ -29,15 +29,15 @@ class RefRetention(msgspec.Struct, frozen=True):
     kept: bool
     reason: str
     keeps_snapshots: int
-    """The snapshots that it keeps, also those that other refs keep too."""
+    """The snapshots that it keeps, including those that other refs keep too."""
     pinned: Amount | None
-    """The files that it alone holds on to; None where files could not be read."""
+    """The files that it alone holds; None if files could not be read."""
     head_bytes: int | None
     """The size of the state that it names."""
 
 
 class SnapshotFate(msgspec.Struct, frozen=True):
-    """What becomes of a snapshot, and why."""
+    """Whether a snapshot is kept, and why."""
 
     snapshot_id: int
     timestamp_ms: int
@@ -50,29 +50,29 @@ class RetentionReport(msgspec.Struct, frozen=True):
     """What expiry would do now, by the settings of the table and its refs."""
 
     max_snapshot_age_ms: int | None
-    """The table's own setting for branches that have none; None if it is no number."""
+    """The table's setting for branches without their own; None if it is not a number."""
     min_snapshots_to_keep: int | None
     refs: tuple[RefRetention, ...]
     snapshots: tuple[SnapshotFate, ...]
     """The newest first."""
     deleted: Amount | None
-    """What would be deleted in all; None where files could not be read."""
+    """What would be deleted in total; None if files could not be read."""
     deleted_by_kind: tuple[tuple[FileKind, Amount], ...]
     problems: tuple[Problem, ...]
 
     @property
     def removed_snapshots(self) -> int:
-        """How many snapshots would go."""
+        """How many snapshots would be removed."""
         return sum(not s.kept for s in self.snapshots)
 
     @property
     def removed_refs(self) -> int:
-        """How many refs would go."""
+        """How many refs would be removed."""
         return sum(not r.kept for r in self.refs)
 
 
 def retention_report(table: Table, now_ms: int, *, files: bool = True) -> RetentionReport:
-    """What expiry would do; where files cannot be read, or are not to be, what it would decide without them."""
+    """What expiry would do; if files cannot or should not be read, what it would decide without them."""
     problems: list[Problem] = []
     request = ExpiryRequest(levels=table.refs.scope_rules())
     decide = partial(decide_expiry, table.metadata, request, now_ms)

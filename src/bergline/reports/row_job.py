@@ -1,4 +1,4 @@
-"""Reading of rows as a value, so that a process that may be ended can do it."""
+"""Reading rows as a plain value, so that a separate process, which may be killed, can do it."""
 
 from collections.abc import Callable
 from typing import Protocol, Self, TypeVar
@@ -11,7 +11,7 @@ _Found_co = TypeVar("_Found_co", covariant=True)
 
 
 class RowJob(Protocol[_Found_co]):
-    """What rows are read from: plain values, which another process can have."""
+    """A job that reads rows: plain values, which can be sent to another process."""
 
     @property
     def io(self) -> FileIO:
@@ -20,27 +20,27 @@ class RowJob(Protocol[_Found_co]):
 
     @property
     def metadata(self) -> TableMetadata:
-        """The table that they are of."""
+        """The table that they belong to."""
         ...
 
     def reading(self, io: FileIO) -> Self:
-        """The same, reading by another way."""
+        """The same job with another storage."""
         ...
 
     def found_type(self) -> type[_Found_co]:
-        """The type of what is found, which JSON keeps as it is."""
+        """The type of the result, which survives JSON unchanged."""
         ...
 
     def run(self, check: Callable[[], None]) -> _Found_co:
-        """Read; `check` is called in between, and may raise."""
+        """Read the rows; `check` is called in between, and may raise."""
         ...
 
 
 class RowReader(Protocol):
-    """Whoever reads rows for a page."""
+    """Reads rows for a page."""
 
     def __call__(self, job: RowJob[JobResult], /) -> JobResult:
-        """What the job finds.
+        """The result of the job.
 
         RefusedError if it takes too much memory, UnavailableError if it takes too long, and the errors of the job.
         """
@@ -48,5 +48,5 @@ class RowReader(Protocol):
 
 
 def read_here(job: RowJob[JobResult], /) -> JobResult:
-    """Read in this process, without bounds: for those who read their own files."""
+    """Read in this process, without limits: for those who read their own files."""
     return job.run(lambda: None)

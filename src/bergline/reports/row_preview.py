@@ -1,7 +1,7 @@
-"""The first rows of one state of a table as JSON has them: worked out from plain values, so also in another process.
+"""The first rows of one state of a table, as JSON: computed from plain values, so also in another process.
 
-However little a file takes, its rows may take any memory: whoever reads what others wrote has a process do it that may
-be ended. What comes back is bounded in rows and bytes.
+A small file may hold rows that take any amount of memory, so rows that others wrote are read in a process that may be
+killed. The result is bounded in rows and bytes.
 """
 
 import datetime as dt
@@ -21,21 +21,21 @@ from bergline.table.scans.scan import TableScan, expiry_told
 from bergline.table.scans.version import ReadVersion
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Of the JSON of all rows of a preview."""
+"""The most bytes in the JSON of all rows of a preview."""
 _BATCH_ROWS = 64
 _LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 100, 8
 _SAFE = 2**53
 
 
 class PreviewJob(msgspec.Struct, frozen=True):
-    """What a preview is worked out from."""
+    """The input of a preview."""
 
     io: FileIO
     metadata: TableMetadata
-    """With the snapshot of the preview alone."""
+    """Contains only the snapshot of the preview."""
     version: ReadVersion
     row_filter: str
-    """As somebody typed it; empty for all rows."""
+    """As typed by the user; empty for all rows."""
     limit: int
 
     def reading(self, io: FileIO) -> Self:
@@ -55,10 +55,10 @@ class RowPreview(msgspec.Struct, frozen=True):
     """Some rows, and whether that is all of them."""
 
     files: int
-    """In which matching rows may be."""
+    """How many files may hold matching rows."""
     rows: list[list[Any]]
     more: bool
-    """Whether there are more rows than were asked for."""
+    """Whether there are more rows than requested."""
     is_cut: bool = False
     """Whether rows are missing because they would have taken too many bytes."""
 
@@ -90,7 +90,7 @@ def preview_rows(job: PreviewJob, check: Callable[[], None] = lambda: None) -> R
     rows: list[list[Any]] = []
     size = 0
     with expiry_told(scan):
-        # a filter may match one row in millions: then batches are as large as the file says that they may be
+        # a filter may match one row in millions: then use batches as large as the file allows
         for batch in read_batches(job.io, plan, most_rows=None if is_filtered else _BATCH_ROWS):
             for row in _rows(batch):
                 check()
@@ -104,13 +104,13 @@ def preview_rows(job: PreviewJob, check: Callable[[], None] = lambda: None) -> R
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[list[Any]]:
-    """One row after the other: a batch that is large in memory is larger still as Python's values."""
+    """One row after the other: a batch takes even more memory as Python values."""
     for number in range(batch.num_rows):
         yield [cell(_value(column, number)) for column in batch.columns]
 
 
 def _value(column: pa.Array, number: int) -> Any:
-    """A value; where Python has none for it, its text."""
+    """A Python value, or its text if Python has no such value."""
     value = column[number]
     try:
         return value.as_py()
@@ -119,7 +119,7 @@ def _value(column: pa.Array, number: int) -> Any:
 
 
 def cell(value: Any, depth: int = 0) -> Any:
-    """A value as JSON has it: long numbers and what JSON has no word for as text, long texts cut."""
+    """A value as JSON: large numbers, and types that JSON lacks, as text; long texts are cut."""
     match value:
         case None | bool():
             return value

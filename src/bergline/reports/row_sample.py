@@ -12,7 +12,7 @@ _LONGEST = 200
 
 
 class RowSample(msgspec.Struct, frozen=True):
-    """The first of some rows; None is null, and long values are cut short."""
+    """The first rows; None is null, and long values are cut."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
@@ -21,7 +21,7 @@ class RowSample(msgspec.Struct, frozen=True):
 
 
 def sample_rows(batches: Iterable[pa.RecordBatch], columns: Sequence[str], limit: int) -> RowSample:
-    """The first rows; no more batches are read than they take."""
+    """The first rows; no more batches are read than needed."""
     rows: list[tuple[str | None, ...]] = []
     for batch in batches:
         shown = batch.slice(0, limit - len(rows))
@@ -43,7 +43,7 @@ def value_text(value: Any) -> str | None:
 def _texts(column: pa.Array) -> list[str | None]:
     try:
         values = column.to_pylist()
-    except (ValueError, OverflowError):  # moments that Python has no value for
+    except (ValueError, OverflowError):  # points in time that Python cannot represent
         values = column.cast(pa.string()).to_pylist()
     return [value_text(value) for value in values]
 

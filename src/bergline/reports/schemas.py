@@ -1,4 +1,4 @@
-"""The schema at a ref, the schemas that a table has had, and what changed between two of them."""
+"""The schema at a ref, the schemas that a table has had, and what changed between them."""
 
 import msgspec
 
@@ -34,7 +34,7 @@ class SchemaVersion(msgspec.Struct, frozen=True):
     """What changed since the schema before it; nothing for the first."""
     is_current: bool
     first_snapshot_id: int | None
-    """The oldest snapshot, of those that are left, that was written with it."""
+    """The oldest existing snapshot that was written with it."""
     first_used_ms: int | None
 
 
@@ -47,7 +47,7 @@ class SchemaReport(msgspec.Struct, frozen=True):
     against: str | None
     """The ref, if any, that it is compared with."""
     changes: tuple[str, ...]
-    """What leads from the other ref's schema to this one."""
+    """The changes from the other ref's schema to this one."""
     versions: tuple[SchemaVersion, ...]
     """The newest first."""
 

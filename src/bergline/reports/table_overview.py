@@ -26,7 +26,7 @@ class RefLine(msgspec.Struct, frozen=True):
     timestamp_ms: int
     totals: Totals
     ahead: int | None
-    """Snapshots that it has and `main` has not; None if they have no ancestor in common."""
+    """Snapshots that it has and `main` does not have; None without a common ancestor."""
     behind: int | None
     rules: tuple[ProtectingRule, ...] = ()
     """The rules that protect it."""
@@ -48,7 +48,7 @@ class TableOverview(msgspec.Struct, frozen=True):
 
 
 def table_overview(table: Table) -> TableOverview:
-    """The overview of a table; of its files only the manifest lists of some heads are looked at."""
+    """The overview of a table; of its files, only the manifest lists of some heads are read."""
     metadata = table.metadata
     refs = ref_lines(metadata, table.refs.protection())
     return TableOverview(
@@ -101,7 +101,7 @@ def ref_lines(
 def _distance(
     metadata: TableMetadata, snapshot_id: int, known: dict[int, tuple[int, int] | None]
 ) -> tuple[int, int] | None:
-    """How many snapshots lead to `main`, and how far below its head they do."""
+    """How many snapshots it is ahead of and behind `main`."""
     walked: list[int] = []
     end: tuple[int, int] | None = None
     for snapshot in metadata.ancestors(snapshot_id):

@@ -1,4 +1,4 @@
-"""The totals of a snapshot, as its summary has them: no manifest is read."""
+"""The totals of a snapshot, from its summary: no manifest is read."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ _LONGEST = 19
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What a snapshot holds; None where its writer did not say."""
+    """What a snapshot holds; None if its writer did not record it."""
 
     rows: int | None = None
     """The rows of the data files, before deletes."""
@@ -42,6 +42,6 @@ def totals_of(snapshot: Snapshot | None) -> Totals:
 
 
 def summary_number(summary: Mapping[str, str], key: str) -> int | None:
-    """A count in a summary; None if it is missing or no number."""
+    """A count in a summary; None if it is missing or not a number."""
     text = summary.get(key, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST else None

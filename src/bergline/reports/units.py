@@ -1,4 +1,4 @@
-"""Sizes, ages and durations in the words in which people read them."""
+"""Sizes, ages and durations for people."""
 
 from bergline.sizes import render_size
 
@@ -6,7 +6,7 @@ __all__ = ["render_age", "render_duration", "render_size"]
 
 _SECOND = 1000
 _MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
-# an age is told in the first unit in which it is less than so many
+# an age is given in the first unit in which it is less than this many
 _AGES = (
     ("second", _SECOND, 60),
     ("minute", _MINUTE, 60),
@@ -20,7 +20,7 @@ _EXACT = (("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE), ("second", _SECON
 
 
 def render_age(then_ms: int, now_ms: int) -> str:
-    """How long ago: `5 minutes ago`; a moment to come, as by another clock, is `in 5 minutes`."""
+    """How long ago: `5 minutes ago`; a time in the future, from a clock that is ahead, is `in 5 minutes`."""
     distance = abs(now_ms - then_ms)
     if distance < _SECOND:
         return "now"

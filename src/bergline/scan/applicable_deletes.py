@@ -1,4 +1,4 @@
-"""The deletes that may apply to some data files: manifests of others are not read, and no other entries are held."""
+"""The deletes that may apply to some data files; manifests of other deletes are not read, nor other entries kept."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ from bergline.scan.manifests import each_batch, spec_of
 from bergline.scan.planned_files import FileGroup
 from bergline.scan.pruning import values_of
 
-# NaN and zeros, several representations of one value, or none: what they rule out would not be certain
+# NaN, signed zeros, and values with several representations or none cannot rule anything out for certain
 _NOT_COMPARED = (FLOAT, DOUBLE, UUID, UNKNOWN)
 
 
 def applicable_deletes(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, groups: Sequence[FileGroup]
 ) -> Iterator[ManifestEntry]:
-    """The live entries of delete manifests, without those that partition, path or sequence number rule out."""
+    """The live entries of delete manifests, except those ruled out by partition, path or sequence number."""
     groups = [group for group in groups if group.frame.height]
     if not groups:
         return
@@ -42,7 +42,7 @@ def applicable_deletes(
 
 
 class _DataFiles:
-    """What deletes are compared with."""
+    """The data files, in the form that deletes are compared with."""
 
     def __init__(self, groups: Sequence[FileGroup]) -> None:
         self._groups = {group.spec_id: group for group in groups}
@@ -94,7 +94,7 @@ class _DataFiles:
     def _is_in_partition(
         self, frame: pl.DataFrame, manifest: ManifestFile, types: Mapping[int, IcebergType]
     ) -> pl.Series:
-        """For each delete whether there are files of its partition, by the fields that can be compared."""
+        """For each delete, whether any file is in its partition, by the fields that can be compared."""
         group = self._groups.get(manifest.partition_spec_id)
         every = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
         if group is None or not types:
@@ -110,7 +110,7 @@ class _DataFiles:
 
 
 def _compared(frame: pl.DataFrame, types: Mapping[int, IcebergType]) -> dict[str, pl.Series]:
-    """The partition columns whose values are certain to be the same in all manifests."""
+    """The partition columns whose values are certain to have the same form in all manifests."""
     return {
         str(field_id): partition_column(frame, field_id, type_)
         for field_id, type_ in types.items()
@@ -123,7 +123,7 @@ def _is_compared(type_: IcebergType) -> bool:
 
 
 def _may_meet(group: FileGroup, field_id: int, summary: FieldSummary) -> bool:
-    """False only if no file has a value of a partition field that lies between the bounds of a manifest."""
+    """False only if, for some partition field, no file has a value between the bounds of the manifest."""
     type_ = group.partition[field_id]
     if not _is_compared(type_) or str(field_id) not in group.frame.columns:
         return True
@@ -137,6 +137,7 @@ def _may_meet(group: FileGroup, field_id: int, summary: FieldSummary) -> bool:
     if summary.lower_bound is None or summary.upper_bound is None:
         return True
     first, last = decode_value(type_, summary.lower_bound), decode_value(type_, summary.upper_bound)
+    # bounds from before a type promotion, such as dates, cannot be compared with the values
     if not type(first) is type(last) is type(lowest):
         return True
     return bool(lowest <= last and first <= highest)

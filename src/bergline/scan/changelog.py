@@ -43,7 +43,7 @@ def plan_changelog(
     columns: Schema,
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ChangelogPlan:
-    """Plan a read of what each of some snapshots changed; their places in the sequence are the ordinals."""
+    """Plan a read of what each of some snapshots changed; their positions in the sequence are the ordinals."""
     check_rows_readable(metadata)
     bound = bound_on(row_filter, table_schema)
     pruning = Pruning(bound, table_schema)
@@ -65,7 +65,7 @@ def plan_difference(
     table_schema: Schema,
     columns: Schema,
 ) -> ChangelogPlan:
-    """Plan a read of what two snapshots differ in, whichever came first, as one change without an ordinal."""
+    """Plan a read of how two snapshots differ, whichever came first, as one change without an ordinal."""
     plans = [plan_scan(io, metadata, s, table_schema=table_schema, columns=columns) for s in (before, after)]
     # a file that was removed and added again has another sequence number: other deletes apply to it
     old, new = ({(p.file.file_path, p.sequence_number): p for p in plan.files} for plan in plans)
@@ -79,7 +79,7 @@ def plan_difference(
 
 
 class _SnapshotChanges:
-    """What one snapshot changed; its parent need not exist any more."""
+    """What one snapshot changed; its parent may have expired."""
 
     # spec: the manifests of a snapshot keep the entries of the files that it removed, with the status DELETED
 
@@ -98,7 +98,7 @@ class _SnapshotChanges:
         self._added_deletes = [e for e in written if e.status is EntryStatus.ADDED]
 
     def files(self) -> Iterator[FileChange]:
-        """The data files, those that were removed first."""
+        """The data files; removed ones first."""
         for removed in self._written(EntryStatus.DELETED):
             yield _changed_file(removed, _deletes_of(self._before, removed), None)
         for added in self._written(EntryStatus.ADDED):
@@ -117,7 +117,7 @@ class _SnapshotChanges:
 
     @cached_property
     def _before(self) -> DeleteIndex:
-        """The deletes that there were before the snapshot."""
+        """The deletes that existed before the snapshot."""
         new = delete_keys(e.data_file for e in self._added_deletes)
         old = [e for e in self._live if not delete_keys([e.data_file]) <= new]
         return DeleteIndex([*old, *self._removed_deletes], self._metadata)
@@ -130,7 +130,7 @@ class _SnapshotChanges:
         return [m for m in manifests if m.added_snapshot_id == self._id]
 
     def _written(self, status: EntryStatus) -> Iterable[PlannedFile]:
-        """The data files that the snapshot added or removed itself."""
+        """The data files that the snapshot itself added or removed."""
         own = [m for m in self._own(self._data) if self._pruning.may_match_manifest(m, spec_of(m, self._metadata))]
         chosen = (pl.col("status") == int(status)) & (pl.col("snapshot_id") == self._id)
         groups = []
@@ -141,7 +141,7 @@ class _SnapshotChanges:
         return PlannedFiles(groups)
 
     def _touched(self) -> Iterator[PlannedFile]:
-        """The data files that were there and stay, and that a delete file is about which was added or removed."""
+        """The data files that stay, but to which a delete file applies that was added or removed."""
         entries = [*self._added_deletes, *self._removed_deletes]
         changed = DeleteIndex(_distinct(entries), self._metadata)
         paths = [only_data_file(entry.data_file) for entry in entries]
@@ -162,7 +162,7 @@ def _deletes_of(index: DeleteIndex, planned: PlannedFile) -> tuple[DataFile, ...
 
 
 def _distinct(entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
-    """The entries with one deletion vector for each data file, where one takes the place of another."""
+    """The entries with only the latest deletion vector of each data file."""
     seen: set[str] = set()
     for entry in entries:
         path = entry.data_file.referenced_data_file

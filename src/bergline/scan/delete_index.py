@@ -49,7 +49,7 @@ class DeleteIndex:
                     f"expected a deletion vector not older than its data file of number {sequence_number}, "
                     f"found number {vector.sequence_number} for {path} in {vector.data_file.file_path}"
                 )
-            return (vector.data_file, *equality)  # it replaces the position delete files before it
+            return (vector.data_file, *equality)  # spec: a deletion vector replaces all earlier position delete files
         by_path = []
         for entry in self._positions_by_path.get(path, ()):
             _check_same_partition(entry, path, partition)
@@ -110,7 +110,7 @@ class _BySequence:
         self._entries.append(entry)
 
     def since(self, sequence_number: int) -> tuple[DataFile, ...]:
-        """Those with this sequence number or a later one; the result is shared by many data files."""
+        """The deletes with this sequence number or a later one; many data files share the result."""
         if self._sorted is None:
             ordered = sorted(self._entries, key=lambda e: e.sequence_number or 0)
             self._sorted = [e.sequence_number or 0 for e in ordered], [e.data_file for e in ordered]

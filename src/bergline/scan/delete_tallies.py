@@ -1,4 +1,4 @@
-"""How many deletes a data file has at the most, without holding those that are about one data file each."""
+"""Upper limits of the deletes of data files, without keeping deletes that are each about one data file."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,16 +29,16 @@ _ABOUT = {
     "vectors": pl.UInt32,
     "strange": pl.Boolean,
 }
-"""A delete about one data file: the hashes of its path and partition, and what counts."""
+"""A delete about one data file: the hashes of its path and partition, and the counts."""
 
 
 class DeleteTallies:
-    """The deletes of a snapshot, counted by data file: what is counted applies, but for what turns out not to."""
+    """The deletes of a snapshot, counted by data file; some of those counted may turn out not to apply."""
 
     def __init__(
         self, io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, *, of_several: bool
     ) -> None:
-        """Count what delete manifests hold, with or without deletes that are about several data files."""
+        """Count the deletes in delete manifests, with or without those that are about several data files."""
         about: list[pl.DataFrame] = [pl.DataFrame(schema=_ABOUT)]
         several: list[ManifestEntry] = []
         for one in each_live_group(io, manifests, metadata, lambda group: _counted(group, of_several=of_several)):
@@ -60,15 +60,15 @@ class DeleteTallies:
         self._several = DeleteIndex(several, metadata)
 
     def of(self, files: FileGroup) -> pl.DataFrame:
-        """For each file how many `deletes` there are, how many `rows` those about it alone delete, and `doubt`.
+        """For each file, how many `deletes` there are, how many `rows` those about it alone delete, and `doubt`.
 
-        All are upper limits. Where there is doubt, its deletes may not be as the specification wants them.
+        All are upper limits. Where there is doubt, the deletes may violate the specification.
         """
         found = self._of_each(files)
         return found.with_columns(pl.col("deletes") + self._of_several(files)) if self._several else found
 
     def _of_each(self, files: FileGroup) -> pl.DataFrame:
-        """What deletes that are about one data file amount to."""
+        """The counts of deletes that are about one data file."""
         if self._about.is_empty():
             return pl.DataFrame({"deletes": pl.zeros(files.frame.height, pl.UInt32, eager=True)}).with_columns(
                 rows=pl.lit(0, pl.Int64), doubt=pl.lit(False)
@@ -78,7 +78,10 @@ class DeleteTallies:
         is_about = known.gather(places) == paths
         key, number = files.partition_hashes, files.frame["sequence_number"]
         found = self._about[places].with_columns(is_about.alias("is_about"), key.alias("key"), number.alias("of"))
+        # all deletes of the path are in the file's partition only if both the least and the greatest of their partition
+        # hashes are the file's
         is_elsewhere = (pl.col("first") != pl.col("key")) | (pl.col("last") != pl.col("key"))
+        # spec: a deletion vector is not older than its data file
         is_late = (pl.col("oldest_vector") < pl.col("of")).fill_null(False)
         doubt = pl.col("strange") | (pl.col("vectors") > 1) | is_elsewhere | is_late
         return found.select(
@@ -120,7 +123,7 @@ def _counted(deletes: FileGroup, *, of_several: bool) -> _Counted:
     ).filter(path.is_not_null())
     if not of_several:
         return _Counted(about, [])
-    # what is neither, or cannot be read, is an error where deletes are matched
+    # anything else, or what cannot be read, raises an error when deletes are matched
     others = frame.filter(formats.is_in(ROW_FORMATS) & (by_equality | (by_position & path.is_null())))
     return _Counted(about, entries_of(others, deletes.partition, deletes.spec_id, "delete manifests"))
 

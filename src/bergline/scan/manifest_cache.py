@@ -90,7 +90,7 @@ MANIFEST_LISTS: FileCache[tuple[ManifestFile, ...]] = FileCache(_LISTED_MANIFEST
 """The manifest lists cached by this process, limited by the manifests in them."""
 
 WRITTEN_ENTRIES: FileCache[tuple[ManifestEntry, ...]] = FileCache(_WRITTEN_METRICS)
-"""The entries of small manifests that this process wrote, which it will soon join; limited by the columns in them."""
+"""The entries of small manifests that this process wrote and will soon merge; limited by the columns in them."""
 
 
 def keep_written_entries(io: FileIO, path: str, entries: Sequence[ManifestEntry]) -> None:

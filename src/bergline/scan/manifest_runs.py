@@ -1,4 +1,4 @@
-"""Scans planned by runs of manifests, each by itself, wherever that is: in this process or in tasks of an engine."""
+"""Scans planned in independent runs of manifests, in this process or in tasks of an engine."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,21 +18,21 @@ from bergline.scan.planner import check_groups_readable, file_groups, key_column
 from bergline.scan.pruning import Pruning
 
 _ENTRY_BYTES = 40
-"""What an entry takes in a compressed manifest at the least, for lists that do not count entries."""
+"""The minimum size of an entry in a compressed manifest, for lists that do not count entries."""
 
 
 class FrozenScan(msgspec.Struct, frozen=True):
-    """A scan of one snapshot, with what it takes to plan any of its data manifests."""
+    """A scan of one snapshot, with everything needed to plan any of its data manifests."""
 
     metadata: TableMetadata
-    """Without history: schemas and specs count."""
+    """Without history: only schemas and specs are needed."""
     table_schema: Schema
     filter: Predicate
     """Bound to the schema."""
     deletes: tuple[ManifestFile, ...]
     """The delete manifests of the snapshot that may matter."""
     delete_entries: tuple[ManifestEntry, ...] | None = None
-    """Their live entries, if they have been read already."""
+    """Their live entries, if they have already been read."""
 
     def plan(self, io: FileIO, run: Sequence[ManifestFile]) -> PlannedFiles:
         """The matching files of some data manifests, with the deletes that apply to each."""
@@ -54,7 +54,7 @@ class FrozenScan(msgspec.Struct, frozen=True):
 
 
 def freeze_scan(io: FileIO, metadata: TableMetadata, plan: ScanPlan) -> tuple[FrozenScan, list[ManifestFile]]:
-    """A scan as a plan without files describes it, and the data manifests in which it may find files."""
+    """The scan that a plan without files describes, and the data manifests in which it may find files."""
     if plan.snapshot_id is None:
         manifests: list[ManifestFile] = []
     else:
@@ -88,7 +88,7 @@ def files_in(manifest: ManifestFile) -> int:
 
 
 def runs_of(manifests: Sequence[ManifestFile], files: int) -> Iterator[tuple[ManifestFile, ...]]:
-    """Manifests in runs of about so many files, in order; a larger manifest is a run by itself."""
+    """The manifests in runs of about this many files, in order; a larger manifest is a run by itself."""
     run: list[ManifestFile] = []
     size = 0
     for manifest in manifests:

@@ -41,10 +41,10 @@ _Result = TypeVar("_Result")
 
 
 class ManifestFiles(Protocol):
-    """Where manifests and their lists are read: a storage, or what stands in front of it."""
+    """Where manifests and their lists are read from: a storage, or a layer in front of it."""
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """As of a storage."""
+        """Read a file, as `FileIO.read` does."""
         ...
 
 
@@ -53,7 +53,7 @@ def load_manifest_list(
 ) -> list[ManifestFile]:
     """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them.
 
-    What is not in the cache is read from `files` if they are given, which stand between a writer and the storage.
+    What is not in the cache is read from `files` if given: a layer between a writer and the storage.
     """
     if snapshot.key_id is not None:
         raise UnsupportedError(
@@ -97,9 +97,9 @@ def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshRead
 def each_batch(
     io: FileIO, manifests: Sequence[ManifestFile], use: Callable[[Sequence[pl.DataFrame], Sequence[int]], _Result]
 ) -> Iterator[_Result]:
-    """What `use` makes of the entries of some manifests at a time, as stored; it may run in several threads.
+    """Apply `use` to the stored entries of a few manifests at a time; it may run in several threads.
 
-    It gets the places of these manifests, which may come in any order. What it leaves out takes no memory.
+    It also gets the indexes of these manifests, in any order. What it does not return takes no memory.
     """
     _check_not_encrypted(manifests)
     places: dict[str, list[int]] = defaultdict(list)
@@ -136,7 +136,7 @@ def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: Ta
 def resolved_by_spec(
     frames: Sequence[pl.DataFrame], manifests: Sequence[ManifestFile], metadata: TableMetadata
 ) -> dict[int, tuple[pl.DataFrame, list[int]]]:
-    """Entries as stored, by partition spec, validated, with inheritance applied; with the places of the manifests."""
+    """Entries as stored, by partition spec, validated, with inheritance applied; with the indexes of the manifests."""
     by_spec: dict[int, list[int]] = defaultdict(list)
     for place, (frame, manifest) in enumerate(zip(frames, manifests, strict=True)):
         spec = spec_of(manifest, metadata)
@@ -169,7 +169,7 @@ def live_deletes(
 
 
 def _is_about(referenced: pl.Series, wanted: PathHashes) -> pl.Series:
-    """Where a delete file refers to no single data file, or to one with a wanted hash: others may share it."""
+    """Whether a delete file refers to no single data file, or to one with a wanted hash (which others may share)."""
     return referenced.is_null() | wanted.may_hold(referenced)
 
 
@@ -234,7 +234,7 @@ def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[st
 def _decoded(
     io: FileIO, paths: Sequence[str], use: Callable[[Mapping[str, pl.DataFrame]], _Result]
 ) -> Iterator[_Result]:
-    """Read in many threads, decompress in this one, and decode and use in others meanwhile.
+    """Read in many threads, decompress in this one, and meanwhile decode and use in others.
 
     Decompressing small blocks in several threads would make them wait for each other at every block.
     """
@@ -245,14 +245,14 @@ def _decoded(
     under_way: deque[Future[_Result]] = deque()
     for group in manifest_groups(_read_ahead(io, paths)):
         under_way.append(threads.submit(lambda some: use(decode_manifests(some)), group))
-        if len(under_way) > _CORES:  # limits the memory for what is decompressed but not yet decoded
+        if len(under_way) > _CORES:  # limits the memory for data that is decompressed but not yet decoded
             yield under_way.popleft().result()
     for future in under_way:
         yield future.result()
 
 
 def _read_ahead(io: FileIO, paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-    """The content of files with their paths, in order; so many are read ahead as there are threads."""
+    """The content of files with their paths, in order; as many are read ahead as there are threads."""
     threads = _threads(os.getpid())
     ahead: deque[tuple[Future[bytes], str]] = deque()
     for path in paths:

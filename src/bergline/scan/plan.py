@@ -27,7 +27,7 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
 
 class KeyColumn(msgspec.Struct, frozen=True):
-    """A column compared by equality deletes, even if it was dropped since."""
+    """A column compared by equality deletes, even if it has been dropped since."""
 
     field_id: int
     path: tuple[str, ...]
@@ -70,7 +70,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
     @property
     def may_insert(self) -> bool:
-        """Whether rows of it may be new: a file that stays gets rows back only by deletes that are removed."""
+        """Whether rows of it may be new; a file that stays gets rows back only if deletes were removed."""
         return self.after is not None and (
             self.before is None or not delete_keys(self.before) <= delete_keys(self.after)
         )
@@ -84,7 +84,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 class ChangelogPlan(msgspec.Struct, frozen=True):
-    """Everything that an engine needs to read changes: how rows are read, and of which files."""
+    """Everything that an engine needs to read changes: how to read rows, and from which files."""
 
     read: ScanPlan
     """The columns of the rows and the filter; no files."""
@@ -101,7 +101,7 @@ def columns_to_read(plan: ScanPlan) -> Schema:
 
 
 def delete_keys(deletes: Iterable[DataFile]) -> set[tuple[str, int | None]]:
-    """What tells delete files apart: several deletion vectors may share a Puffin file."""
+    """The identity of each delete file: several deletion vectors may share a Puffin file."""
     return {(d.file_path, d.content_offset) for d in deletes}
 
 

@@ -85,7 +85,7 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     @property
     def records(self) -> int:
-        """How many rows the files have, deleted ones too."""
+        """How many rows the files have, including deleted ones."""
         return sum(int(group.frame["record_count"].sum()) for group in self._groups)
 
     @property
@@ -103,7 +103,7 @@ class PlannedFiles(Sequence[PlannedFile]):
             start = max(0, start - group.frame.height)
 
     def only_at(self, places: Sequence[int]) -> "PlannedFiles":
-        """The files at these places, which ascend, in columns."""
+        """The files at these ascending positions, in columns."""
         groups = []
         first = 0
         for group in self._groups:
@@ -115,7 +115,7 @@ class PlannedFiles(Sequence[PlannedFile]):
         return PlannedFiles(groups)
 
     def picked(self, places: Sequence[int]) -> list[PlannedFile]:
-        """The files at these places, in their order, without creating objects for the others."""
+        """The files at these positions, in their order, without creating objects for the others."""
         ascending = sorted(places)
         found = dict(zip(ascending, self.only_at(ascending), strict=True))
         return [found[place] for place in places]
@@ -191,7 +191,7 @@ def sizes_of(files: Sequence[PlannedFile]) -> list[int]:
 
 
 def records_of(files: Sequence[PlannedFile]) -> int:
-    """How many rows files have, deleted ones too, without creating their objects."""
+    """How many rows files have, including deleted ones, without creating their objects."""
     return files.records if isinstance(files, PlannedFiles) else sum(planned.file.record_count for planned in files)
 
 

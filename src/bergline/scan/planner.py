@@ -31,7 +31,7 @@ from bergline.scan.restrictions import check_rows_readable
 
 _Result = TypeVar("_Result")
 FileChoice = Callable[[FileGroup], pl.Series]
-"""Says which of some matching files a plan is to have, by a mask; it may be called in several threads."""
+"""Returns a mask that selects which of some matching files a plan has; it may be called in several threads."""
 
 
 def scan_outline(
@@ -42,7 +42,7 @@ def scan_outline(
     columns: Schema,
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
-    """The plan of a scan without its files, and so without what their deletes compare."""
+    """The plan of a scan without its files, and so without the key columns of their deletes."""
     check_rows_readable(metadata)
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
@@ -68,7 +68,7 @@ def plan_scan(
 ) -> ScanPlan:
     """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot.
 
-    If some are chosen, only these are ever in memory together, and they have no metrics.
+    With `chosen`, only the selected files are ever in memory together, and they have no metrics.
     """
     outline = scan_outline(metadata, snapshot_id, table_schema=table_schema, columns=columns, row_filter=row_filter)
     if snapshot_id is None:
@@ -153,7 +153,7 @@ def file_groups(
 ) -> list[FileGroup]:
     """The matching files by partition spec, without their deletes; only these are ever in memory together.
 
-    What cannot be read is always among the chosen.
+    Files that cannot be read are always included.
     """
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
 
@@ -176,9 +176,9 @@ def file_groups(
 def each_live_group(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, use: Callable[[FileGroup], _Result]
 ) -> Iterator[_Result]:
-    """What is made of the live files of a few manifests of one partition spec at a time, in any order.
+    """Apply a function to the live files of a few manifests of one partition spec at a time, in any order.
 
-    It may be done in several threads.
+    It may run in several threads.
     """
 
     def used(frames: Sequence[pl.DataFrame], places: Sequence[int]) -> list[_Result]:
@@ -206,7 +206,7 @@ def check_groups_readable(groups: Iterable[FileGroup], metadata: TableMetadata) 
 
 def _unreadable(frame: pl.DataFrame) -> pl.Series:
     unreadable = ~frame["file_format"].is_in(ROW_FORMATS)
-    if unreadable.any():  # manifests of others may have lower case
+    if unreadable.any():  # other writers may use lower case
         unreadable = ~frame["file_format"].str.to_uppercase().is_in(ROW_FORMATS)
     return unreadable | frame["key_metadata"].is_not_null() if "key_metadata" in frame.columns else unreadable
 
@@ -231,7 +231,7 @@ def _group(frames: Sequence[pl.DataFrame], spec_id: int, metadata: TableMetadata
 
 
 def _chosen(files: pl.DataFrame, spec_id: int, metadata: TableMetadata, choose: FileChoice) -> pl.DataFrame:
-    """The chosen files; their columns are copied, so that those of the others are not kept for them."""
+    """The chosen files; their columns are copied, so that they do not keep those of the others in memory."""
     group = _group([files], spec_id, metadata)
     kept = group.only(choose(group) | _unreadable(group.frame)).without_metrics.frame
     texts = [name for name, type_ in kept.schema.items() if type_ in (pl.String, pl.Binary)]

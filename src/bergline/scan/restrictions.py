@@ -1,4 +1,4 @@
-"""The rows of a table that its catalog restricts are not read, nor what tells their values."""
+"""Refuses to read the rows of a table whose catalog restricts readers, or anything that reveals their values."""
 
 from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -14,6 +14,6 @@ def check_rows_readable(metadata: TableMetadata) -> None:
         "readers (`read-restrictions`), which bergline does not apply yet",
         hints=[
             "read it with an engine that applies them",
-            "ask who keeps the catalog for a table or view of what you may see",
+            "ask the operator of the catalog for a table or view of what you may see",
         ],
     )

@@ -1,4 +1,4 @@
-"""Planned files as bytes, in columns, for who planned them elsewhere."""
+"""Planned files as bytes, in columns, to send them from tasks that planned them to the driver."""
 
 import io
 import pickle
@@ -23,7 +23,7 @@ class _ShippedGroup(msgspec.Struct, frozen=True):
     partition: Mapping[int, IcebergType]
     deletes: Sequence[tuple[DataFile, ...]]
     schemas: Mapping[int, StructType]
-    """Physical schemas by the numbers that they have in the process that planned the files."""
+    """Physical schemas by their numbers in the process that planned the files."""
 
 
 def ship(files: PlannedFiles) -> bytes:

@@ -29,7 +29,7 @@ from bergline.errors import (
 )
 from bergline.governance.events.change_events import (
     NAMESPACE_EVENTS,
-    ChangeMade,
+    EventContext,
     MovedTables,
     change_events,
     namespace_event,
@@ -238,7 +238,7 @@ class RecordedChange:
 
     def _events(self, changed: MovedTables, now_ms: int) -> list[Event]:
         request = self.request
-        made = ChangeMade(self._records.catalog_name, request.endpoint, request.principal, now_ms)
+        made = EventContext(self._records.catalog_name, request.endpoint, request.principal, now_ms)
         governance = governance_events(made, request, self.caller.made)
         if changed:
             return [*change_events(made, changed, self.caller), *governance]

@@ -1,1 +1,1 @@
-"""Tables and what can be done to them; the one commit loop."""
+"""Tables, the operations on them, and the one commit loop."""

@@ -1,4 +1,4 @@
-"""A run of compaction: planned, rewritten by an engine and committed, beside what others do to the table.
+"""A run of compaction: planned, rewritten by an engine and committed, while others change the table.
 
 A group whose files were changed by others is planned again on the new head; all other groups are committed.
 """
@@ -57,10 +57,10 @@ class CompactionRun:
         self._result = CompactionResult()
         self._failed_commits = 0
         self._skipped: set[str] = set()
-        """Files that this run has written, and those that it failed on: a later round leaves them alone."""
+        """Files that this run has written or failed on: later rounds leave them alone."""
 
     def run(self) -> CompactionResult:
-        """Rewrite what is worth it; ConflictError if others change the same files again and again."""
+        """Rewrite what is worth rewriting; ConflictError if others change the same files again and again."""
         table_uuid = self._table.metadata.table_uuid
         lost: set[str] = set()
         error: BerglineError | None = None
@@ -83,7 +83,7 @@ class CompactionRun:
         return self._result
 
     def _round(self) -> tuple[set[str], BerglineError | None]:
-        """Plan and rewrite once; what comes back are the files of groups that others changed meanwhile."""
+        """Plan and rewrite once; returns the files of groups that others changed in the meantime."""
         table = self._table
         check_write_branch(table.metadata, self._branch)
         since, own = head_id(table.metadata, self._branch), table.snapshot_summary(self._summary)
@@ -123,7 +123,7 @@ class CompactionRun:
         return msgspec.structs.replace(self._request, options=left)
 
     def _rewritten(self, one_round: "_Round", groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
-        """The groups rewritten together; with partial progress, after an error one by one without those that fail."""
+        """Rewrite the groups together; with partial progress, after an error one by one, dropping failed ones."""
         try:
             return one_round.rewrite(self._engine, groups)
         except Exception as error:  # (an engine may raise anything)
@@ -135,7 +135,7 @@ class CompactionRun:
         return [done for group in groups for done in self._rewritten(one_round, [group])]
 
     def _committed(self, one_round: "_Round", batch: list[RewrittenGroup]) -> tuple[set[str], BerglineError | None]:
-        """Commit groups, without those that others changed; what comes back are the files of these."""
+        """Commit groups, except those that others changed; returns the files of these."""
         lost: set[str] = set()
         conflict: BerglineError | None = None
         attempts = 0
@@ -154,7 +154,7 @@ class CompactionRun:
             kept = one_round.unchanged(batch)
             attempts += 1
             if len(kept) == len(batch) and attempts < _MOST_ROUNDS:
-                continue  # it lost the race for the commit, and nothing that it builds on has changed
+                continue  # it only lost the race for the commit; nothing that it builds on has changed
             dropped = [g for g in batch if g not in kept] or batch
             batch = [g for g in batch if g not in dropped]
             one_round.discard(dropped)
@@ -163,12 +163,12 @@ class CompactionRun:
         return lost, conflict
 
     def _fail(self, files: Collection[str], error: Exception | None) -> None:
-        """Count what failed where partial progress is enabled; too many failures are an error."""
+        """Count failures, if partial progress is enabled; too many are an error."""
         self._failed_commits += 1
         self._skipped |= set(files)
         self._result += CompactionResult(failed_data_files=len(files))
         left = counted(len(files), "data file")
-        _LOG.warning("compact %s: %s left as they were: %s", self._table.name, left, error)
+        _LOG.warning("compact %s: %s left unchanged: %s", self._table.name, left, error)
         most = self._options.partial_progress_max_failed_commits
         if most is not None and self._failed_commits > most:
             raise ConflictError(
@@ -178,7 +178,7 @@ class CompactionRun:
             ) from error
 
     def _has_moved_on(self, error: NotFoundError) -> bool:
-        """Whether to plan again: missing files may have been expired, but only after the table had moved on."""
+        """Whether to plan again: missing files may have expired, but only if the table has moved on."""
         if self._table.in_transaction or error.kind != "file":
             return False
         newest = self._table.catalog.load_table(self._table.name)
@@ -186,7 +186,7 @@ class CompactionRun:
 
 
 class _Round:
-    """Compaction of what one snapshot holds."""
+    """Compaction of the files of one snapshot."""
 
     def __init__(
         self,
@@ -206,17 +206,17 @@ class _Round:
         self._branch = branch
         self._summary = summary
         self._done: list[DataFile] = []
-        """The files that were replaced, if delete files may be about nothing any more because of it."""
+        """The replaced files, if their delete files may have become dangling."""
 
     def rewrite(self, engine: RowEngine, groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
-        """The groups with their new files; an error leaves none."""
+        """The groups with their new files; an error leaves no files behind."""
         at_a_time = self._request.options.max_concurrent_file_group_rewrites
         plan = plan_rewrite(self._metadata, self._plan, groups, at_a_time)
         written = engine.rewrite_groups(self._table.io, plan)
         return [RewrittenGroup(*pair) for pair in zip(groups, written, strict=True)]
 
     def commit(self, groups: Sequence[RewrittenGroup]) -> CompactionResult | BerglineError:
-        """Commit groups in one snapshot; an error comes back if certainly nothing was committed: new files stay then.
+        """Commit groups in one snapshot; returns an error if certainly nothing was committed, and then new files stay.
 
         Any other error is raised.
         """
@@ -247,7 +247,7 @@ class _Round:
         )
 
     def unchanged(self, groups: Sequence[RewrittenGroup]) -> list[RewrittenGroup]:
-        """The groups whose files are on the branch's head as they were read."""
+        """The groups whose files are unchanged on the branch's head."""
         self._table.refresh()
         metadata = self._table.metadata
         head = head_id(metadata, self._branch)
@@ -287,7 +287,7 @@ class _Round:
 
 
 class _KeptOnFailure(RewriteFiles):
-    """Leaves the new files to the caller if it certainly fails."""
+    """An operation that leaves the new files to the caller if it certainly fails."""
 
     has_failed = False
 

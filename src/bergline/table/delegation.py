@@ -1,4 +1,4 @@
-"""Methods of a class that its parts carry out, with the signature and the docstring that they have there."""
+"""Methods of a class that delegate to its parts, with the signature and docstring that they have there."""
 
 import functools
 import inspect
@@ -21,7 +21,7 @@ class Holder(Protocol[_Handle]):
 def delegated(
     part: Callable[[_Handle], _Part], method: Callable[Concatenate[_Part, _Arguments], _Result]
 ) -> Callable[Concatenate[Holder[_Handle], _Arguments], _Result]:
-    """A method that returns what the method of a part returns."""
+    """A method that returns the result of a part's method."""
 
     @functools.wraps(method)
     def call(holder: Holder[_Handle], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -33,7 +33,7 @@ def delegated(
 def chained(
     part: Callable[[_Handle], _Part], method: Callable[Concatenate[_Part, _Arguments], None]
 ) -> Callable[Concatenate[_Own, _Arguments], _Own]:
-    """A method that runs the method of a part and returns its own object, so that calls can be chained."""
+    """A method that runs a part's method and returns its own object, so that calls can be chained."""
     run = delegated(part, method)
 
     @functools.wraps(method)

@@ -1,4 +1,4 @@
-"""Commits of files that were written elsewhere: every method is one snapshot on a branch, or a staged one."""
+"""Commits of files that were written elsewhere: every method creates one snapshot on a branch, or a staged one."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -38,7 +38,7 @@ _DELETES: Final = frozenset({FileContent.POSITION_DELETES, FileContent.EQUALITY_
 
 
 class TableFiles:
-    """Files that were written for this table are added, replaced and removed.
+    """Adds, replaces and removes files that were written for this table.
 
     They belong to the caller and are kept whatever happens, unless `discard_on_failure` transfers them: then they are
     deleted if the commit certainly failed, except for those that a snapshot of the table references. All are checked
@@ -78,12 +78,12 @@ class TableFiles:
         wap_id: str | None = None,
         engine: RowEngine | None = None,
     ) -> list[DataFile]:
-        """Add Parquet files that were written for something else where they are, and return them with their metrics.
+        """Add Parquet files of other programs in place, and return them with their metrics.
 
         The source is a directory, whose directories `column=value` name partitions, a list of files in such
-        directories, or files with the values of their partitions; `partition_filter` picks partitions. The table gets
+        directories, or files with the values of their partitions; `partition_filter` selects partitions. The table gets
         a name mapping if it has none. Footers are read in this process, or by Spark's executors if `engine` is
-        `bergline.spark.row_engine(spark)`. Nothing is committed where no file is picked.
+        `bergline.spark.row_engine(spark)`. Nothing is committed if no file is selected.
         """
         metadata, io = self._table.metadata, self._table.io
         used = check_row_engine(engine)
@@ -216,7 +216,7 @@ class TableFiles:
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
     ) -> None:
-        """Replace files by others with the same rows: as many, or fewer where deletes apply to the removed ones.
+        """Replace files by others with the same rows: as many, or fewer if deletes apply to the removed ones.
 
         `since` is the snapshot that the rows were read from, by default the branch's head as last loaded; whoever has
         deleted rows of the removed files after it is a conflict. With a `sequence_number`, that of the snapshot read,
@@ -279,7 +279,7 @@ class _DiscardOnFailure:
         return self._operation.attempt(base, stamp)
 
     def settled(self, landed: Landed | None) -> None:
-        """Remove what nothing needs, and the files where nothing landed."""
+        """Remove what nothing needs, and the files if nothing landed."""
         self._operation.settled(landed)
         if landed is not None:
             return

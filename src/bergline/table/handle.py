@@ -20,7 +20,7 @@ from bergline.table.references.summary import check_summary, wap_summary
 
 
 class WriteArguments(msgspec.Struct, frozen=True):
-    """Where a write goes, what its snapshot says, what others may do meanwhile, and who does the work."""
+    """The target of a write, its snapshot's summary entries, its isolation level, and its row engine."""
 
     branch: str
     summary: Mapping[str, str] | None = None
@@ -29,7 +29,7 @@ class WriteArguments(msgspec.Struct, frozen=True):
     engine: RowEngine | None = None
 
     def level(self, metadata: TableMetadata, command: RowLevelCommand) -> Isolation | None:
-        """The isolation level; None where only what would break the table is looked after."""
+        """The isolation level; None if only changes that would break the table are checked for."""
         return None if self.isolation == NO_ISOLATION else isolation_level(metadata, command, self.isolation)
 
 
@@ -58,12 +58,12 @@ class TableHandle:
 
     @property
     def io(self) -> FileIO:
-        """Where the table's files are."""
+        """The storage of the table's files."""
         return self.catalog.io
 
     @property
     def metadata(self) -> TableMetadata:
-        """The table as last loaded; in a transaction, as it will be."""
+        """The table as last loaded; in a transaction, including its changes."""
         return self.chain.metadata if self.chain else self.loaded.metadata
 
     @property
@@ -77,25 +77,25 @@ class TableHandle:
         return self.metadata.schema
 
     def rule_levels(self) -> tuple[RuleLevel, ...]:
-        """The rules about refs that hold for the table beside its own."""
+        """The rules about refs that apply to the table in addition to its own."""
         return self.catalog.rule_levels(self.name)
 
     @property
     def in_transaction(self) -> bool:
-        """Whether changes are committed together, later."""
+        """Whether changes are collected, to be committed together later."""
         return self.chain is not None
 
     def refresh(self) -> None:
-        """Load the table again; a transaction keeps the state that it began with."""
+        """Load the table again; a transaction keeps the state with which it began."""
         if self.chain is None:
             self.loaded = self.catalog.load_table(self.name)
 
     def load_newest(self) -> LoadedTable:
-        """The table as it is now; ConflictError if it was dropped and re-created."""
+        """The current table; ConflictError if it was dropped and re-created."""
         return load_same_table(self.catalog, self.name, self.loaded.metadata.table_uuid, self.metadata_location)
 
     def commit(self, operation: Operation) -> TableMetadata:
-        """Commit an operation, and move forward to the table that has it."""
+        """Commit an operation, and move forward to the resulting table."""
         if self.chain is not None:
             self.chain.add(operation, self.timing.clock_ms())
             return self.metadata
@@ -104,7 +104,7 @@ class TableHandle:
         return self.metadata
 
     def check_rules(self, after: TableMetadata) -> None:
-        """ProtectedRefError if a rule about refs forbids what would become of the table."""
+        """ProtectedRefError if a rule about refs forbids an operation's result."""
         for refusal in self.catalog.refusals(self.loaded, after):
             raise refusal
 

@@ -39,7 +39,7 @@ _MODES: Final = tuple(mode.value for mode in PrefixMismatch)
 
 
 class TableMaintenance:
-    """Each rewrite is one snapshot on a branch; expiry is one commit, and orphan files are part of none."""
+    """Each rewrite is one snapshot on a branch; expiry is one commit; deleting orphan files is no commit."""
 
     def __init__(self, table: TableHandle) -> None:
         self._table = table
@@ -57,15 +57,15 @@ class TableMaintenance:
         summary: Mapping[str, str] | None = None,
         engine: RowEngine | None = None,
     ) -> CompactionResult:
-        """Rewrite small files and files with deletes to files of about the target size.
+        """Rewrite small files, and files with deletes, to files of about the target size.
 
-        This is done in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
+        This runs in this process, or on Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
 
-        The filter picks files: those that may hold matching rows. The strategy is "binpack", or "sort" by the
+        The filter selects files: those that may hold matching rows. The strategy is "binpack", or "sort" by the
         `sort_order` (`"region, id desc"`, `["bucket(16, id)"]`, `"zorder(id, amount)"`) or the table's own order.
         `options` are those of Iceberg's `rewrite_data_files`, with its names or Python's: `{"rewrite_all": True}`.
 
-        Appends of others never conflict; where others delete rows of files that are being rewritten, these are planned
+        Appends by others never conflict. If others delete rows of files that are being rewritten, these are planned
         again on the new head, a few times, and the rest is committed.
         """
         defaults = RewriteOptions(
@@ -88,10 +88,10 @@ class TableMaintenance:
         summary: Mapping[str, str] | None = None,
         engine: RowEngine | None = None,
     ) -> CompactionResult:
-        """Compact by the rules and with the defaults of Iceberg's `rewrite_data_files`, which `compact` differs from.
+        """Compact with the rules and defaults of Iceberg's `rewrite_data_files`, which differ from those of `compact`.
 
         Files of older partition specs are rewritten to the current one, or to that of the option `output_spec_id`;
-        delete files stay until `remove_dangling_deletes`, but for deletion vectors of rewritten files.
+        delete files stay unless `remove_dangling_deletes` is set, except for deletion vectors of rewritten files.
         """
         defaults = RewriteOptions(output_spec_id=self._table.metadata.spec.spec_id)
         request = self._compaction(to_predicate(row_filter), strategy, sort_order, options, defaults, only_fewer=False)
@@ -106,9 +106,9 @@ class TableMaintenance:
         summary: Mapping[str, str] | None = None,
         engine: RowEngine | None = None,
     ) -> PositionDeletesResult:
-        """Join small position delete files to fewer, without deletes of data files that are gone.
+        """Merge small position delete files, dropping deletes of data files that are gone.
 
-        The filter picks partitions. In format version 3 deletion vectors take the place of position delete files of
+        The filter selects partitions. In format version 3, deletion vectors replace the position delete files of
         version 2. `options` are those of Iceberg's `rewrite_position_delete_files`, with its names or Python's.
         """
         parsed = parse_options({} if options is None else options, "position deletes", RewriteOptions())
@@ -124,7 +124,7 @@ class TableMaintenance:
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> None:
-        """Put the entries of manifests, given by path or all, into manifests of the target size, by partition."""
+        """Rewrite manifests, all or those given by path, to manifests of the target size, grouped by partition."""
         check_write_branch(self._table.metadata, branch)
         operation = RewriteManifests(
             self._table.io,
@@ -144,11 +144,11 @@ class TableMaintenance:
         staging_location: str | None = None,
         create_file_list: bool = True,
     ) -> RewrittenPaths:
-        """Stage the table's metadata for another place, and list which files are to be copied where.
+        """Stage the table's metadata for another location, with a list of which files to copy where.
 
-        Every location below `source_prefix` is replaced. Versions are names of metadata files: all that the log has,
-        or those after `start_version` and up to `end_version`, with the files that only they need. The table itself
-        does not change. By default a new directory in the table's metadata directory is the staging location.
+        Every location below `source_prefix` is replaced. Versions are names of metadata files: all that the log has, or
+        those after `start_version` and up to `end_version`, with the files that only they need. The table itself does
+        not change. The default staging location is a new directory in the table's metadata directory.
         """
         source, target = (
             check_text(prefix, f"text for {what}").rstrip("/")
@@ -178,11 +178,12 @@ class TableMaintenance:
         threads: int = DEFAULT_THREADS,
         progress: Progress | None = None,
     ) -> ExpiryResult:
-        """Forget snapshots that no live ref protects, and delete the files that only they needed.
+        """Remove snapshots that no live ref protects, and delete the files that only they needed.
 
         `level` says what is deleted: "all", "metadata" (no data and delete files) or "none". `clean_metadata` also
-        removes partition specs and schemas that nothing uses any more. A dry run changes nothing, and says what would
-        go. Files are deleted by up to so many `threads`; `progress` is called with how many are done, and of how many.
+        removes partition specs and schemas that nothing uses any more. A dry run changes nothing, and reports what
+        would be removed. Files are deleted by up to this many `threads`; `progress` is called with the number of files
+        done and of all files.
         """
         cleaning = Cleanup(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
         request = self._expiry_request(older_than, retain_last, snapshot_ids)
@@ -206,9 +207,9 @@ class TableMaintenance:
         level: str | CleanupLevel = CleanupLevel.ALL,
         clean_metadata: bool = False,
     ) -> ExpiryPlan:
-        """What `expire` would do with these arguments, and why, and what each ref alone holds on to.
+        """What `expire` would do with these arguments, and why, and what each ref alone holds.
 
-        `print(plan)` shows it, `plan.to_arrow()` gives it as rows; the table stays as it is.
+        `print(plan)` shows it, `plan.to_arrow()` returns it as rows; the table does not change.
         """
         request = self._expiry_request(older_than, retain_last, snapshot_ids)
         operation = PlanExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
@@ -229,13 +230,13 @@ class TableMaintenance:
     ) -> OrphanPlan:
         """Find the files in the table's directories that nothing needs, and change nothing.
 
-        They must be older than a time, by default three days ago; less than 24 hours is refused, unless
-        `allow_recent` says that certainly nobody writes. A `location` narrows it down to one directory. Files that
-        metadata names under another scheme, authority or encoding stop it, unless the mappings (`{"s3a,s3n": "s3"}`)
-        say that those are equal, or `prefix_mismatch` is "ignore" or "delete". RefusedError where another table of the
-        catalog has files in the same directory, or the table says `gc.enabled=false`; `read_all_tables` reads the
-        manifests of all tables to know, not only of those that may have files there. `progress` is called with the
-        files listed and found so far.
+        They must be older than a time, by default three days ago; less than 24 hours is refused, unless `allow_recent`
+        confirms that nobody is writing. A `location` limits the search to one directory. Files that metadata names
+        under another scheme, authority or encoding stop it, unless the mappings (`{"s3a,s3n": "s3"}`) say that those
+        are equal, or `prefix_mismatch` is "ignore" or "delete". RefusedError if another table of the catalog has files
+        in the same directory, or the table says `gc.enabled=false`; to find out, `read_all_tables` reads the manifests
+        of all tables, not only of those that may have files there. `progress` is called with the files listed and found
+        so far.
         """
         self._check_no_transaction()
         if prefix_mismatch not in _MODES:
@@ -254,9 +255,9 @@ class TableMaintenance:
     def sweep_orphans(
         self, plan: OrphanPlan, *, threads: int = DEFAULT_THREADS, progress: Progress | None = None
     ) -> SweepResult:
-        """Delete the files of a plan, but none that is needed by now or was written again.
+        """Delete the files of a plan, except those that are needed by now or were written again.
 
-        `progress` is called with the files looked at so far, and how many there are.
+        `progress` is called with the number of files checked so far and of all files.
         """
         self._check_no_transaction()
         if not isinstance(plan, OrphanPlan):
@@ -288,7 +289,7 @@ class TableMaintenance:
         return CompactionRun(self._table, request, branch=branch, summary=summary, engine=engine).run()
 
     def _dry_run(self, operation: Operation) -> None:
-        """Run an operation that changes nothing, on the table as it is now; a transaction must not repeat it."""
+        """Run an operation that changes nothing on the current table; a transaction must not repeat it."""
         if not self._table.in_transaction:
             self._table.commit(operation)
         else:

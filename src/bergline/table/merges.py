@@ -1,4 +1,4 @@
-"""Rows that change: update, upsert and merge, each one snapshot on a branch, or a staged one, or none."""
+"""Changing rows: update, upsert and merge; each is one snapshot on a branch, or a staged one, or none."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ from bergline.table.scans.version import BranchRead
 
 
 class TableMerges:
-    """Rows are found file by file, in this process, or on executors by the `engine` that is given.
+    """Rows are found file by file, in this process, or on executors if an `engine` is given.
 
     All take `branch`, `summary`, `isolation`, `wap_id` and `engine` as `delete` does.
     """
@@ -59,7 +59,7 @@ class TableMerges:
         wap_id: str | None = None,
         engine: RowEngine | None = None,
     ) -> RowCounts:
-        """Set columns of the rows that match a condition, by default of all; where none does, nothing is committed.
+        """Set columns of the rows that match a condition, by default of all rows; if none does, nothing is committed.
 
         Values are SQL text over the row's columns (`{"amount": "amount * 2"}`), or Python values as literals.
         """
@@ -84,10 +84,10 @@ class TableMerges:
         wap_id: str | None = None,
         engine: RowEngine | None = None,
     ) -> RowCounts:
-        """Update the rows whose keys are there already, where they differ, and insert the others.
+        """Update the rows whose keys exist already, if they differ, and insert the others.
 
-        Keys are the names of columns, by default the identifier fields; each may be there once in the rows. Columns
-        that the rows do not have stay as they are, and have their default in new rows.
+        Keys are names of columns, by default the identifier fields; each key may occur only once in the rows. Columns
+        that the rows do not have keep their values, and get their default in new rows.
         """
         columns = self._keys(keys)
         clauses: list[ValueClause] = []
@@ -114,7 +114,7 @@ class TableMerges:
         wap_id: str | None = None,
         engine: RowEngine | None = None,
     ) -> MergeBuilder:
-        """A merge, which clauses complete (`when_matched_update_all()`, …) and `execute()` runs.
+        """Start a merge: add clauses (`when_matched_update_all()`, …), then run it with `execute()`.
 
         `on` is a condition such as `target.id = source.id`, or a list of columns that are equal on both sides.
         """
@@ -157,7 +157,7 @@ class TableMerges:
         level = options.level(metadata, command)
         own = self._table.snapshot_summary(options.summary, options.wap_id)
         write = RowLevelWrite(command, options.branch, isolation=options.isolation, summary=own)
-        # what others changed since the source was read from the same branch would be overwritten
+        # otherwise changes by others since the source was read from the same branch would be overwritten
         from_branch = oldest_read(metadata, options.branch, (read,)) if read and level else None
         operation = RowMerge(
             self._table.io,
@@ -169,7 +169,7 @@ class TableMerges:
             engine=check_row_engine(options.engine),
             source_read=ValidateFrom(from_branch.snapshot_id, level) if from_branch and level else None,
         )
-        bind(metadata)  # what is wrong is refused before anything is read
+        bind(metadata)  # errors are raised before anything is read
         self._table.commit(staged(operation, options.wap_id))
         return operation.counts
 
@@ -195,7 +195,7 @@ class TableMerges:
         return tuple(schema.names_by_id[field.id] for field in fields)
 
     def _rows_to_write(self, rows: ArrowRows | TableScan, keys: Sequence[str]) -> SourceRows:
-        """Rows that fit as appended ones do, except that columns may be missing."""
+        """Rows that fit like appended ones, except that columns may be missing."""
         schema = self._table.schema
         table = rows.to_arrow() if isinstance(rows, TableScan) else as_arrow(rows, schema)
         known = {field.name: field for field in schema.fields}

@@ -46,16 +46,16 @@ class TableMetadataUpdates:
     def update_schema(self, *, allow_incompatible: bool = False) -> SchemaUpdate:
         """Change columns: `with table.update_schema() as schema: schema.add_column("tags", "list<string>")`.
 
-        The block is one commit. Changes that older rows may not keep to are refused, unless the caller allows them.
+        The block is one commit. Changes that existing rows may violate are refused, unless `allow_incompatible` is set.
         """
         return SchemaUpdate(self._table.metadata, self._table.commit, allow_incompatible=allow_incompatible)
 
     def update_spec(self) -> SpecUpdate:
-        """Partition new files otherwise: `with table.update_spec() as spec: spec.add_field("day(ts)")`."""
+        """Change how new files are partitioned: `with table.update_spec() as spec: spec.add_field("day(ts)")`."""
         return SpecUpdate(self._table.metadata, self._table.commit)
 
     def replace_sort_order(self, terms: Iterable[str]) -> None:
-        """Declare how rows of new files are sorted: `["region", "ts desc nulls last"]`; unsorted for no terms."""
+        """Declare how rows of new files are sorted: `["region", "ts desc nulls last"]`; no terms mean unsorted."""
         requested = check_list(terms, "sort term")
         loaded = self._table.metadata
         order = parse_sort_by(requested, loaded.schema)
@@ -73,14 +73,14 @@ class TableMetadataUpdates:
         self._table.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
 
     def set_location(self, location: str) -> None:
-        """Put new files under another location; files that are there stay where they are."""
+        """Change the location of new files; existing files stay where they are."""
         if not check_text(location, "text for the location"):
             raise InvalidInputError("expected a location like `s3://bucket/path` or `/path`, found an empty text")
         absolute = absolute_location(location)
         self._table.commit(MetadataOperation(lambda _: Change((SetLocation(absolute),))))
 
     def upgrade_format(self, version: int) -> None:
-        """Raise the format version to 2 or 3; there is no way back, and older readers are shut out."""
+        """Raise the format version to 2 or 3; it can never be lowered, and older readers lose access to the table."""
         check_format_version(check_whole(version, "the format version"))
         current = self._table.metadata.format_version
         if version < current:
@@ -128,7 +128,7 @@ class TableMetadataUpdates:
     def compute_partition_statistics(self, *, snapshot_id: int | None = None) -> PartitionStatisticsFile | None:
         """Count rows and files of each partition of `main` or a snapshot from its manifests, and register the file.
 
-        A file that the snapshot has already is returned as it is. None for an empty table.
+        If the snapshot already has such a file, it is returned unchanged. None for an empty table.
         """
         snapshot = self._snapshot(snapshot_id)
         if snapshot is None:
@@ -149,12 +149,12 @@ class TableMetadataUpdates:
         return metadata.snapshot(check_whole(snapshot_id, "a snapshot id"))
 
     def remove_statistics(self, snapshot_id: int) -> None:
-        """Forget a snapshot's statistics file; the file itself stays."""
+        """Remove a snapshot's statistics file from the metadata; the file itself stays."""
         forget = Change((RemoveStatistics(check_whole(snapshot_id, "a snapshot id")),))
         self._table.commit(MetadataOperation(lambda _: forget))
 
     def remove_partition_statistics(self, snapshot_id: int) -> None:
-        """Forget a snapshot's partition statistics file; the file itself stays."""
+        """Remove a snapshot's partition statistics file from the metadata; the file itself stays."""
         forget = Change((RemovePartitionStatistics(check_whole(snapshot_id, "a snapshot id")),))
         self._table.commit(MetadataOperation(lambda _: forget))
 
@@ -165,5 +165,5 @@ def _order_on(base: TableMetadata, terms: tuple[str, ...], requested: SortOrder,
         order = parse_sort_by(terms, base.schema)
     for term, field, now in zip(terms, requested.fields, order.fields, strict=True):
         if field.source_id != now.source_id and is_settled(field.source_id, loaded, base):
-            raise conflict(f"the column of `{term}` is another one now", loaded, base)
+            raise conflict(f"the column of `{term}` is a different one now", loaded, base)
     return order

@@ -1,4 +1,4 @@
-"""A run that joins position delete files: planned, rewritten by an engine and committed, beside what others do."""
+"""A run that merges position delete files: planned, rewritten by an engine and committed, alongside other writers."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _LOG = logging.getLogger("bergline.table")
 
 
 class PositionDeletesRun:
-    """One call on a branch; what others change meanwhile is planned again, a few times."""
+    """One call on a branch; what others change in the meantime is planned again, a few times."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class PositionDeletesRun:
         self._written: set[str] = set()
 
     def run(self) -> PositionDeletesResult:
-        """Join what is worth it; ConflictError if others change the same files again and again."""
+        """Merge what is worth merging; ConflictError if others change the same files again and again."""
         for left in reversed(range(_MOST_ROUNDS)):
             self._table.refresh()
             try:

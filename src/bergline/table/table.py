@@ -52,7 +52,7 @@ class Table:
         summary: Mapping[str, str] | None = None,
         chain: Chain | None = None,
     ) -> None:
-        """With a chain, changes are gathered there until its transaction ends."""
+        """With a chain, changes are collected there until its transaction ends."""
         self._handle = handle = TableHandle(catalog, loaded, timing=timing, summary=summary, chain=chain)
         self._in_transaction = False
         self.refs = Refs(lambda: handle.metadata, handle.commit, handle.io, handle.rule_levels)
@@ -71,12 +71,12 @@ class Table:
 
     @property
     def io(self) -> FileIO:
-        """Where the table's files are."""
+        """The storage of the table's files."""
         return self._handle.io
 
     @property
     def metadata(self) -> TableMetadata:
-        """The table as last loaded; in a transaction, as it will be."""
+        """The table as last loaded; in a transaction, including its changes."""
         return self._handle.metadata
 
     @property
@@ -96,7 +96,7 @@ class Table:
 
     @property
     def location(self) -> str:
-        """Where new files go."""
+        """The location of new files."""
         return self.metadata.location
 
     @property
@@ -110,7 +110,7 @@ class Table:
         return self.metadata.current_snapshot
 
     def refresh(self) -> Self:
-        """Load the table again; a transaction keeps the state that it began with."""
+        """Load the table again; a transaction keeps the state with which it began."""
         self._handle.refresh()
         return self
 
@@ -119,7 +119,7 @@ class Table:
         return self._handle.commit(operation)
 
     def check_rules(self, after: TableMetadata) -> None:
-        """ProtectedRefError if a rule about refs forbids what would become of the table; nothing is changed."""
+        """ProtectedRefError if a rule about refs forbids an operation's result; nothing is changed."""
         self._handle.check_rules(after)
 
     check_branch = delegated(TableWrites, TableWrites.check_branch)
@@ -163,9 +163,9 @@ class Table:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["Table"]:
-        """This table as a block changes it: one commit when the block ends, none if it raises.
+        """Change this table in a block: one commit when the block ends, none if it raises.
 
-        What is read from the table in the block has the block's own changes. Afterwards only this handle is of use.
+        Reads from the block's table include the block's changes. Afterwards, only this handle can be used.
         """
         if self._handle.in_transaction or self._in_transaction:
             raise InvalidInputError(f"expected no transaction inside another one, found one on table `{self.name}`")
@@ -189,12 +189,12 @@ class Table:
         as_of_ms: int | None = None,
         columns: Sequence[str] | None = None,
     ) -> TableScan:
-        """A read of `main`, a ref, a snapshot or a moment (as a datetime, or in milliseconds since 1970)."""
+        """A read of `main`, a ref, a snapshot or a point in time (a datetime, or milliseconds since 1970)."""
         version = self._version(ref, snapshot_id, as_of, as_of_ms)
         return TableScan(self.io, self.metadata, version, row_filter, columns)
 
     def scan_appends(self, start_snapshot_id: int, end_snapshot_id: int | None = None) -> AppendScan:
-        """A read of the rows that appends brought after one snapshot, up to another or to the head of `main`."""
+        """A read of the rows that were appended after one snapshot, up to another or to the head of `main`."""
         return AppendScan(self.io, self.metadata, start_snapshot_id, end_snapshot_id)
 
     def changes(
@@ -208,7 +208,7 @@ class Table:
     ) -> Changelog:
         """The rows that changed between two states, each a ref, a snapshot id or a time, in the columns of the later.
 
-        None is the time before the oldest snapshot. Net changes, the default, are without rows that came and went in
+        None stands for the state before the oldest snapshot. Net changes, the default, omit rows that came and went in
         between; `net_changes=False` gives the changes of every snapshot, and the second state must descend from the
         first. So do update images, which are computed if identifier columns are given, or with `compute_updates` by the
         table's identifier fields or else, in format version 3, by row ids.
@@ -226,7 +226,7 @@ class Table:
         return changes_between(self.io, self.metadata, (start, end.snapshot_id), end.schema, rules)
 
     def scan_changes(self, chosen: ChangelogRange) -> ChangelogScan:
-        """A read of everything that snapshots added and deleted, also rows that were only copied to other files."""
+        """A read of all rows that snapshots added and deleted, including those only copied to other files."""
         return ChangelogScan(self.io, self.metadata, changelog_snapshots(self.metadata, chosen), self.schema)
 
     def _state(self, chosen: SnapshotChoice) -> ReadVersion:
@@ -246,7 +246,7 @@ class Table:
         as_of: dt.datetime | None = None,
         as_of_ms: int | None = None,
     ) -> pa.Table:
-        """A metadata table (`files`, `partitions`, `refs`, …) of `main`, a ref, a snapshot or a moment."""
+        """A metadata table (`files`, `partitions`, `refs`, …) of `main`, a ref, a snapshot or a point in time."""
         version = self._version(ref, snapshot_id, as_of, as_of_ms)
         snapshot = None if version.snapshot_id is None else self.metadata.snapshot(version.snapshot_id)
         view = MetadataView(self.io, self.metadata, self.metadata_location, snapshot)
@@ -262,6 +262,6 @@ class Table:
 
 
 def load_again(table: Table) -> Table:
-    """The table that has this name now, as a handle of its own."""
+    """The table that has this name now, as a new handle."""
     handle = table._handle  # noqa: SLF001  (this module's)
     return Table(handle.catalog, handle.catalog.load_table(handle.name), timing=handle.timing)

@@ -1,4 +1,4 @@
-"""The tables of a change to several: named one by one, by their namespace, or by a ref that they have."""
+"""The tables of a change to several: named one by one, by their namespace, or by a ref."""
 
 import itertools
 from collections import Counter
@@ -19,7 +19,7 @@ _AT_ONCE = 256
 def selected_tables(
     catalog: Catalog, tables: TableNames | None, namespace: str | Namespace | None
 ) -> tuple[TableName, ...]:
-    """The tables that are named, or all in a namespace and below it; one of the two must be given."""
+    """The named tables, or all in a namespace and below it; one of the two must be given."""
     if (tables is None) == (namespace is None):
         found = "neither" if tables is None else "both"
         raise InvalidInputError(f"expected either tables or a namespace, found {found}")
@@ -36,7 +36,7 @@ def selected_tables(
 def tables_with_ref(
     catalog: Catalog, ref: str, tables: TableNames | None, namespace: str | Namespace | None, known_refs: set[str]
 ) -> tuple[TableName, ...]:
-    """The tables that are named, or all that have a ref, in a namespace and below it or in all.
+    """The named tables, or all that have a ref, in a namespace and below it or in the whole lake.
 
     `known_refs` gets the names of all refs of the tables that were loaded.
     """
@@ -50,7 +50,7 @@ def tables_with_ref(
 
 
 def named_tables(tables: TableNames) -> tuple[TableName, ...]:
-    """At least one table, and each once."""
+    """The named tables: at least one, and each only once."""
     if isinstance(tables, str | TableName) or not isinstance(tables, Iterable):
         raise InvalidInputError(f"expected a list of tables, found {shown(tables)}")
     names = tuple([parse_table_name(table) for table in tables])
@@ -71,7 +71,7 @@ def find_tables(
 ) -> Iterator[TableName]:
     """The tables that have a branch or tag, in a namespace and below it or in all; `known_refs` gets all refs.
 
-    Those that are not meant are not loaded.
+    Other tables are not loaded.
     """
 
     def has_ref(name: TableName) -> bool:

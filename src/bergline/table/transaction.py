@@ -16,9 +16,9 @@ from bergline.table.commits.retry import Timing
 
 
 class Transaction:
-    """Gathers a chain of operations for each table; leaving the block commits them all in one step.
+    """Collects a chain of operations for each table; leaving the block commits them all in one step.
 
-    An exception in the block abandons them: the tables stay as they are, and what was written is removed.
+    An exception in the block abandons them: the tables do not change, and written files are removed.
     """
 
     def __init__(self, catalog: Catalog, timing: Timing) -> None:
@@ -28,10 +28,10 @@ class Transaction:
         self._chains: dict[TableName, Chain] = {}
         self.has_ended = False
         self.tables: dict[TableName, LoadedTable] = {}
-        """After the commit: the tables that it was about."""
+        """The committed tables, after the commit."""
 
     def chain(self, loaded: LoadedTable) -> Chain:
-        """A chain for a table; UnsupportedError for a second table where the catalog moves one at a time."""
+        """A chain for a table; UnsupportedError for a second table if the catalog can only move one at a time."""
         check_table_count(self._catalog, len(self._chains) + 1)
         chain = self._chains[loaded.name] = Chain(loaded.name, loaded.metadata, self._catalog.io)
         self._work[loaded.name] = TableWork(loaded.name, loaded.metadata.table_uuid, loaded.metadata_location, chain)
@@ -57,7 +57,7 @@ class Transaction:
 
 @contextlib.contextmanager
 def staged_creation(catalog: Catalog, name: TableName, metadata: TableMetadata, timing: Timing) -> Iterator[Chain]:
-    """A chain on a table that is created, with what is in the chain, when the block ends."""
+    """A chain on a table that is created when the block ends, with the chain's changes."""
     chain = Chain(name, metadata, catalog.io)
     try:
         yield chain

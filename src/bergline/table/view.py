@@ -1,4 +1,4 @@
-"""A view as a user holds it: a named query in one or more dialects, with the columns that it gives."""
+"""A view as a user holds it: a named query in one or more dialects, with its columns."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Self
@@ -58,11 +58,11 @@ class View:
 
     @property
     def dialects(self) -> list[str]:
-        """The dialects that it has a query in."""
+        """The dialects of its queries."""
         return sorted(self.metadata.current_version.dialects)
 
     def sql(self, dialect: str = DEFAULT_DIALECT) -> str:
-        """The query in a dialect; NotFoundError if the view has none in it."""
+        """The query in a dialect; NotFoundError if there is none."""
         queries = {
             r.dialect.lower(): r.sql
             for r in self.metadata.current_version.representations
@@ -91,7 +91,7 @@ class View:
     ) -> Self:
         """Replace the query and set properties; older versions stay in the history.
 
-        A default namespace or catalog that is not given stays as it is; `""` is the view's own catalog.
+        A default namespace or catalog that is not given stays; `""` is the view's own catalog.
         """
 
         def updates(base: ViewMetadata) -> tuple[ViewUpdate, ...]:
@@ -117,7 +117,7 @@ class View:
         return self._commit(lambda _: updates) if updates else self
 
     def _commit(self, updates: Callable[[ViewMetadata], tuple[ViewUpdate, ...]]) -> Self:
-        """Commit on the view as it is now, and retry while others come first."""
+        """Commit on the current view, and retry if others come first."""
         base, view_uuid = self._loaded, self.metadata.view_uuid
 
         def attempt(_: int) -> LoadedView | LostRace:
@@ -137,7 +137,7 @@ class View:
 
 
 def parse_default_namespace(text: str | Namespace) -> Namespace:
-    """A view's default namespace; () where names in its query begin with a namespace of their own."""
+    """A view's default namespace; () if names in its query include their namespace."""
     return () if text == () else parse_namespace(text)
 
 

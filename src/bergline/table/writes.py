@@ -1,4 +1,4 @@
-"""Writes of rows: every method is one snapshot on a branch, or a staged one."""
+"""Writes of rows: every method creates one snapshot on a branch, or a staged one."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from bergline.table.scans.scan import TableScan, to_predicate
 class TableWrites:
     """Rows as Arrow data, pandas or polars DataFrames, or lists of dictionaries.
 
-    With a `wap_id` a snapshot is staged on the head of the branch, which stays where it is: `refs.staged` finds it,
+    With a `wap_id` a snapshot is staged on the head of the branch, which does not move: `refs.staged` finds it,
     `refs.publish` publishes it.
     """
 
@@ -53,7 +53,7 @@ class TableWrites:
     ) -> None:
         """Add rows to a branch; a branch that does not exist starts at the head of `main`.
 
-        Now and then an append joins small manifests of earlier ones; a fast one never does.
+        Now and then an append merges small manifests of earlier ones; with `fast=True` it never does.
         """
         self.check_branch(branch)
         own = self._table.snapshot_summary(summary, wap_id)
@@ -85,9 +85,9 @@ class TableWrites:
 
         With a filter, ConflictError if others changed rows that match since the branch was loaded here; `isolation`
         says how much of it counts ("serializable", "snapshot" or "none"), by default `write.delete.isolation-level`.
-        Without a filter only a given level is looked after, unless the new rows were read from the branch: as a scan
-        that is given as `rows`, or that `validate_from` names, it counts from the snapshot that was read. Files that
-        hold other rows too are rewritten in this process, or by the `engine` that is given.
+        Without a filter only a given level is checked, unless the new rows were read from the branch: if `rows` or
+        `validate_from` is a scan, changes count from the snapshot that it reads. Files that also hold other rows are
+        rewritten in this process, or by the given `engine`.
         """
         self.check_branch(branch)
         options = WriteArguments(branch, summary, isolation, wap_id, check_row_engine(engine))
@@ -120,10 +120,10 @@ class TableWrites:
         wap_id: str | None = None,
         engine: RowEngine | None = None,
     ) -> None:
-        """Delete the rows of a branch that match a filter; where none does, nothing is committed.
+        """Delete the rows of a branch that match a filter; if none does, nothing is committed.
 
-        ConflictError if others change such rows meanwhile; `isolation` says how much of it counts ("serializable",
-        "snapshot" or "none"), by default `write.delete.isolation-level`. Files that hold other rows too are rewritten
+        ConflictError if others change such rows meanwhile; `isolation` says which changes count ("serializable",
+        "snapshot" or "none"), by default `write.delete.isolation-level`. Files that also hold other rows are rewritten
         in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
         """
         if row_filter is None:
@@ -144,7 +144,7 @@ class TableWrites:
     ) -> None:
         """Replace every partition that the rows are in; without rows there is nothing to do.
 
-        What others may have changed in them, and since when, is said as for `overwrite` without a filter.
+        Concurrent changes are checked as for `overwrite` without a filter.
         """
         self.check_branch(branch)
         own = self._table.snapshot_summary(summary, wap_id)
@@ -173,7 +173,7 @@ class TableWrites:
         self, row_filter: str | Predicate, options: WriteArguments, since: int | Literal["head"] | None = "head"
     ) -> RowsToDelete:
         level = options.level(self._table.metadata, "delete")
-        # a filter that does not fit is refused before anything is written
+        # an invalid filter is refused before anything is written
         return RowsToDelete(bind_filter(to_predicate(row_filter), self._table.schema), options.branch, level, since)
 
     def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], options: WriteArguments) -> None:
@@ -183,7 +183,7 @@ class TableWrites:
 
 
 def write_data_files(io: FileIO, metadata: TableMetadata, rows: ArrowRows | TableScan) -> list[DataFile]:
-    """Rows as data files of a table, which no snapshot has yet."""
+    """Rows as data files of a table that are not in any snapshot yet."""
     if isinstance(rows, TableScan):
         rows = rows.to_arrow_batch_reader()
     with DataFileWriter(io, write_spec(metadata), f"00000-0-{uuid.uuid4()}") as writer:

@@ -34,7 +34,7 @@ _WRITERS = 4
 
 
 def now_ms() -> int:
-    """The time that metadata carries."""
+    """The current time, as in metadata."""
     return time.time_ns() // 1_000_000
 
 
@@ -65,7 +65,7 @@ def new_snapshot(base: TableMetadata, branch: str = MAIN) -> Snapshot:
 
 
 def append(base: LoadedTable, branch: str = MAIN) -> TableChange:
-    """A change that adds a snapshot to a branch, on condition that nobody else did."""
+    """A change that adds a snapshot to a branch, provided that nobody else has."""
     snapshot, ref = new_snapshot(base.metadata, branch), base.metadata.refs.get(branch)
     moved = SnapshotRef(snapshot.snapshot_id, SnapshotRefType.BRANCH)
     required = AssertRefSnapshotId(branch, ref.snapshot_id if ref else None)
@@ -79,16 +79,16 @@ def added_id(change: TableChange) -> int:
 
 
 def committed(outcome: Outcome) -> LoadedTable:
-    """The first table of a commit, which must have succeeded."""
+    """The first table of a successful commit."""
     assert isinstance(outcome, Committed), outcome
     return outcome.tables[0]
 
 
 class CatalogSuite(ABC):
-    """What catalogs of every kind must do with tables and namespaces."""
+    """The tests for catalogs of every kind: tables and namespaces."""
 
     odd_names: tuple[str, ...] = ("with blank", "ünï%41", "plus+and&?#", "quote'd")
-    """Names to test with; subclasses for stricter servers have fewer."""
+    """Names to test with; subclasses for stricter servers may use fewer."""
 
     @abstractmethod
     def make_catalog(self) -> Catalog:
@@ -96,7 +96,7 @@ class CatalogSuite(ABC):
 
     @pytest.fixture  # noqa: B027
     def place(self) -> None:
-        """What `make_catalog` needs, for subclasses to set up."""
+        """A fixture for what `make_catalog` needs; subclasses override it."""
 
     @pytest.fixture(autouse=True)
     def _own_namespace(self, place: None) -> Iterator[None]:
@@ -276,7 +276,7 @@ class CatalogSuite(ABC):
 
 
 class CatalogViewsSuite(CatalogSuite):
-    """What catalogs with views must do beyond that."""
+    """The tests for catalogs with views."""
 
     def make_view(self, name: str = "v", sql: str = "SELECT 1 AS id") -> ViewMetadata:
         """A view of a query."""

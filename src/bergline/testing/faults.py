@@ -49,7 +49,7 @@ class FaultyPointers:
         self.atomic_tables = pointers.atomic_tables
 
     def meet(self, *faults: Fault, late_after: int | None = None) -> None:
-        """Set the faults from now on, and end an outage."""
+        """Set the faults of the next changes, and end an outage."""
         self._faults, self._late_after, self._gone = list(faults), late_after, False
 
     def take_late(self) -> list[Callable[[], bool]]:

@@ -33,7 +33,7 @@ _MINUTE_MS = 60_000
 
 
 class FileIOSuite(ABC):
-    """What every storage must do; `make_io` may be called several times and must then open the same storage.
+    """The tests for every storage; `make_io` may be called several times and must then open the same storage.
 
     `large` is the size of an output that the storage does not write in one piece.
     """

@@ -19,7 +19,7 @@ _NAMESPACES = ("db", "other")
 
 
 def new_pointer(pointers: Pointers, table: TableName, text: str, after: str | None = None) -> str:
-    """A new pointer for a table, as its first or after another: any text, or what the store requires."""
+    """A new pointer for a table, its first or one after another: any text, or what the store requires."""
     return pointers.stage(table, after, text.encode()) if isinstance(pointers, StagedPointers) else text
 
 
@@ -47,7 +47,7 @@ def refuses_renames(pointers: Pointers) -> bool:
 
 
 class _PointersSuite(ABC):
-    """What pointers of every kind must do."""
+    """The tests for pointers of every kind."""
 
     @abstractmethod
     def make_store(self) -> PointerStore:
@@ -254,7 +254,7 @@ class ViewPointersSuite(_PointersSuite):
 
 
 class PointerStoreSuite(_PointersSuite):
-    """What every store must do; `make_store` may be called several times and must then open the same store."""
+    """The tests for every store; `make_store` may be called several times and must then open the same store."""
 
     def make_pointers(self) -> Pointers:
         """The tables of the store, whose namespaces exist."""

@@ -23,7 +23,7 @@ from bergline.cli.output.command_hints import command_hint
             "`refs.cherry_pick` takes one of them by its id",
             "`bergline sql \"CALL system.cherrypick_snapshot('TABLE', ID)\"` takes one of them by its id",
         ),
-        ("`squash=True` takes the difference", "`--squash` takes the difference"),
+        ("`squash=True` replays the difference", "`--squash` replays the difference"),
         ("if nobody writes, plan with allow_recent=True", "if nobody writes, plan with --allow-recent"),
         ("try again, or connect with a longer busy_timeout", "try again"),
         ("remove it: `refs.unprotect('main')`", "in Python: remove it: `refs.unprotect('main')`"),

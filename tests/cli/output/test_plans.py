@@ -21,9 +21,11 @@ def test_only_yes_goes_ahead(answer: str, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 @pytest.mark.parametrize("answer", ["y\n", "YES\n"])
-def test_yes_is_taken(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_is_taken(answer: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     confirm("drop all", yes=False)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "drop all\nGo ahead? [y/N] ")
 
 
 def test_without_a_terminal_only_the_option_goes_ahead(monkeypatch: pytest.MonkeyPatch) -> None:

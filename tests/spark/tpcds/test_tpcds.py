@@ -48,7 +48,7 @@ def sides(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory)
         plain.sql("DROP DATABASE plain_tpcds CASCADE")
 
 
-def run(sides: Sides, names: tuple[str, ...]) -> None:
+def check_queries(sides: Sides, names: tuple[str, ...]) -> None:
     """Fail with what is not equal."""
     different, empty = {}, []
     for name in names:
@@ -62,10 +62,10 @@ def run(sides: Sides, names: tuple[str, ...]) -> None:
 
 
 def test_some_of_the_queries_give_what_they_give_on_parquet(sides: Sides) -> None:
-    run(sides, SAMPLE)
+    check_queries(sides, SAMPLE)
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
 def test_all_queries_give_what_they_give_on_parquet(sides: Sides) -> None:
-    run(sides, tuple(QUERIES))
+    check_queries(sides, tuple(QUERIES))

@@ -773,7 +773,9 @@ def in_list(found: list[int]) -> str:
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 
 
-def run(machine: type[ReferencesMachine], place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> None:
+def check_machine(
+    machine: type[ReferencesMachine], place_of: Callable[[], CatalogBackend], examples: int, steps: int
+) -> None:
     run_state_machine_as_test(
         type("Machine", (machine,), {"place_of": staticmethod(place_of)}),
         settings=settings(

@@ -112,7 +112,7 @@ def test_wrong_protocol_has_a_hint() -> None:
     assert caught.value.hints == ("write http:// instead of https:// if that is what the server speaks",)
     with pytest.raises(StorageError) as caught, object_errors("read", PLACE):
         raise GenericError(f"{answer('400 Bad Request')} Client sent an HTTP request to an HTTPS server.")
-    assert caught.value.hints == ("write https:// instead of http://: that is what the server wants",)
+    assert caught.value.hints == ("write https:// instead of http://: that is what the server expects",)
 
 
 class PanicException(BaseException):

@@ -52,7 +52,7 @@ def test_two_files_of_the_last_version_are_refused(lake: Lake, orders: Table) ->
     newest = local(orders.metadata_location)
     shutil.copy(newest, newest.with_name("00001-0b6e6c2e-93b0-4a0a-9e5c-1f5a1d6c2b11.metadata.json"))
     lake.drop_table(NAME)
-    with pytest.raises(RefusedError, match="cannot say which metadata file"):
+    with pytest.raises(RefusedError, match="cannot tell which metadata file"):
         find_dropped(lake, NAME)
 
 

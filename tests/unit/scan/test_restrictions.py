@@ -95,7 +95,9 @@ def test_nothing_reads_rows_or_bounds(read: str, table: Table) -> None:
 def test_everything_reads_without_restrictions(read: str, proxy: RestrictingProxy) -> None:
     proxy.restrictions = {"required-column-projections": [], "required-row-filter": None}
     with bergline.connect(proxy.uri) as lake:
-        READS[read](lake.load_table("db.people"))
+        table = lake.load_table("db.people")
+        assert table.metadata.read_restrictions is None
+        READS[read](table)
 
 
 def test_metadata_is_read_and_rows_are_appended(table: Table) -> None:

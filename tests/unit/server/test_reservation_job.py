@@ -1,5 +1,7 @@
 """Directories of tables that were there before are reserved in the background."""
 
+import threading
+
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
@@ -39,5 +41,7 @@ def test_tables_and_views_without_a_reservation_get_one(granted: GrantedServer) 
 
 def test_job_ends(granted: GrantedServer) -> None:
     job = ReservationJob(granted.context)
+    before = threading.active_count()
     job.start()
     job.stop()
+    assert threading.active_count() == before

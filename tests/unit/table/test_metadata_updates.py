@@ -79,7 +79,7 @@ def test_sort_order_by_a_column_that_is_gone_is_a_conflict(lake: Lake, orders: T
     with pytest.raises(ConflictError, match="no column `region`; its schema changed first"):
         late.replace_sort_order(["region"])
     late = overtaken(lake, replace).load_table("db.orders")
-    with pytest.raises(ConflictError, match="the column of `amount` is another one now"):
+    with pytest.raises(ConflictError, match="the column of `amount` is a different one now"):
         late.replace_sort_order(["amount"])
 
 

@@ -32,7 +32,7 @@ def list_changes(
     table: Annotated[str | None, typer.Option(help="Only changes of this table or view, e.g. db.orders.")] = None,
     who: Annotated[str | None, typer.Option(help="Only changes with the token of this name.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
+        str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or an age, e.g. 12h or 7d.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many rows at most.", min=1, max=1_000_000)] = 100,
     as_json: AsJson = False,
@@ -51,7 +51,7 @@ def export(
     options: LakeOptions,
     *,
     since: Annotated[
-        str | None, typer.Option(help="From a time on, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
+        str | None, typer.Option(help="Since a time, e.g. 2026-01-31T12:00Z, or an age, e.g. 12h or 7d.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Up to a time, e.g. 2026-02-01.")] = None,
     kind: Annotated[list[AuditKind] | None, typer.Option(help="Only lines of this kind; may be repeated.")] = None,
@@ -73,10 +73,10 @@ def prune(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete old rows for good, and print how many."""
+    """Delete old rows permanently, and print how many."""
     before_ms = max(_now_ms() - 1000 * parse_duration(older_than), 0)
     with open_records(options) as records:
-        confirm(f"delete the changes from before {render_time(before_ms)} from the audit log for good", yes)
+        confirm(f"delete the changes from before {render_time(before_ms)} from the audit log permanently", yes)
         removed = records.prune_audit(before_ms)
     if as_json:
         print_json({"deleted": removed})

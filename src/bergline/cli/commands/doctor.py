@@ -16,10 +16,10 @@ _MARKS = {Health.OK: "ok", Health.NOTE: "--", Health.WARNING: "??", Health.ERROR
 @app.command()
 @with_lake
 def doctor(options: LakeOptions, *, as_json: AsJson = False) -> None:
-    """Look at Python, packages, Java, Spark, settings, catalog, credentials and warehouse: what is wrong, what helps.
+    """Check Python, packages, Java, Spark, settings, catalog, credentials and warehouse: what is wrong, how to fix it.
 
-    To see whether the warehouse is writable, a small file is written there and deleted. The exit code is 1 if there is
-    an error.
+    To find out whether the warehouse is writable, a small file is written there and deleted. The exit code is 1 if
+    there is an error.
     """
     found: list[Diagnosis] = []
     for one in diagnose(options):
@@ -35,5 +35,5 @@ def doctor(options: LakeOptions, *, as_json: AsJson = False) -> None:
 
 
 def _line(one: Diagnosis) -> str:
-    mend = f"\n   {'':12}  to mend it: {one.mend}" if one.mend else ""
+    mend = f"\n   {'':12}  to fix it: {one.mend}" if one.mend else ""
     return f"{_MARKS[one.health]} {one.subject:12}  {one.message}{mend}"

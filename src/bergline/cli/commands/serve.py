@@ -68,7 +68,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Let only clients connect that have a certificate of these authorities (PEM).",
+            help="Let only clients with a certificate from these authorities (PEM) connect.",
             rich_help_panel=_TLS,
         ),
     ] = None,
@@ -86,7 +86,7 @@ def serve(
     kms_key: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ARN", help="A key of AWS KMS that the role's credentials may use through S3; may be repeated."
+            metavar="ARN", help="An AWS KMS key that the role's credentials may use through S3; may be repeated."
         ),
     ] = None,
     downscope_gcs: Annotated[
@@ -94,7 +94,7 @@ def serve(
         typer.Option(help="Vend tokens for Google Cloud Storage instead, temporary and for one table each."),
     ] = False,
     remote_signing: Annotated[
-        bool, typer.Option(help="Sign requests to S3 for clients that ask for it: they need no keys.")
+        bool, typer.Option(help="Sign requests to S3 for clients that ask for it, so that they need no keys.")
     ] = False,
     credentials_lifetime: Annotated[str, typer.Option(help="Lifetime of the role's credentials, 15m to 12h.")] = "1h",
     max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
@@ -106,7 +106,7 @@ def serve(
     max_waiting_commits: Annotated[
         int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
     ] = 1000,
-    max_connections: Annotated[int, typer.Option(help="Connections at once.", min=1)] = 1000,
+    max_connections: Annotated[int, typer.Option(help="Maximum number of connections.", min=1)] = 1000,
     max_metadata_mib: Annotated[
         int, typer.Option(help="The largest metadata file of a table or view, decompressed, in MiB.", min=1, max=1024)
     ] = 256,
@@ -122,11 +122,11 @@ def serve(
         ),
     ] = None,
     planning_wait: Annotated[
-        float, typer.Option(help="Seconds after which a client that can ask again for its plan is told to.", min=0)
+        float, typer.Option(help="Seconds after which a client that can poll for its plan is told to.", min=0)
     ] = 5.0,
     drop_retention: Annotated[
         str | None,
-        typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` brings them back."),
+        typer.Option(help="Keep dropped and purged tables for this time, such as 7d: `undrop` restores them."),
     ] = None,
     oidc_issuer: Annotated[
         str | None,
@@ -136,7 +136,7 @@ def serve(
         str | None, typer.Option(help="The audience that its tokens must be for.", rich_help_panel=_OIDC)
     ] = None,
     oidc_alias: Annotated[
-        str, typer.Option(help="First part of the names of its users and groups.", rich_help_panel=_OIDC)
+        str, typer.Option(help="Prefix of the names of its users and groups.", rich_help_panel=_OIDC)
     ] = "oidc",
     oidc_principal_claim: Annotated[
         str, typer.Option(help="The claim with a user's name.", rich_help_panel=_OIDC)
@@ -182,18 +182,20 @@ def serve(
     policy_url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Ask this policy too before anything that grants allow, as Open Policy Agent is asked."
+            metavar="URL",
+            help="Also ask this policy about everything that grants allow, in the form of Open Policy Agent.",
         ),
     ] = None,
     event_retention: Annotated[str, typer.Option(help="Keep the event log for this time.")] = "30d",
     audit_retention: Annotated[
-        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. \\[default: for ever]")
+        str | None, typer.Option(help="Keep the audit log for this time, e.g. 365d. \\[default: forever]")
     ] = None,
     request_audit_retention: Annotated[
         str, typer.Option(help="Keep the audit of requests that change nothing for this time.")
     ] = "90d",
     audit_reads: Annotated[
-        bool, typer.Option(help="Audit reads of metadata too, beside credentials, signatures, denials, failed logins.")
+        bool,
+        typer.Option(help="Also audit reads of metadata, besides credentials, signatures, denials and failed logins."),
     ] = True,
     audit_log: Annotated[
         str | None,
@@ -206,7 +208,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="ADDRESS|NETWORK",
-            help="Believe this proxy which client a request comes from (X-Forwarded-For); may be repeated.",
+            help="Trust this proxy to report the client of a request (X-Forwarded-For); may be repeated.",
         ),
     ] = None,
     webhook_allow: Annotated[
@@ -237,8 +239,8 @@ def serve(
     if issuers and anonymous:
         raise InvalidInputError("expected either --anonymous or issuers of tokens, found both")
     audit_retention_s = None if audit_retention is None else parse_duration(audit_retention)
-    if audit_retention_s == 0:  # which of the two it means, nothing or everything, cannot be known
-        raise InvalidInputError("expected --audit-retention longer than 0; without it the audit log is kept for ever")
+    if audit_retention_s == 0:  # an empty value could mean nothing or everything: refuse to guess
+        raise InvalidInputError("expected --audit-retention longer than 0; without it the audit log is kept forever")
     opening = partial(
         open_server,
         settings.catalog or DEFAULT_CATALOG,

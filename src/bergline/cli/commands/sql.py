@@ -1,4 +1,4 @@
-"""`bergline sql`: statements on Spark, or without it on DuckDB or polars; at a prompt, or from texts."""
+"""`bergline sql`: statements on Spark, or without it on DuckDB or polars; at a prompt, or from arguments and files."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from bergline.sql.text.script import split_script
 
 
 class SqlEngine(Enum):
-    """What runs statements."""
+    """The engine that runs statements."""
 
     AUTO = "auto"
     SPARK = "spark"
@@ -42,7 +42,7 @@ app = typer.Typer()
 def sql(
     options: LakeOptions,
     statement: Annotated[
-        str | None, typer.Argument(help="Statements to run, before those of options; none at all is a prompt.")
+        str | None, typer.Argument(help="Statements to run, before those of options; without any, a prompt.")
     ] = None,
     *,
     statements: Annotated[
@@ -50,7 +50,7 @@ def sql(
     ] = None,
     files: Annotated[list[Path] | None, typer.Option("--file", "-f", help="A file to run; may be repeated.")] = None,
     output: Annotated[
-        OutputFormat, typer.Option("--format", help="How rows are printed; json is an object in each line.")
+        OutputFormat, typer.Option("--format", help="How rows are printed; json is one object per line.")
     ] = OutputFormat.TABLE,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     limit: Annotated[
@@ -62,7 +62,7 @@ def sql(
         typer.Option(help="auto is Spark where it is installed, else DuckDB or polars, which run SELECT."),
     ] = SqlEngine.AUTO,
     conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
     ] = None,
 ) -> None:
     """Run SQL: at a prompt, or statements from an argument, options, files or a pipe, until one fails."""
@@ -111,18 +111,18 @@ def _prompt(run: Statements, engine: str, settings: ConnectArguments) -> None:
 
 
 def _chosen(engine: SqlEngine) -> str:
-    """The engine that is wanted, or the best that is installed."""
+    """The requested engine, or the best one that is installed."""
     if engine is SqlEngine.AUTO:
         if is_installed("pyspark") and _has_java():
             return "spark"
-        return next(name for name in LOCAL_ENGINES if is_installed(name))  # polars always is
+        return next(name for name in LOCAL_ENGINES if is_installed(name))  # polars is always installed
     if engine is not SqlEngine.SPARK and not is_installed(engine.value):
         raise UnsupportedError(f"{engine.value} is not installed", hints=[f"pip install {engine.value}"])
     return str(engine.value)
 
 
 def _has_java() -> bool:
-    """Whether Spark can start, or is elsewhere."""
+    """Whether Spark can start here, or runs elsewhere."""
     return bool(os.environ.get("JAVA_HOME") or os.environ.get("SPARK_REMOTE") or shutil.which("java"))
 
 

@@ -17,9 +17,9 @@ from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import note_change, open_records
 from bergline.errors import InvalidInputError
 
-app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
+app = typer.Typer(help="Create, rotate and revoke tokens for `bergline serve`.", no_args_is_help=True)
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the token; unless --for, changes are recorded under it.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the token; without --for, also of its principal.")]
 ExpiresOption = Annotated[str | None, typer.Option(help="How long it is valid, e.g. 90d, 12h or 30m.")]
 _BYTES = 32
 _COLUMNS = ("name", "principal", "groups", "created", "expires", "last_used", "old_secret_until")
@@ -37,7 +37,7 @@ def create(
         str | None,
         typer.Option("--for", metavar="PRINCIPAL", help="Whose token it is, if not of somebody with its own name."),
     ] = None,
-    group: Annotated[list[str] | None, typer.Option(help="A group of who comes with it; may be repeated.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A group of whoever uses the token; may be repeated.")] = None,
     expires_in: ExpiresOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -61,12 +61,12 @@ def rotate(
     name: NameArgument,
     *,
     overlap: Annotated[
-        str, typer.Option(help="How long the old secret goes on working, e.g. 1h; 0m if others may know it.")
+        str, typer.Option(help="How long the old secret keeps working, e.g. 1h; 0m if others may know it.")
     ] = "1h",
     expires_in: ExpiresOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a token a new secret and print it; it lives as long as the old one was to live, unless --expires-in."""
+    """Give a token a new secret and print it; its lifetime is that of the old one, unless --expires-in is given."""
     now_ms, text = time.time_ns() // 1_000_000, _new_secret()
     overlap_ms = 1000 * parse_duration(overlap)
     with open_records(options) as records:
@@ -82,7 +82,7 @@ def list_tokens(
     options: LakeOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List tokens by name: whose they are, their groups, when they were created and last used, and expire."""
+    """List tokens by name: principal, groups, when they were created and last used, and when they expire."""
     with open_records(options) as records:
         tokens = records.tokens.all()
     rows = [
@@ -119,7 +119,7 @@ def revoke(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a token, or all of a principal; servers notice within seconds, and still require tokens after the last."""
+    """Revoke a token, or all of a principal; servers notice within seconds, and require tokens even after the last."""
     given = [one for one in (name, jti, principal) if one is not None]
     if len(given) != 1:
         raise InvalidInputError(f"expected one of a token's name, --jti and --principal, found {len(given)} of them")
@@ -146,7 +146,7 @@ def revoke(
 @app.command("revoked")
 @with_lake
 def list_revoked(options: LakeOptions, as_json: AsJson = False) -> None:
-    """List what was revoked of issuers' tokens, newest first: ids, and principals with the time until which."""
+    """List revoked tokens of issuers, newest first: ids, and principals with the time before which they were issued."""
     with open_records(options) as records:
         found = SqlRevokedTokens(records.database, records.catalog_name).all()
     rows = [

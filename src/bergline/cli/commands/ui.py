@@ -1,4 +1,4 @@
-"""`bergline ui`: the console over any lake, in a browser on this machine."""
+"""`bergline ui`: the console for any lake, in a browser on this machine."""
 
 import sys
 import webbrowser
@@ -28,7 +28,9 @@ def ui(
     options: LakeOptions,
     *,
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8182,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+    ] = False,
 ) -> None:
     """Show a lake in the browser: graph, rows, differences and actions, for this machine alone."""
     if not _IS_INSTALLED:

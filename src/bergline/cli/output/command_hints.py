@@ -1,4 +1,4 @@
-"""Hints as a person at the command line needs them: the command where there is one, else a word that it is Python."""
+"""Hints for the command line: the matching command if there is one, else a note that the hint is Python."""
 
 import re
 import shlex

@@ -9,7 +9,7 @@ def csv_line(values: Iterable[str | None]) -> str:
 
 
 def _csv_value(value: str | None) -> str:
-    """Empty for NULL, quoted where it must be; empty text is quoted, to be told from NULL."""
+    """Empty for NULL, quoted where necessary; empty text is quoted, to tell it from NULL."""
     if value is None:
         return ""
     quoted = not value or any(character in value for character in ',"\r\n')

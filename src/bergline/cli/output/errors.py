@@ -24,7 +24,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def exit_code_of_several(errors: Iterable[BaseException]) -> int:
-    """That of the error that is worst to overlook: an unknown outcome, then a conflict, then a failure."""
+    """The exit code of the most important error: an unknown outcome, then a conflict, then a failure."""
     return max((FAILED if (code := exit_code(error)) == USAGE else code for error in errors), default=0)
 
 

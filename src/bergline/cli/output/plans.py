@@ -1,4 +1,4 @@
-"""What destroys shows its plan and asks."""
+"""Confirmation of destructive commands, after showing their plan."""
 
 import sys
 from typing import Annotated, TypeAlias
@@ -9,13 +9,13 @@ from bergline.cli.output.errors import FAILED
 from bergline.cli.output.visible import visible
 from bergline.errors import InvalidInputError
 
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 _NEWLINE = "\n"
 
 
 def confirm(plan: str, yes: bool) -> None:
-    """Show a plan and ask whether to carry it out; ends the command if not, or if there is nobody to ask."""
+    """Show a plan and ask whether to carry it out; ends the command if not, or if nobody can be asked."""
     sys.stderr.write(f"{visible(plan, keep=_NEWLINE)}\n")
     sys.stderr.flush()
     if yes:

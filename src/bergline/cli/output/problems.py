@@ -1,4 +1,4 @@
-"""What is broken, beside all that can be shown: on stderr, and in the exit code."""
+"""Problems in addition to the results that can be shown: on stderr, and in the exit code."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from bergline.reports.problem import Problem
 
 
 def end_with_problems(problems: Iterable[Problem]) -> None:
-    """Show problems and end the command with an exit code that says so; nothing if there are none."""
+    """Show problems and end the command with a matching exit code; does nothing if there are none."""
     shown = list(problems)
     for problem in shown:
         show_error(BerglineError(str(problem), hints=problem.hints))

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 
 ShowProgress = Callable[[str, int, int], None]
-"""Takes what is done now, how much of it is done, and how much there is."""
+"""Takes what is being done, how much of it is done, and how much there is."""
 
 
 @contextlib.contextmanager
 def progress_line(*, in_bytes: bool = False) -> Iterator[ShowProgress | None]:
-    """A line on stderr while the block runs, which disappears at its end; None where stderr is no terminal."""
+    """A line on stderr while the block runs, removed at its end; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -30,7 +30,7 @@ def progress_line(*, in_bytes: bool = False) -> Iterator[ShowProgress | None]:
     from rich.text import Text  # noqa: PLC0415
 
     class Rate(ProgressColumn):
-        """How many in a second."""
+        """How many per second."""
 
         def render(self, task: Task) -> Text:
             return Text("" if task.speed is None else f"{task.speed:,.0f}/s", style="progress.data.speed")

@@ -1,4 +1,4 @@
-"""Rows of tables in the formats of `bergline read`, written as they are read; only a table is kept to be laid out."""
+"""Rows in the formats of `bergline read`, written while they are read; only the table format keeps them for layout."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ class _Sink(Protocol):
 
 
 def write_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: RowFormat, output: Path | None) -> int:
-    """Write rows to a file or to stdout, and return how many there were; a file is there when all of them are."""
+    """Write rows to a file or to stdout, and return how many; the file appears only when it is complete."""
     if form is RowFormat.TABLE:
         if output is not None:
             raise InvalidInputError("expected --format csv, jsonl or parquet with --output, found table")
@@ -48,10 +48,10 @@ def write_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: RowFo
 
 
 class FirstRows:
-    """The first rows of many; no more batches are asked for than that takes."""
+    """The first rows of many; no more batches are requested than needed."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], limit: int, *, look_further: bool = False) -> None:
-        """`look_further` finds out whether there are more, which may take another batch."""
+        """`look_further` finds out whether there are more rows, which may take another batch."""
         self._batches = iter(batches)
         self._limit = limit
         self._look_further = look_further
@@ -83,7 +83,7 @@ def texts(column: pa.Array) -> list[str | None]:
 
 @contextlib.contextmanager
 def _sink(output: Path | None) -> Iterator[_Sink]:
-    """Where bytes go; a new file gets its name only when it is whole."""
+    """The stream for the bytes; a new file gets its name only when it is complete."""
     if output is None:
         yield _StdoutBytes()
         sys.stdout.flush()
@@ -104,7 +104,7 @@ def _sink(output: Path | None) -> Iterator[_Sink]:
 
 
 def _give_name(part: Path, output: Path) -> None:
-    """Give a file its name, if no other one took it meanwhile; where files have only one name, it is moved there."""
+    """Give a file its name unless it has been taken meanwhile; without hard links, the file is moved there."""
     try:
         os.link(part, output)
     except FileExistsError:
@@ -114,14 +114,14 @@ def _give_name(part: Path, output: Path) -> None:
 
 
 class _StdoutBytes:
-    """Stdout for bytes that are UTF-8, also where it takes only text."""
+    """Stdout for UTF-8 bytes, even if it takes only text."""
 
     def write(self, data: bytes) -> int:
         return sys.stdout.write(data.decode())
 
 
 def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """A table on the screen; rows that were read before something failed are shown."""
+    """A table on the screen; rows that were read before a failure are shown."""
     rows: list[list[str]] = []
     try:
         for batch in batches:
@@ -164,7 +164,7 @@ def _json_values(column: pa.Array) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: bytes in hexadecimal, maps as pairs."""
+    """A value as JSON: bytes in hexadecimal, maps as pairs."""
     match value:
         case bytes():
             return value.hex()

@@ -1,4 +1,4 @@
-"""What a command found, on stdout: a table for people, or JSON."""
+"""The results of a command on stdout: a table for people, or JSON."""
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -27,7 +27,7 @@ def print_rows(rows: pa.Table, as_json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document; ids of snapshots, which are above 2^53, must be texts already."""
+    """Print one JSON document; snapshot ids, which exceed 2^53, must already be text."""
     sys.stdout.write(f"{msgspec.json.encode(value).decode()}\n")
 
 
@@ -37,7 +37,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_texts(texts: Iterable[Text]) -> None:
-    """Print lines with their colors, but for a pipe or for lines with hostile names; long ones are not broken."""
+    """Print lines in color, except to a pipe or if they contain hostile names; long ones are not wrapped."""
     console = Console(highlight=False, soft_wrap=True)
     for text in texts:
         safe = visible(text.plain)
@@ -45,7 +45,7 @@ def print_texts(texts: Iterable[Text]) -> None:
 
 
 def notice(text: str) -> None:
-    """Say something on stderr, behind what was printed."""
+    """Print a message to stderr, after everything printed so far."""
     sys.stdout.flush()
     sys.stderr.write(f"{visible(text, keep=_NEWLINE)}\n")
 
@@ -53,7 +53,7 @@ def notice(text: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = (), *, header: bool = True
 ) -> None:
-    """Print texts in columns, some of them to the right."""
+    """Print texts in columns, some of them right-aligned."""
     shown = RichTable(box=None, pad_edge=False, header_style="bold", show_header=header)
     for i, name in enumerate(columns):
         shown.add_column(Text(visible(name)), overflow="fold", justify="right" if i in right else "left")

@@ -1,4 +1,4 @@
-"""The streams of the process: closed by the caller, full, or in an encoding that does not have all texts."""
+"""The standard streams, which may be closed, full, or in an encoding that lacks some characters."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from bergline.errors import BerglineError, StorageError, UnsupportedError
 
 
 def open_closed_streams() -> None:
-    """Have something to read from and to write to where the caller closed a stream: nothing."""
+    """Replace standard streams that the caller has closed by the null device."""
     for number, mode in ((0, "r"), (1, "w"), (2, "w")):
         name = ("stdin", "stdout", "stderr")[number]
         if getattr(sys, name) is None:
@@ -15,7 +15,7 @@ def open_closed_streams() -> None:
 
 
 def drop_output() -> None:
-    """Forget what stdout could not take, so that the interpreter does not try again at its end."""
+    """Discard what stdout could not take, so that the interpreter does not try again when it exits."""
     try:
         number = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -26,7 +26,7 @@ def drop_output() -> None:
 
 
 def output_error(error: OSError | UnicodeEncodeError) -> BerglineError:
-    """What to tell of an error of the operating system that no command expects: it is most likely about the output."""
+    """The error to report for an unexpected OSError, which is most likely about the output."""
     if isinstance(error, UnicodeEncodeError):
         text = error.object[error.start : error.end][:1]
         return UnsupportedError(

@@ -1,1 +1,1 @@
-"""What `bergline sql` is made of: Spark, or without it DuckDB or polars; a prompt with history and completion."""
+"""The parts of `bergline sql`: Spark, or without it DuckDB or polars; a prompt with history and completion."""

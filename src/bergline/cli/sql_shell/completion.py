@@ -1,4 +1,4 @@
-"""What a word at the prompt may become: keywords, tables and their branches and tags, and columns."""
+"""Completion at the prompt: keywords, tables with their branches and tags, and columns."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,7 +8,7 @@ from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
 
 DELIMITERS = " \t\n`~!@#$%^&*()-=+[{]}\\|;:'\",<>/?"
-"""What ends a word; a dot does not."""
+"""The characters that end a word; a dot does not."""
 _KEYWORDS = [
     "ALTER TABLE",
     "AND",
@@ -69,14 +69,14 @@ _MOST_TABLES = 5000
 
 
 class Completion:
-    """Completes words by a lake, which is opened at the first one; without a lake, by keywords alone."""
+    """Completes words from a lake, which is opened for the first one; without a lake, only keywords."""
 
     def __init__(self, open_lake: Callable[[], Lake]) -> None:
         self._open = open_lake
         self._words: dict[str, list[str]] = {}
 
     def of(self, word: str, statement: str) -> list[str]:
-        """What the word may become; columns are those of the tables that the statement names."""
+        """The completions of a word; columns are those of the tables that the statement names."""
         with suppress(BerglineError):
             return self._of(word, statement)
         return []
@@ -105,7 +105,7 @@ class Completion:
         return list(dict.fromkeys(w for w in words if w.casefold().startswith(start)))[:_MOST]
 
     def _of_table(self, name: str) -> list[str]:
-        """The columns of a table, and what comes behind its name."""
+        """The columns of a table, and what may follow its name."""
         if name not in self._words and self._lake is not None:
             table = self._lake.load_table(name)
             refs = [f"{name}.{ref.snapshot_ref_type}_{of}" for of, ref in table.metadata.refs.items()]

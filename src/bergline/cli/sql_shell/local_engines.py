@@ -19,7 +19,7 @@ def is_installed(engine: str) -> bool:
 
 
 def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchReader:
-    """Run a query on DuckDB, which sees these tables, no files and no variables of Python."""
+    """Run a query on DuckDB, which sees only these tables, no files and no Python variables."""
     import duckdb  # noqa: PLC0415  (needed only by those who have it)
 
     text = transpiled(query, "duckdb")
@@ -35,7 +35,7 @@ def run_duckdb(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
 
 
 def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchReader:
-    """Run a query on polars, whose SQL knows less; it sees these tables, and no files."""
+    """Run a query on polars, which supports less SQL; it sees only these tables, and no files."""
     import polars as pl  # noqa: PLC0415  (only when it runs)
 
     text = transpiled(query, "postgres")
@@ -51,7 +51,7 @@ def run_polars(query: str, tables: Mapping[str, pa.Table]) -> pa.RecordBatchRead
 
 
 LOCAL_ENGINES: dict[str, RunLocally] = {"duckdb": run_duckdb, "polars": run_polars}
-"""The best first."""
+"""The engines, best first."""
 _SPARK_HINT = "all of Spark's SQL needs Spark: `--engine spark`, with the extra `spark` of bergline and Java"
 
 
@@ -71,7 +71,7 @@ def transpiled(query: str, dialect: str) -> str:
 
 
 def _check_no_functions(query: str) -> None:
-    """Refuse functions in place of tables: those that polars has read files."""
+    """Refuse table functions: those of polars read files."""
     for table in sqlglot.parse_one(query, read="spark").find_all(sqlglot.exp.Table):
         if isinstance(table.this, sqlglot.exp.Func):
             found = table.this.name if isinstance(table.this, sqlglot.exp.Anonymous) else table.this.sql_name()
@@ -80,5 +80,5 @@ def _check_no_functions(query: str) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    """What is wrong, without the plan and the query behind it, which is not as the user wrote it."""
+    """The error message without the plan and query after it, which is not what the user wrote."""
     return next(iter(str(error).splitlines()), type(error).__name__)

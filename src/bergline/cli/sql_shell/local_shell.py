@@ -1,4 +1,4 @@
-"""Statements without Spark, and the rows that they give."""
+"""Statements without Spark, and their rows."""
 
 from bergline.cli.output.row_writer import FirstRows, RowFormat, write_rows
 from bergline.cli.sql_shell.local_sql import LocalSql
@@ -20,7 +20,7 @@ class LocalStatements:
         self._limit = SHOWN_ROWS if limit is None and output is OutputFormat.TABLE else limit
 
     def run(self, text: str) -> int | None:
-        """Run a statement, and say how many rows were printed if it has some."""
+        """Run a statement; returns how many rows were printed, if it has any."""
         rows = self._sql.run(text)
         if rows is None:
             return None

@@ -1,4 +1,4 @@
-"""Statements on a lake in this process: what needs no engine, and queries by a local one."""
+"""Statements on a lake in this process: those that need no engine, and queries on a local one."""
 
 import re
 from typing import NoReturn
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W\d]\w*|`((?:[^`]|``)+)`")
 
 
 class LocalSql:
-    """Runs statements on one lake; USE is kept from one to the next."""
+    """Runs statements on one lake; USE applies to the following ones."""
 
     def __init__(self, lake: Lake, name: str, engine: str) -> None:
         self._lakes = {name: lake}
@@ -64,7 +64,7 @@ class LocalSql:
         )
 
     def _query(self, query: Query, lakes: Lakes) -> pa.RecordBatchReader:
-        """Every table of the query in memory, with the columns that it may use."""
+        """Run a query on its tables in memory, with the columns that it may use."""
         used = _used_columns(query.sql.text)
         tables, frames = {}, {}
         for number, use in enumerate(query.tables):
@@ -83,7 +83,7 @@ class LocalSql:
 
 
 def _rows(use: TableUse, target: Target, lakes: Lakes, used: frozenset[str] | None) -> pa.Table:
-    """The rows of a table in the state that its name means."""
+    """The rows of a table in the state that its name selects."""
     selector = with_as_of(target.selector, use.as_of, "UTC")
     if use.options:
         selector = with_options(selector, dict(use.options), "UTC")
@@ -104,7 +104,7 @@ def _rows(use: TableUse, target: Target, lakes: Lakes, used: frozenset[str] | No
 
 
 def _used_columns(text: str) -> frozenset[str] | None:
-    """The words of a query, among which are the columns that it uses; None if it may use others."""
+    """The words of a query, which include all columns that it uses; None if it may use others."""
     if "*" in _COUNT_ALL.sub("", text) or _NATURAL.search(text):
         return None
     return frozenset((match[1] or match[0]).replace("``", "`").casefold() for match in _WORD.finditer(text))

@@ -12,7 +12,7 @@ from bergline.cli.sql_shell.completion import DELIMITERS, Completion
 from bergline.errors import SqlSyntaxError
 from bergline.sql.text.script import split_script
 
-# Windows has none
+# Windows lacks this module
 _READLINE: Any = importlib.import_module("readline") if importlib.util.find_spec("readline") else None
 _EXITS = {"\\q", "exit", "quit"}
 
@@ -35,7 +35,7 @@ def run_prompt(run: Callable[[str], object], completion: Completion) -> None:
             if not pending and line.strip().rstrip(";").strip().lower() in _EXITS:
                 return
             pending = f"{pending}\n{line}" if pending else line
-            with contextlib.suppress(SqlSyntaxError):  # a quote or comment that goes on in the next line
+            with contextlib.suppress(SqlSyntaxError):  # a quote or comment that continues on the next line
                 found = split_script(pending)
                 pending = found.rest
                 for text in found.statements:
@@ -44,7 +44,7 @@ def run_prompt(run: Callable[[str], object], completion: Completion) -> None:
 
 @contextlib.contextmanager
 def _history() -> Iterator[None]:
-    """Lines of former prompts, where there is such a thing."""
+    """The history of earlier prompts, if readline is available."""
     if _READLINE is None:
         yield
         return
@@ -63,7 +63,7 @@ def _history() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _completed(completion: Completion, pending: Callable[[], str]) -> Iterator[None]:
-    """Complete words with the tabulator, where there is such a thing."""
+    """Complete words with the tab key, if readline is available."""
     if _READLINE is None:
         yield
         return

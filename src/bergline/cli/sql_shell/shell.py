@@ -1,4 +1,4 @@
-"""Statements one after the other, whatever runs them: errors are shown, and a prompt goes on."""
+"""Statements one after the other, on any engine: errors are shown, and a prompt continues."""
 
 import sys
 import time
@@ -22,12 +22,12 @@ class Statements(Protocol):
     """Runs statements and prints their rows."""
 
     def run(self, text: str) -> int | None:
-        """Run a statement, and say how many rows were printed if it has some."""
+        """Run a statement; returns how many rows were printed, if it has any."""
         ...
 
 
 def run_shown(statements: Statements, text: str, *, timed: bool = False) -> bool:
-    """Whether a statement succeeded; its error is shown."""
+    """Run a statement, showing its error; returns whether it succeeded."""
     start = time.monotonic()
     try:
         rows = statements.run(text)
@@ -46,6 +46,6 @@ def run_shown(statements: Statements, text: str, *, timed: bool = False) -> bool
 
 
 def say_that_more_follow(shown: int) -> None:
-    """Say that a table has more rows than are shown."""
+    """Print that there are more rows than are shown."""
     sys.stdout.flush()
     sys.stderr.write(f"only the first {shown:,} rows are shown: --limit takes more\n")

@@ -1,4 +1,4 @@
-"""Statements on a Spark session of their own, and the rows that they give."""
+"""Statements on a Spark session of their own, and their rows."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
 }
 _PYSPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""They write each error to stderr once more, as JSON."""
+"""The loggers that write each error to stderr once more, as JSON."""
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _NO_JSON = ("void", "interval", "geometry", "geography")
 _MOST_LOG = 2000
@@ -39,7 +39,7 @@ class SparkStatements:
         self._limit = limit
 
     def run(self, text: str) -> int | None:
-        """Run a statement, and say how many rows were printed if it has some."""
+        """Run a statement; returns how many rows were printed, if it has any."""
         frame = self._spark.sql(text)
         return self._print(frame) if frame.columns else None
 
@@ -72,7 +72,7 @@ class SparkStatements:
 
 
 def start_spark(conf: dict[str, str]) -> Any:
-    """A session; what Spark's process writes to stderr meanwhile and later is shown only if it does not start."""
+    """Start a session; what Spark's process writes to stderr is shown only if it does not start."""
     for logger in _PYSPARK_LOGGERS:
         logging.getLogger(logger).disabled = True
     with tempfile.TemporaryFile("w+", errors="replace") as log:
@@ -94,10 +94,10 @@ def start_spark(conf: dict[str, str]) -> Any:
 
 
 def lake_conf(lake: ConnectArguments) -> dict[str, str]:
-    """The lake that is named, which must exist; none if none is: then Spark's configuration does."""
+    """The settings of the named lake, which must exist; empty if none is named: then Spark's configuration applies."""
     if lake == ConnectArguments():
         return {}
-    open_lake(lake).close()  # says what is wrong before Spark starts
+    open_lake(lake).close()  # reports what is wrong before Spark starts
     name = lake.name or DEFAULT_NAME
     prefix = f"spark.bergline.{name.replace('.', '_')}."
     conf = {f"property.{key}": value for key, value in lake.properties.items()}

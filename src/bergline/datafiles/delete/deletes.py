@@ -28,7 +28,7 @@ class DeletedRows:
         mapping: NameMapping | None = None,
         more: PositionSet | None = None,
     ) -> None:
-        """`more` are positions that are deleted beside those of the delete files."""
+        """`more` are further deleted positions, in addition to those of the delete files."""
         by_position = [d for d in deletes if d.content is FileContent.POSITION_DELETES]
         self._positions = reduce(
             PositionSet.union, (files.positions(d, path) for d in by_position), more or PositionSet()
@@ -115,7 +115,7 @@ def _pair(left: pa.Array, right: pa.Array, right_values: pa.Array) -> pa.Array:
 
 
 def _position(column: pa.Array, values: pa.Array) -> pa.Array:
-    """The index of each value in `values`; null if it is not there."""
+    """The index of each value in `values`; null if it is not among them."""
     return pc.index_in(column, value_set=values).cast(pa.int64())
 
 

@@ -35,13 +35,14 @@ def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, Bi
 
 @contextlib.contextmanager
 def arrow_input(stream: BinaryIO) -> Iterator[BinaryIO | pa.NativeFile]:
-    """What Arrow is to read an open stream by: a local file it opens once more itself.
+    """What to give to Arrow to read an open stream: it opens a local file once more by itself.
 
-    Its threads may still read when the process ends, and would abort it if they called into Python then.
+    Arrow's threads may still read when the process ends, and would abort it if they called into Python then.
     """
     opened = None
     if isinstance(stream, python_io.BufferedReader) and isinstance(stream.name, str):
-        with contextlib.suppress(OSError, UnicodeError):  # the stream reads whatever the file's name is now
+        # the file may have been renamed since: only the stream still reads it
+        with contextlib.suppress(OSError, UnicodeError):
             opened = pa.OSFile(stream.name)
     if opened is None:
         yield stream

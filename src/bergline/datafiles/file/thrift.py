@@ -31,14 +31,14 @@ def read_fields(data: bytes, last: int) -> tuple[dict[int, Any], int]:
 
 
 def read_struct_list(data: bytes, field_id: int) -> Iterator[tuple[dict[int, Any], int]]:
-    """The structs in a list that is a field of the struct at the start of the data, each with where its end mark is."""
+    """The structs of a list field of the struct at the start of the data, each with the offset of its end mark."""
     reader = _Reader(data)
     for _ in range(reader.enter_list(field_id)):
         yield reader.struct(0), reader.place - 1
 
 
 def field_header(field_id: int, kind: int, *, after: int = 0) -> bytes:
-    """The header of a field of some type that follows another field of its struct."""
+    """The header of a field of some type, after another field of the same struct."""
     step = field_id - after
     return bytes([step << 4 | kind]) if 0 < step < _LONG_STEP else bytes([kind]) + varint(field_id)
 
@@ -72,7 +72,7 @@ class _Reader:
         return self._place
 
     def enter_list(self, field_id: int) -> int:
-        """Pass over the fields before a list; the number of its values, which follow."""
+        """Skip the fields before a list and return the number of its values, which follow."""
         found = 0
         while header := self._byte():
             kind, delta = header & 0x0F, header >> 4

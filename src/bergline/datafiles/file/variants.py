@@ -1,4 +1,4 @@
-"""Variants as files store them, as metadata and value; what was shredded into columns of its own is put together again.
+"""Variants as files store them, as metadata and value; shredded columns are reassembled.
 
 The encoding is that of Parquet's VariantEncoding.md and VariantShredding.md.
 """
@@ -59,7 +59,7 @@ def _read(array: pa.StructArray) -> pa.StructArray:
         value = pa.array(_values(parts, names), pa.binary())
     else:
         value = parts[_VALUE].cast(pa.binary())
-    # a value that is missing where there must be one is a null of the variant
+    # spec: a missing value where there must be one is a variant null
     value = pc.if_else(pc.and_(present, value.is_null()), pa.scalar(_NULL, pa.binary()), value)
     return pa.StructArray.from_arrays([metadata, value], fields=list(target), mask=array.is_null())
 
@@ -101,7 +101,7 @@ def _parts(array: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def _values(parts: Mapping[str, pa.Array], names: Sequence[_Names]) -> list[Encoded]:
-    """The values of which some are shredded, encoded; `names` are those of each value's metadata."""
+    """Encoded values, some of which are shredded; `names` are those of each value's metadata."""
     plain: list[Encoded] = [None] * len(names)
     if _VALUE in parts:
         plain = parts[_VALUE].cast(pa.binary()).to_pylist()
@@ -119,7 +119,7 @@ def _values(parts: Mapping[str, pa.Array], names: Sequence[_Names]) -> list[Enco
 
 
 def _objects(typed: pa.StructArray, plain: Sequence[Encoded], names: Sequence[_Names]) -> list[Encoded]:
-    """Objects of their shredded fields and of those left in `plain`; other values are there as a whole."""
+    """Objects assembled from their shredded fields and those left in `plain`; other values are complete in `plain`."""
     fields = {name.encode(): _values(_parts(part), names) for name, part in _parts(typed).items()}
     found: list[Encoded] = []
     for row, (value, is_object) in enumerate(zip(plain, typed.is_valid().to_pylist(), strict=True)):
@@ -169,7 +169,7 @@ def _primitives(typed: pa.Array) -> list[Encoded]:
 
 
 def _packed(type_: pa.DataType) -> tuple[int, str, pa.DataType]:
-    """How a shredded type is encoded: its number, its layout, and the Arrow type that has these numbers."""
+    """The encoding of a shredded type: its type number, its layout, and the Arrow type of its numbers."""
     types = pa.types
     if types.is_timestamp(type_) and type_.unit in {"us", "ns"}:
         numbers = {"us": (_TIMESTAMP, _TIMESTAMPTZ), "ns": (_TIMESTAMP_NS, _TIMESTAMPTZ_NS)}[type_.unit]
@@ -257,7 +257,7 @@ def _fields(value: bytes, names: _Names) -> dict[bytes, bytes]:
 
 
 def _size(value: bytes, place: int) -> int:
-    """How many bytes the value at a place takes."""
+    """The size in bytes of the value at an offset."""
     header = value[place]
     kind, more = header & 3, header >> 2
     if kind == _SHORT_TEXT:

@@ -1,1 +1,1 @@
-"""Data and delete files of every format that Iceberg allows, opened as one thing: batches and their physical schema."""
+"""Data and delete files of every format that Iceberg allows, behind one interface: batches and a physical schema."""

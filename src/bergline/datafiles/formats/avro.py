@@ -1,4 +1,4 @@
-"""Avro files, decoded some blocks at a time; field ids are in the file's schema.
+"""Avro files, decoded a few blocks at a time; field ids are in the file's schema.
 
 polars decodes ten times as fast as plain Python, and is used where it is installed.
 """
@@ -108,7 +108,7 @@ class AvroInput:
 
 @functools.cache
 def _polars() -> Any | None:
-    """The module polars; None where it is not installed, or too old: executors need not have it."""
+    """The module polars; None if it is not installed or too old: executors may lack it."""
     try:
         module = importlib.import_module("polars")
     except ImportError:

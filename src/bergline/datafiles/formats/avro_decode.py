@@ -1,4 +1,4 @@
-"""Avro records decoded in plain Python, for executors, which need not have polars.
+"""Avro records decoded in plain Python, for executors, which may lack polars.
 
 A column reads one value after another from a block and keeps it; its array is built once at the end.
 """
@@ -43,7 +43,7 @@ def decode_records(schema: Any, blocks: Sequence[tuple[int, bytes]], columns: Se
 
 
 class _Cursor:
-    """A place in the bytes of a block."""
+    """A position in the bytes of a block."""
 
     __slots__ = ("data", "place")
 
@@ -68,7 +68,7 @@ class _Cursor:
         return (value >> 1) ^ -(value & 1)
 
     def take(self, length: int) -> bytes:
-        """Some bytes; FormatError if there are fewer."""
+        """The next bytes; FormatError if there are fewer."""
         place = self.place
         end = place + length
         if length < 0 or end > len(self.data):
@@ -81,11 +81,11 @@ class _Column(Protocol):
     """The values of one type."""
 
     def read(self, cursor: _Cursor) -> None:
-        """Keep the next value."""
+        """Read the next value and append it."""
         ...
 
     def add_null(self) -> None:
-        """Keep a null."""
+        """Append a null."""
         ...
 
     def array(self) -> pa.Array:

@@ -1,7 +1,7 @@
-"""An Avro schema as the physical schema of a data file, and as a plainer one by which the same bytes are decoded.
+"""An Avro schema as the physical schema of a data file, and as a simpler schema that decodes the same bytes.
 
-polars knows neither maps nor logical types, and does not report where it stopped: a record of known values behind the
-file's own shows that all bytes were read as they are meant.
+polars knows neither maps nor logical types, and does not report where it stopped. So a record of known values is
+appended after the file's own records: if it comes back intact, all bytes were read as intended.
 """
 
 import struct
@@ -34,13 +34,13 @@ _LOGICAL: dict[tuple[str, str], pa.DataType] = {
 
 
 class AvroType(msgspec.Struct, frozen=True):
-    """A type of the file, and what decoders are told instead."""
+    """A type of the file, and the type that decoders are given instead."""
 
     physical: pa.DataType
     decoded: Any
     """The type for decoders: without maps, logical types and ints; None if values have no bytes."""
     least: int
-    """The fewest bytes of a value."""
+    """The minimum size of a value in bytes."""
     mark: bytes = b""
     """The encoding of a known value."""
     marked: Any = None
@@ -53,7 +53,7 @@ def parse_avro_schema(schema: bytes) -> AvroType:
     try:
         parsed = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
+        raise FormatError(f"expected an Avro file, found a schema that is not JSON ({error})") from error
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise FormatError(f"expected an Avro record, found {str(parsed)[:80]}")
     try:

@@ -16,7 +16,7 @@ from bergline.scan.plan import check_readable
 
 
 class DataInput(Protocol):
-    """An open file: what it stores, and its rows in order, in groups that can be read alone."""
+    """An open file: its columns, and its rows in order, in groups that can be read separately."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -25,7 +25,7 @@ class DataInput(Protocol):
 
     @property
     def num_groups(self) -> int:
-        """How many groups there are: row groups, stripes, or one for the whole file."""
+        """The number of groups: row groups, stripes, or one for the whole file."""
         ...
 
     @property

@@ -56,7 +56,7 @@ class OrcInput:
     def _stripe(self, stripe: int, rows: int, columns: Sequence[str]) -> pa.RecordBatch:
         if not columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
-        # the reader takes a name with a dot for the path of a nested column
+        # the reader would take a name with a dot for the path of a nested column
         by_name = not any("." in name for name in self._names)
         try:
             found = self._file.read_stripe(stripe, columns=list(columns) if by_name else None)

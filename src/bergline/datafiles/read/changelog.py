@@ -57,7 +57,7 @@ def read_changes(
 def _differing_rows(
     io: FileIO, change: FileChange, plan: ScanPlan, files: DeleteFiles, row_groups: tuple[int, int | None]
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of a file that stays which one set of deletes hides and the other does not."""
+    """The rows of a file that one set of deletes hides and the other does not."""
     before, after = (_deleted_rows(change.file, side or (), plan, files) for side in (change.before, change.after))
     wanted = named(columns_to_read(plan))
     source = RowSource(change.file, change.sequence_number, plan.specs.get(change.file.spec_id))
@@ -78,7 +78,7 @@ def _differing_rows(
 
 
 def _row_groups(file: DataInput, before: DeletedRows, after: DeletedRows) -> Iterator[int]:
-    """The row groups in which deletes by position differ; all where there are deletes by key."""
+    """The row groups in which position deletes differ; all of them if there are equality deletes."""
     start = 0
     for group, rows in enumerate(file.group_rows):
         by_key = before.key_columns or after.key_columns

@@ -1,4 +1,4 @@
-"""Metrics of files that others wrote, from their footers alone; as in Java, without counts of NaN."""
+"""Metrics of files by other writers, from their footers alone; as in Java, without counts of NaN."""
 
 import math
 import struct
@@ -34,7 +34,7 @@ _LEGACY: Final = b"org.apache.spark.legacy"
 
 
 class FileMetrics(msgspec.Struct, frozen=True):
-    """What the footer of a file says of its columns, by field id."""
+    """What the footer of a file says about its columns, by field id."""
 
     column_sizes: dict[int, int]
     value_counts: dict[int, int]
@@ -76,7 +76,7 @@ def _add(metrics: FileMetrics, field: NestedField, chunks: list[Any], stored: pa
     try:
         lowest = min(_value(field.type, stored, s.min_raw) for s in filled)
         highest = max(_value(field.type, stored, s.max_raw) for s in filled)
-    except (TypeError, ValueError, struct.error):  # a bound that cannot be read is none
+    except (TypeError, ValueError, struct.error):  # a bound that cannot be read does not count
         return
     lower, upper = _bounds(field.type, lowest, highest, length)
     if lower is not None:
@@ -124,7 +124,7 @@ def _bounds(type_: IcebergType, lowest: Any, highest: Any, length: int | None) -
 
 
 def _is_rebased(footer: pq.FileMetaData) -> bool:
-    """Whether dates may count days of another calendar: files of Spark 2, and those that Spark marks."""
+    """Whether dates may be in another calendar: in files of Spark 2, and those that Spark marks."""
     known = footer.metadata or {}
     return known.get(_SPARK_VERSION, b"3") < b"3" or any(key.startswith(_LEGACY) for key in known)
 

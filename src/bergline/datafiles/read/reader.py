@@ -25,7 +25,7 @@ def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
 
 
 def read_batches(io: FileIO, plan: ScanPlan, *, most_rows: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a plan in batches, of up to so many; at most one row group or stripe is in memory at a time."""
+    """The rows of a plan in batches of up to `most_rows`; at most one row group or stripe is in memory at a time."""
     deletes = DeleteFiles(io)
     for planned in plan.files:
         yield from read_file(io, planned, plan, deletes, most_rows=most_rows)

@@ -153,7 +153,7 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
 
 
 def _check_shapes(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
-    """Refuse geometries and geographies that are no well-known binary."""
+    """Refuse geometries and geographies that are not well-known binary."""
     if isinstance(field.type, GeometryType | GeographyType):
         for shape in array.to_pylist():
             if shape is not None:
@@ -169,7 +169,7 @@ def _check_shapes(array: pa.ChunkedArray | pa.Array, field: NestedField, path: s
 def _inner_arrays(
     array: pa.ChunkedArray | pa.Array, children: tuple[NestedField, ...]
 ) -> Iterator[tuple[pa.Array, NestedField]]:
-    """What is inside structs, lists and maps that are not null."""
+    """The arrays inside structs, lists and maps that are not null."""
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
         present = chunk.filter(chunk.is_valid())  # drop_null does not support UUIDs inside structs
         if pa.types.is_struct(chunk.type):
@@ -193,7 +193,7 @@ _FORM = r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
 def stored_form(array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None) -> pa.Array:
-    """Convert text to UUIDs and times of day, bytes to fixed ones, and arrange variants; InvalidInputError for others.
+    """Convert text to UUIDs and times of day, bytes to fixed, and variants to our layout; InvalidInputError for others.
 
     `hidden` marks values below a null, where anything is allowed.
     """
@@ -250,7 +250,7 @@ def _variants(array: pa.Array, target: pa.DataType, column: str, absent: pa.Bool
 
 
 def _shown(array: pa.Array, hidden: pa.BooleanArray | None, other: str | bytes) -> pa.Array:
-    """The values, with another one where they are hidden below a null."""
+    """The values, with a placeholder where they are hidden below a null."""
     return array if hidden is None else pc.if_else(hidden, pa.scalar(other, array.type), array)
 
 

@@ -39,10 +39,10 @@ ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Any
 """Arrow data, or anything that `as_arrow` converts."""
 
 _HINTS = {
-    "pandas.Series": "a Series is one column: hand over a DataFrame",
+    "pandas.Series": "a Series is one column: pass a DataFrame",
     "polars.LazyFrame": "collect() it first",
-    "polars.Series": "a Series is one column: hand over a DataFrame",
-    "pyspark.DataFrame": "write it with df.writeTo(…), or hand over df.toArrow()",
+    "polars.Series": "a Series is one column: pass a DataFrame",
+    "pyspark.DataFrame": "write it with df.writeTo(…), or pass df.toArrow()",
 }
 
 
@@ -98,7 +98,7 @@ def _from_pandas(frame: Any, schema: Schema) -> pa.Table:
     if names:
         found = ", ".join(f"`{name}`" for name in names)
         raise InvalidInputError(
-            f"expected all columns of the rows beside each other, found {found} in the index of the DataFrame",
+            f"expected all values in columns, found {found} in the index of the DataFrame",
             hints=["reset_index() makes it a column, reset_index(drop=True) drops it"],
         )
     return _table([(name, column) for name, column in frame.items()], schema)
@@ -157,7 +157,7 @@ def _array(name: str, values: Any, field: NestedField | None) -> pa.Array:
 
 
 def _says_too_little(values: Any, target: IcebergType) -> bool:
-    """Whether inference is ambiguous: floats may be integers with gaps or 32-bit, and maps look like structs."""
+    """Whether inference is ambiguous: floats may be 32-bit, or integers with nulls, and maps look like structs."""
     if target in {INT, LONG}:
         return getattr(getattr(values, "dtype", None), "kind", "") == "f"
     if target == FLOAT:

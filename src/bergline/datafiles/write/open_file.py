@@ -113,7 +113,7 @@ class OpenFile:
 
 
 class _AnnotatingStream:
-    """A stream that passes on what is written to it, and adds annotations to the footer."""
+    """A stream that passes on what is written to it and adds annotations to the footer."""
 
     def __init__(self, stream: BinaryIO, logical_types: Mapping[int, bytes]) -> None:
         self._stream = stream
@@ -138,7 +138,7 @@ class _AnnotatingStream:
 
     @contextlib.contextmanager
     def annotating(self) -> Iterator[None]:
-        """In the block the end of the file is written, with its footer."""
+        """The end of the file, with its footer, is written inside this context."""
         self._held = [] if self._logical_types else None
         yield
         if self._held is not None:
@@ -203,7 +203,7 @@ def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.Parqu
 
 
 def _bloom_filters(options: ParquetOptions) -> dict[str, Any]:
-    """Filters of the asked size, which pyarrow is told by how many values such a one is for."""
+    """Filters of the requested size, which pyarrow takes as a number of distinct values."""
     if not options.bloom_filters or not _HAS_BLOOM_FILTERS:
         return {}
     return {
@@ -215,7 +215,7 @@ def _bloom_filters(options: ParquetOptions) -> dict[str, Any]:
 
 
 def _with_statistics(schema: Schema) -> bool | list[str]:
-    """Which columns get minima and maxima in the footer: Parquet has no order for shapes."""
+    """Which columns get minima and maxima in the footer: Parquet defines no order for geometries."""
     if not any(isinstance(field.type, GeometryType | GeographyType) for field in schema.ids.values()):
         return True
     return [

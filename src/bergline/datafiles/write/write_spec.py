@@ -47,7 +47,7 @@ class BloomFilter(NamedTuple):
 
     path: tuple[str, ...]
     false_positives: float
-    """Which part of the values that are not there may be taken for ones that are."""
+    """The false positive rate."""
 
 
 class ParquetOptions(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class ParquetOptions(msgspec.Struct, frozen=True):
     dictionary_bytes: int = _DICTIONARY_BYTES
     bloom_filters: tuple[BloomFilter, ...] = ()
     bloom_filter_bytes: int = _BLOOM_FILTER_BYTES
-    """How large the filter of a column is in a row group."""
+    """The maximum size of a column's filter in a row group."""
 
 
 class WriteSpec(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class WriteSpec(msgspec.Struct, frozen=True):
     sort_order_id: int = 0
     """The sort order of the rows to write; 0 for unsorted."""
     row_bytes: int | None = None
-    """How much a row takes in the table's files, if these are large enough to tell."""
+    """The average size of a row in the table's files, if these are large enough to tell."""
 
     @property
     def row_group_bytes(self) -> int:
@@ -106,7 +106,7 @@ def check_writable_types(schema: Schema) -> None:
 
 
 def check_not_encrypted(metadata: TableMetadata) -> None:
-    """UnsupportedError for a table whose files are to be encrypted: ours would not be."""
+    """UnsupportedError for a table whose files must be encrypted: ours would not be."""
     if metadata.encryption_keys or _ENCRYPTION_KEY in metadata.properties:
         raise UnsupportedError(f"cannot write to the encrypted table at {metadata.location}")
 
@@ -135,7 +135,7 @@ def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteS
 
 
 def _bloom_filters(metadata: TableMetadata) -> tuple[BloomFilter, ...]:
-    """The columns that are to have one and can: values outside of lists and maps, except booleans."""
+    """The columns that should and can have one: values outside of lists and maps, except booleans."""
     wanted = [
         name.removeprefix(BLOOM_FILTER_COLUMN)
         for name, text in metadata.properties.items()

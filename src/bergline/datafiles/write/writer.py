@@ -121,6 +121,7 @@ class DataFileWriter:
         }
         if not columns:
             return [((None,) * len(fields), table)]
+        # values are transformed once per distinct value; from here on rows are grouped by small numbers
         numbers = {name: positions for name, (_, positions) in columns.items()}
         keys = pa.table(numbers | {"row": pa.array(range(table.num_rows))})
         groups = keys.group_by(list(columns), use_threads=False).aggregate([("row", "list")])

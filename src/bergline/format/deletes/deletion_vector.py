@@ -130,7 +130,7 @@ _BITSET_SIZE = 8192
 
 
 def bitmap_end(data: memoryview, start: int, source: str) -> int:
-    """The offset behind the bitmap at `start`; the Roaring library validates its containers."""
+    """The offset just after the bitmap at `start`; the Roaring library validates its containers."""
     try:
         end = _containers_end(data, start, source)
     except struct.error:

@@ -40,7 +40,7 @@ class PositionSet:
         return PositionSet({key: BitMap.union(*bitmaps) for key, bitmaps in together.items()})
 
     def intersection(self, other: "PositionSet") -> "PositionSet":
-        """What is in both."""
+        """The positions that are in both sets."""
         keys = self.bitmaps.keys() & other.bitmaps.keys()
         return PositionSet({key: self.bitmaps[key] & other.bitmaps[key] for key in keys})
 

@@ -136,7 +136,7 @@ def render_puffin(blobs: Sequence[Blob], properties: dict[str, str]) -> tuple[by
 
 
 def replace_footer(data: bytes, metadata: PuffinMetadata, source: str) -> bytes:
-    """A file with the same blobs where they are, and another footer."""
+    """A file with the same blobs in the same places, and another footer."""
     payload = encode_json(metadata)
     blobs = data[: len(data) - footer_size(data, len(data), source)]
     return b"".join([blobs, _MAGIC, payload, struct.pack("<ii", len(payload), 0), _MAGIC])

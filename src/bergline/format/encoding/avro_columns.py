@@ -53,7 +53,7 @@ def _decode_fixed(container: Container, layout: RecordLayout, finish: Finish) ->
         del found[True]
     if not found:
         raise problem
-    # data that can be read both ways is rare; then the writer decides: only Java writes this key
+    # data that can be read both ways is rare; then the header decides who wrote it: only Java writes this key
     return found[True] if True in found and (False not in found or _BY_JAVA in container.metadata) else found[False]
 
 

@@ -176,7 +176,7 @@ class BlockReader:
                 yield count, self._inflate(payload, self._max_inflated)
 
     def count(self) -> int:
-        """How many records there are, without decompressing them."""
+        """The number of records, counted without decompressing them."""
         records = 0
         with self._named():
             for count, parser, length in self._headers():
@@ -207,7 +207,7 @@ class BlockReader:
 
 
 class _StreamParser(_ContainerParser):
-    """A cursor over a file of which a window is in memory."""
+    """A cursor over a file of which only a window is in memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__(b"", 0)
@@ -251,7 +251,7 @@ class _StreamParser(_ContainerParser):
         return super()._long()
 
     def _fill(self, length: int) -> None:
-        """Have as many bytes in memory, or all that are left."""
+        """Read ahead until this many bytes are in memory, or all that are left."""
         if self._offset + length <= len(self._data) or self._start + len(self._data) >= self._size:
             return
         rest = self._data[self._offset :]

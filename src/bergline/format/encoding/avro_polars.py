@@ -56,7 +56,7 @@ def polars_schema(schema: bytes, layout: RecordLayout, *, lengths: bool = False)
     try:
         parsed = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
+        raise FormatError(f"expected an Avro file, found a schema that is not JSON ({error})") from error
     try:
         renamer = _SchemaTranslator(lengths=lengths)
         plain = renamer.record(parsed, layout, 0)

@@ -1,7 +1,7 @@
 """Single values of Avro records, read or skipped at a position in the data.
 
-Only what is plainly valid is read here. Everything else is an UnusualAvroError, and left to `avro_columns`, which says
-what is wrong with it.
+This is the fast path: it reads only what is plainly valid. Everything else raises UnusualAvroError and is left to
+`avro_columns`, which reports what is wrong.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ _LAST_SHIFT: Final = 63
 _NULL, _OTHER = 0, 2  # the branches of a union in zig-zag
 
 Skip = Callable[[bytes, int], int]
-"""Goes past a value at a position; returns where it ends."""
+"""Skips the value at a position; returns where it ends."""
 
 
 class UnusualAvroError(Exception):
-    """Data or a schema that is not plainly valid, or not known here."""
+    """The data or schema is not plainly valid, or not known to this module."""
 
 
 def read_long(data: bytes, at: int) -> tuple[int, int]:
-    """A number at a position, and where it ends."""
+    """The number at a position, and where it ends."""
     byte = data[at]
     at += 1
     if byte < 0x80:  # noqa: PLR2004  (seven bits a byte)
@@ -40,14 +40,14 @@ def read_long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def is_present(data: bytes, at: int) -> bool:
-    """Whether an optional value, of which the null comes first in the schema, is there."""
+    """Whether an optional value is present; its schema must list null first."""
     if data[at] not in (_NULL, _OTHER):
         raise UnusualAvroError
     return data[at] == _OTHER
 
 
 def skip_of(schema: Any) -> Skip:
-    """How values of a type are skipped."""
+    """A function that skips values of a type."""
     match schema:
         case str(kind) | {"type": str(kind)} if kind in _SKIPS:
             return _SKIPS[kind]

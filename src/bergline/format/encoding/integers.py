@@ -27,5 +27,5 @@ def next_long(what: str, last: int) -> int:
 
 def _next(what: str, last: int, limit: int) -> int:
     if last >= limit:
-        raise RefusedError(f"cannot give another {what}: {last} is the last that there is")
+        raise RefusedError(f"cannot assign another {what}: {last} is the largest there is")
     return last + 1

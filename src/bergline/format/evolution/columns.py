@@ -165,7 +165,7 @@ def require_column(schema: Schema, path: str, *, allow_incompatible: bool = Fals
     """Make a column required; refused unless the caller knows that no value is null."""
     field, _ = _find(schema, path)
     if not field.required and not allow_incompatible:
-        raise InvalidInputError(f"cannot make column `{path}` required: rows that are there may have no value")
+        raise InvalidInputError(f"cannot make column `{path}` required: existing rows may have no value")
     return _change(schema, field, lambda f: msgspec.structs.replace(f, required=True))
 
 

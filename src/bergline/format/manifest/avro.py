@@ -107,13 +107,13 @@ def render_manifest_list(
     if format_version == 1:
         del header["sequence-number"]
     form, kept_as = _list_form(format_version), str(format_version)
-    # nearly all were in a list before, and have their record with them
+    # nearly all of them were in an earlier list, and carry their encoded record with them
     records = [m.__dict__.get(kept_as) or _list_record(m, form, format_version) for m in manifests]
     return render_blocks(form.schema, header, _list_blocks(records))
 
 
 def _list_blocks(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Blocks counted from the end: new manifests come in front, and those behind them stay in the blocks they had."""
+    """Blocks, counted from the end: new manifests come first, so all others stay in the blocks that they were in."""
     first = len(records) % _LIST_BLOCK
     if first:
         yield records[:first]
@@ -122,7 +122,7 @@ def _list_blocks(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def parse_manifest_list(data: bytes, source: str, most: int = _MOST_MANIFESTS) -> list[ManifestFile]:
-    """Parse the manifest list of a snapshot; FormatError, before any memory is taken for them, if there are more."""
+    """Parse a snapshot's manifest list; FormatError, before any memory is allocated for them, if there are more."""
     container = read_container(data, source)
     if container.records > most:
         raise FormatError(f"expected up to {most:,} manifests, found {container.records:,} in {source}")
@@ -157,7 +157,7 @@ def _encoded(
 
 
 def _schema_text(schema: Schema) -> str:
-    """The JSON of a schema, kept with it: all manifests of a table have it."""
+    """The JSON of a schema, cached on the schema: all manifests of a table contain it."""
     kept = schema.__dict__
     if _TEXT not in kept:
         kept[_TEXT] = encode_json(schema).decode()
@@ -171,7 +171,7 @@ def _physical_schemas(entries: Sequence[ManifestEntry]) -> dict[str, str]:
 
 
 class _RecordForm:
-    """How values become records of a schema; made once, because making it takes longer than a record."""
+    """Encodes values as records of a schema; built once, because building it takes longer than encoding a record."""
 
     def __init__(self, avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> None:
         self.schema = msgspec.Raw(msgspec.json.encode(avro))
@@ -197,7 +197,7 @@ def _manifest_form(partition: StructType, format_version: int) -> _RecordForm:
 
 
 def _list_record(manifest: ManifestFile, form: _RecordForm, format_version: int) -> bytes:
-    """The record of a manifest, kept with it: the next lists have it again."""
+    """The encoded record of a manifest, cached on the manifest: the next manifest lists contain it again."""
     record = form.encode(_check_manifest(manifest, format_version), manifest.manifest_path)
     manifest.__dict__[str(format_version)] = record
     return record

@@ -51,7 +51,7 @@ def render_container(schema: Any, metadata: Mapping[str, str], records: Iterable
 
 
 def render_blocks(schema: Any, metadata: Mapping[str, str], blocks: Iterable[Sequence[bytes]]) -> bytes:
-    """An Avro file of encoded records, a block for each sequence of them; blocks that were just written cost little."""
+    """An Avro file of encoded records, with a block for each sequence of them; recently written blocks are cached."""
     header = {key: value.encode() for key, value in metadata.items()}
     return _join({**_own(schema), **header}, [(len(records), _known_block(b"".join(records))) for records in blocks])
 

@@ -1,4 +1,4 @@
-"""The numbers in the entries of a manifest, without the rest of them: in a small one read record by record."""
+"""Only the numbers in the entries of a manifest; a small manifest is read record by record."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -27,7 +27,7 @@ _FIELD_IDS: Final = {
 
 
 class EntryNumbers(NamedTuple):
-    """What a manifest says of one file in numbers, exactly as stored."""
+    """The numbers that a manifest has for one file, exactly as stored."""
 
     status: int
     snapshot_id: int | None
@@ -40,7 +40,7 @@ class EntryNumbers(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What to do with one value of a record: skip it, or read it, where it may be null."""
+    """What to do with one value of a record: skip it, or read it (it may be null)."""
 
     name: str | None
     skip: Skip | None = None
@@ -58,7 +58,7 @@ def read_entry_numbers(
 
 
 def _by_record(container: Container) -> list[EntryNumbers] | None:
-    """None where the manifest is large, or anything about it is not as usual."""
+    """None if the manifest is large, or unusual in any way."""
     if container.records > _MOST_RECORDS:
         return None
     try:
@@ -96,7 +96,7 @@ def _entries(data: bytes, records: int, steps: tuple[_Step, ...]) -> list[EntryN
 
 @lru_cache(maxsize=64)
 def _steps(schema: bytes) -> tuple[_Step, ...]:
-    """The values of a manifest's records in order, those of the files in them included."""
+    """The values of a manifest's records in order, including those of the file in each."""
     try:
         steps = tuple(_steps_of(msgspec.json.decode(schema)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError) as error:

@@ -54,7 +54,7 @@ def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple
     for manifest in manifests:
         if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
             if manifest.added_rows_count is None or manifest.existing_rows_count is None:
-                raise FormatError(f"expected row counts to give row ids, found none for {manifest.manifest_path}")
+                raise FormatError(f"expected row counts to assign row ids, found none for {manifest.manifest_path}")
             assigned.append(msgspec.structs.replace(manifest, first_row_id=counter))
             counter += manifest.added_rows_count + manifest.existing_rows_count
         elif manifest.first_row_id == (first := _first_row_id(manifest)):

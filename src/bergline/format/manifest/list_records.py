@@ -1,7 +1,7 @@
-"""Manifest lists decoded record by record, each record once: the lists of a table have most of theirs in common.
+"""Manifest lists decoded record by record, each record once: the lists of a table share most of their records.
 
-A short list is read faster this way than as columns. Only what is plainly valid is read here; everything else, and all
-that is wrong, is left to `columns`, which says what is wrong with it.
+A short list is read faster this way than as columns. This module reads only what is plainly valid; everything else,
+including anything malformed, is left to `columns`, which reports what is wrong.
 """
 
 from collections.abc import Callable
@@ -21,20 +21,20 @@ _MOST_KEPT = 2**13
 _INTS = range(-(2**31), 2**31)
 
 DecodeAt = Callable[[bytes, int], tuple[Any, int]]
-"""Reads a value at a position; returns it, and where it ends."""
+"""Reads the value at a position; returns it and where it ends."""
 
 
 class _ListLayout:
-    """How the records of one schema are read, and those that were read."""
+    """How to read the records of one schema, and a cache of the records read."""
 
     def __init__(self, fields: list[tuple[str | None, DecodeAt]], kept_as: str | None) -> None:
         self._fields = fields
         self._kept_as = kept_as
         self._known: dict[bytes, tuple[bytes, ManifestFile]] = {}
-        """Records by their path, with which they begin."""
+        """Records by the manifest path with which they begin."""
 
     def manifests(self, data: bytes, records: int) -> list[ManifestFile]:
-        """The manifests of so many records; raises for all that is not plainly valid."""
+        """The manifests of this many records; raises for anything that is not plainly valid."""
         known = self._known
         found: list[ManifestFile] = []
         at = 0
@@ -72,7 +72,7 @@ class _ListLayout:
         return ManifestFile(**values), at
 
     def _keep(self, path: bytes, record: bytes, manifest: ManifestFile) -> None:
-        if self._kept_as is not None:  # as it would be written
+        if self._kept_as is not None:  # exactly as we would write it
             manifest.__dict__[self._kept_as] = record
         if len(self._known) >= _MOST_KEPT:
             self._known.clear()
@@ -80,7 +80,7 @@ class _ListLayout:
 
 
 def read_list_records(container: Container) -> list[ManifestFile] | None:
-    """The manifests of a list; None where it is long, or where anything about it is not as usual."""
+    """The manifests of a list; None if it is long, or unusual in any way."""
     layout = _layout(container.metadata["avro.schema"]) if container.records <= MOST_RECORDS else None
     if layout is None:
         return None
@@ -102,7 +102,7 @@ def _layout(schema: bytes) -> _ListLayout | None:
 
 
 def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str | None, DecodeAt]]:
-    """The fields of a record in order, with the names of those that are known."""
+    """The fields of a record in order; unknown ones have no name."""
     if schema["type"] != "record":
         raise UnusualAvroError
     fields: list[tuple[str | None, DecodeAt]] = []
@@ -118,7 +118,7 @@ def _fields(schema: Any, columns: dict[int, tuple[str, str]]) -> list[tuple[str 
 
 
 def _type(schema: Any) -> tuple[str, DecodeAt]:
-    """What kind of value a type has, and how it is read."""
+    """The kind of value that a type has, and how to read it."""
     match schema:
         case ["null", other]:
             kind, read = _type(other)

@@ -1,4 +1,4 @@
-"""Whether a change may be what led from one version of a table to the next."""
+"""Whether a change may be the step from one version of a table to the next."""
 
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -12,9 +12,9 @@ from bergline.format.metadata.updates import Update
 def may_be_step(
     before: TableMetadata, after: TableMetadata, requirements: tuple[Requirement, ...], updates: Sequence[Update]
 ) -> bool:
-    """Whether the requirements hold before, and everything that the updates change is so after.
+    """Whether the requirements hold before the step, and everything that the updates change is so after it.
 
-    What else is different does not matter: a server may add to what it is sent.
+    Other differences do not matter: a server may add changes of its own.
     """
     try:
         check_requirements(before, requirements, before.location)
@@ -26,7 +26,7 @@ def may_be_step(
 
 
 def _facts(metadata: TableMetadata) -> Iterator[tuple[Hashable, object]]:
-    """What can be said of a table, apart from logs and counters; layouts by their content, for servers assign ids."""
+    """Everything about a table except logs and counters; layouts by content, because servers assign their ids."""
     schemas = {s.schema_id: (s.fields, s.identifier_field_ids) for s in metadata.schemas}
     specs = {s.spec_id: s.fields for s in metadata.partition_specs}
     orders = {o.order_id: o.fields for o in metadata.sort_orders}

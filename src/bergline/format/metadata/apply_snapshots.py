@@ -21,18 +21,19 @@ from bergline.format.metadata.table_metadata import (
 from bergline.format.metadata.updates import SetSnapshotRef
 
 STATISTICS: Final = ("statistics", "partition_statistics")
-"""The fields of metadata with files of snapshots."""
+"""The metadata fields that list files of snapshots."""
 _DEFAULT_PREVIOUS_VERSIONS = 100
 _MAX_LONG = 2**63 - 1
 _MOST_NUMBERS_AHEAD = 2**32
 _MOST_ROWS_AHEAD = 2**48
-"""So many sequence numbers and row ids one snapshot takes at most: who took all would end all branches of a table."""
+"""The most sequence numbers or row ids that one snapshot may use up: a client that used all of them would block the
+table."""
 
 
 class SnapshotChanges:
     """The snapshots, refs and statistics of a table while updates are applied.
 
-    What an update costs does not depend on how many there are; the metadata is made once, in the end.
+    The cost of an update does not depend on how many snapshots there are; the metadata is built once, at the end.
     """
 
     def __init__(self, base: TableMetadata, now_ms: int) -> None:
@@ -41,20 +42,20 @@ class SnapshotChanges:
         self._refs = dict(base.refs)
         self._added: dict[int, Snapshot] = {}
         self._removed: set[int] = set()
-        """Those of the base."""
+        """The snapshots of the base."""
         self._named: Counter[int] | None = None
-        """How many refs name each snapshot, once that is asked for."""
+        """How many refs name each snapshot; counted on first use."""
         self._logged: list[SnapshotLogEntry] = []
         self._fields: dict[str, Any] = {}
         """Other fields that have changed."""
         self._statistics: dict[str, dict[int, tuple[Any, ...]]] = {}
-        """Files by snapshot, in the fields that have changed."""
+        """Files by snapshot, for the fields that have changed."""
         self.ever_added: set[int] = set()
-        """The ids of all that were added, even if they were removed again."""
+        """The ids of all snapshots that were added, even if they were removed again."""
         self.has_removed = False
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """The snapshot of this id, as it is by now."""
+        """The snapshot with this id, after the updates so far."""
         if snapshot_id in self._added or snapshot_id in self._removed:
             return self._added.get(snapshot_id)
         return self._base.snapshots_by_id.get(snapshot_id)
@@ -140,7 +141,7 @@ class SnapshotChanges:
             self._fields["current_snapshot_id"] = None
 
     def set_statistics(self, field: str, file: StatisticsFile | PartitionStatisticsFile) -> None:
-        """Put a file in the place of those of its snapshot, behind all others."""
+        """Replace the files of its snapshot by this one, after all others."""
         self.remove_statistics(field, file.snapshot_id)
         self._files(field)[file.snapshot_id] = (file,)
 

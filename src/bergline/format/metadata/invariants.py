@@ -15,7 +15,7 @@ _CHECKED = "_checked"
 
 
 def check_invariants(metadata: TableMetadata, base: TableMetadata | None = None) -> TableMetadata:
-    """Refuse metadata that contradicts itself; what it has in common with a checked base is not checked again."""
+    """Refuse inconsistent metadata; what it has in common with a checked base is not checked again."""
     # immutable: a value that was read or built by `apply_updates` is not checked again before it is written
     known = metadata.__dict__
     if _CHECKED not in known:
@@ -30,15 +30,16 @@ def check_invariants(metadata: TableMetadata, base: TableMetadata | None = None)
 
 
 def broken_invariants(metadata: TableMetadata) -> list[FormatError]:
-    """What contradicts itself in metadata that was not checked: the first contradiction of each kind."""
+    """The inconsistencies of unchecked metadata: the first one of each kind."""
     found = []
     for check in _INVARIANTS:
         try:
             check(metadata)
         except FormatError as error:
             found.append(error)
-        except (BerglineError, LookupError, StopIteration) as error:  # it needs what another invariant misses
-            found.append(FormatError(f"expected metadata that can be followed, found {error!r}"))
+        except (BerglineError, LookupError, StopIteration) as error:
+            # it depends on something that another violated invariant leaves undefined
+            found.append(FormatError(f"expected consistent metadata, found {error!r}"))
     return found
 
 
@@ -81,7 +82,7 @@ def _check_layout(metadata: TableMetadata) -> None:
 
 
 def _layout(metadata: TableMetadata) -> tuple[object, ...]:
-    """All that `_check_layout` looks at."""
+    """Everything that `_check_layout` depends on."""
     return (
         metadata.current_schema_id,
         metadata.schemas,

@@ -96,7 +96,7 @@ def parse_metadata(data: bytes, source: str, known: TableMetadata | None = None)
 
 
 def parse_unchecked_metadata(data: bytes, source: str) -> TableMetadata:
-    """Parse a metadata file that may contradict itself, for those who look for what is broken."""
+    """Parse a metadata file that may be inconsistent, to find out what is broken."""
     wire = _decode(data, source)
     try:
         return _metadata(wire)
@@ -110,7 +110,7 @@ def render_metadata(metadata: TableMetadata) -> bytes:
 
 
 def render_metadata_parts(metadata: TableMetadata) -> tuple[bytes, ...]:
-    """Serialized metadata in parts, for those who put it into a larger text."""
+    """Serialized metadata in parts, to be embedded in a larger text."""
     check_invariants(metadata)
     version = metadata.format_version
     current = metadata.current_snapshot_id
@@ -160,7 +160,7 @@ def render_metadata_parts(metadata: TableMetadata) -> tuple[bytes, ...]:
 
 
 def _schema_json(schema: Schema) -> msgspec.Raw:
-    """The JSON of a schema, kept with it: a table's later files have it too."""
+    """The JSON of a schema, cached on the schema: later metadata files of the table contain it too."""
     kept = schema.__dict__
     if _JSON not in kept:
         kept[_JSON] = msgspec.Raw(encode_json(render_schema(schema)))
@@ -180,12 +180,12 @@ def _decode(data: bytes, source: str) -> _Wire:
 
 
 def _continued(data: bytes, known: TableMetadata) -> TableMetadata | None:
-    """The metadata of a file that goes on where known metadata ends; None for every other, and for a broken one."""
+    """The metadata of a file that continues known metadata; None for any other file, and for a broken one."""
     short = without_known_history(data, known)
     if short is None:
         return None
     since = known.snapshots[known.__dict__.get(READ_SNAPSHOTS, 0) :]
-    if _snapshots(since) is not since:  # they were committed in another form than they are read in
+    if _snapshots(since) is not since:  # they were committed in a form that differs from the one in which they are read
         return None
     try:
         wire = _decode(short, "")
@@ -195,7 +195,7 @@ def _continued(data: bytes, known: TableMetadata) -> TableMetadata | None:
         wire.snapshots = (*known.snapshots, *_snapshots(wire.snapshots[1:]))
         wire.snapshot_log = (*known.snapshot_log, *log[1:]) if known.snapshot_log else log
         return check_invariants(continue_history(known, _metadata(wire, usual=True)), known)
-    except BerglineError:  # parsed as a whole it gives an error with the right place
+    except BerglineError:  # parsing it as a whole gives an error with the right place
         return None
 
 

@@ -1,12 +1,12 @@
-"""What a catalog demands of those who read the rows of a table."""
+"""What a catalog demands of readers of a table's rows."""
 
 import msgspec
 
 
 class ReadRestrictions(msgspec.Struct, frozen=True):
-    """Row filters and column masks that came with a load of a table; they are known, and not applied."""
+    """Row filters and column masks that came with a load of a table; bergline recognizes but does not apply them."""
 
     table: str
     """The table's name in its catalog."""
     demands: tuple[str, ...]
-    """What is demanded, in words."""
+    """A description of what is demanded."""

@@ -45,7 +45,7 @@ class AssertRefRetention(
 
     @property
     def retention(self) -> tuple[int | None, int | None, int | None]:
-        """As a ref has it."""
+        """The retention in the form that a ref has."""
         return self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
 
 
@@ -108,17 +108,17 @@ def same_table(base: TableMetadata) -> tuple[Requirement, ...]:
 def same_layout(base: TableMetadata) -> tuple[AssertCurrentSchemaId, AssertDefaultSpecId]:
     """The requirements that the columns and the partitioning are those that files were written for.
 
-    A server that is asked for nothing but refs would take files of a spec that was removed meanwhile, and nobody could
-    read the table any more.
+    A server that checks only refs would accept files of a spec that was removed in the meantime, and the table would
+    become unreadable.
     """
     return AssertCurrentSchemaId(base.current_schema_id), AssertDefaultSpecId(base.default_spec_id)
 
 
 def same_retention(base: TableMetadata, updates: Iterable[Update]) -> tuple[AssertRefRetention, ...]:
-    """The requirements that refs still have the retention by which the updates were worked out.
+    """The requirements that refs still have the retention on which the updates are based.
 
-    Who moves a ref names its whole retention, and would undo a change of it that it does not know of; who removes a ref
-    or snapshots may have decided by it.
+    An update that moves a ref sets its whole retention, so it would undo a change that its author has not seen; and
+    removing a ref or snapshots may have been decided by the retention.
     """
     names: dict[str, None] = {}
     for update in updates:

@@ -11,13 +11,13 @@ from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector, partition_key
 
 SOURCE_SNAPSHOT_ID: Final = "source-snapshot-id"
-"""The summary entry that names the snapshot which this one replays, on another line of history."""
+"""The summary entry that names the snapshot, on another line of history, that this one replays."""
 STAGED_WAP_ID: Final = "wap.id"
 """The summary entry with the id that a snapshot was staged under."""
 PUBLISHED_STAGED_WAP_ID: Final = "published-wap-id"
 """The summary entry with the id of the staged snapshot that this one replays on a branch."""
 REBASED_FROM: Final = "rebased-from"
-"""The summary entry with the manifest list that a writer sent, where another one was written for the snapshot."""
+"""The summary entry with the manifest list that the writer sent, if the server wrote another one for the snapshot."""
 
 
 class SnapshotOperation(StrEnum):
@@ -79,7 +79,7 @@ def summarize(
 
 
 def totals(parent: Mapping[str, str] | None, counts: Mapping[str, int]) -> dict[str, str]:
-    """The totals of a snapshot that adds and removes so much, as far as its parent has them; None for no parent."""
+    """The totals of a snapshot that adds and removes these counts, where its parent has totals; None for no parent."""
     found = {}
     for total, plus, minus in _TOTALS:
         before = 0 if parent is None else _number(parent.get(total))
@@ -89,7 +89,7 @@ def totals(parent: Mapping[str, str] | None, counts: Mapping[str, int]) -> dict[
 
 
 def without_totals(summary: Mapping[str, str]) -> dict[str, str]:
-    """A summary without what depends on the parent's."""
+    """A summary without the entries that depend on the parent's."""
     names = {total for total, _, _ in _TOTALS}
     return {key: value for key, value in summary.items() if key not in names}
 

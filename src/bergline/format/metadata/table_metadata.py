@@ -22,13 +22,13 @@ DEFAULT_FORMAT_VERSION: Final = 2
 ROW_LINEAGE_VERSION: Final = 3
 _LONGEST_ID = 19
 ENCODED_SNAPSHOTS: Final = "_encoded_snapshots"
-"""Where a table's metadata keeps the JSON of its first snapshots, perhaps all (see `history_json`)."""
+"""The attribute in which metadata caches the JSON of its first snapshots, possibly all (see `history_json`)."""
 ENCODED_LOG: Final = "_encoded_log"
 CHECKED_SNAPSHOTS: Final = "_checked_snapshots"
-"""Where it keeps how many of its first snapshots were checked (see `invariants`)."""
+"""The attribute that says how many of its first snapshots have been checked (see `invariants`)."""
 CHECKED_LOG: Final = "_checked_log"
 READ_SNAPSHOTS: Final = "_read_snapshots"
-"""Where it keeps how many of its first snapshots are as they were read from a file (see `json`)."""
+"""The attribute that says how many of its first snapshots are exactly as read from a file (see `json`)."""
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -111,7 +111,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     next_row_id: Long = 0
     encryption_keys: tuple[EncryptedKey, ...] = ()
     read_restrictions: ReadRestrictions | None = None
-    """What the catalog that it was loaded from demands of readers; no part of metadata files."""
+    """What the catalog that it was loaded from demands of readers; not part of metadata files."""
 
     @cached_property
     def snapshots_by_id(self) -> dict[int, Snapshot]:
@@ -163,7 +163,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         raise NotFoundError(f"no schema with id {schema_id}", kind="schema", name=str(schema_id))
 
     def snapshot(self, snapshot_id: int) -> Snapshot:
-        """The snapshot of this id."""
+        """The snapshot with this id."""
         try:
             return self.snapshots_by_id[snapshot_id]
         except KeyError:

@@ -19,29 +19,29 @@ _INSERT: Final = sa.insert(AUDITED_REQUESTS)
 
 
 class AuditKind(StrEnum):
-    """What a line of the audit is about."""
+    """The kind of a line of the audit."""
 
     CHANGE = "change"
     CONFLICT = "conflict"
-    """A change that was not made, because another one came first."""
+    """A change that was not made because another one came first."""
     READ = "read"
-    """Of metadata: loads, plans and lists."""
+    """Metadata was read: loads, plans and lists."""
     CREDENTIALS = "credentials"
     """Keys for the files of a table were vended."""
     SIGNATURE = "signature"
     """A request for a file was signed."""
     DENIED = "denied"
-    """Refused for lack of a privilege or by a rule, or hidden: the caller was told that there is nothing."""
+    """Refused for lack of a privilege or by a rule, or hidden: the caller was told that it does not exist."""
     FAILED_LOGIN = "failed-login"
 
 
 class AuditedRequest(msgspec.Struct, frozen=True):
-    """A request; or, with a `count`, those of the same kind that came between two times."""
+    """A request; or, with a `count`, several of the same kind between two times."""
 
     at_ms: int
     kind: AuditKind
     principal: str
-    """Who; empty if that is not known."""
+    """The principal; empty if unknown."""
     address: str
     operation: str
     resource: str
@@ -52,7 +52,7 @@ class AuditedRequest(msgspec.Struct, frozen=True):
 
 
 class AuditLine(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A line of the audit as others read it: a JSON object."""
+    """A line of the exported audit: a JSON object."""
 
     time: str
     kind: AuditKind
@@ -86,7 +86,7 @@ class SqlAuditedRequests:
             connection.execute(_INSERT, rows)
 
     def prune_piece(self, before_ms: int) -> int:
-        """Delete the oldest requests from before a time, in a short transaction; how many."""
+        """Delete the oldest requests from before a time, in a short transaction; returns how many."""
         columns = AUDITED_REQUESTS.c
         old = sa.select(columns.id).where(columns.catalog_name == self._catalog, columns.at_ms < before_ms)
         with self._database.reading() as connection:
@@ -111,7 +111,7 @@ class SqlAuditedRequests:
                 yield timed.line
 
     def _rows(self, table: sa.Table, since_ms: int | None, until_ms: int | None) -> Iterator[Any]:
-        """The rows of a time by pages, in the order of the index."""
+        """The rows of a period in pages, in the order of the index."""
         columns = table.c
         query = sa.select(table).where(columns.catalog_name == self._catalog)
         if until_ms is not None:

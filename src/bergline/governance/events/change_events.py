@@ -1,6 +1,6 @@
 """The events of a change, written in its transaction: from what the request asked for, and the tables before and after.
 
-A commit is one event, with another one for each ref that it creates, moves or drops.
+A commit is one event, followed by one for each ref that it creates, moves or drops.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from bergline.governance.events.model import Event, namespace_subject, table_sub
 MovedTables = Sequence[tuple[TableName, str | None]]
 
 _MOST_REFS: Final = 100
-"""Of one table that events tell of, and of one request in events of their own."""
+"""The most refs in the event of a commit, and the most ref events of one request."""
 _MOST_WALKED: Final = 1000
 _LONGEST_NAME: Final = 1000
 _NAMED = re.compile(r"(?P<verb>create|drop|undrop|register|unregister|rename|commit)_(?P<kind>table|view)")
@@ -34,8 +34,8 @@ NAMESPACE_EVENTS: Final[Mapping[str, str]] = {
 }
 
 
-class ChangeMade(msgspec.Struct, frozen=True):
-    """What a request did: to which catalog, when, and who asked for it by which endpoint."""
+class EventContext(msgspec.Struct, frozen=True):
+    """What the events of a request have in common: the catalog, the endpoint, who sent it, and when."""
 
     catalog: str
     endpoint: Endpoint
@@ -47,13 +47,13 @@ class ChangeMade(msgspec.Struct, frozen=True):
         return Event(self.catalog, kind, subject, self.principal, self.at_ms, data, table_uuid)
 
 
-def namespace_event(made: ChangeMade, namespace: Namespace) -> Event:
+def namespace_event(made: EventContext, namespace: Namespace) -> Event:
     """The event of a change to a namespace."""
     kind = NAMESPACE_EVENTS[made.endpoint.name]
     return made.event(kind, namespace_subject(namespace), {"namespace": ".".join(namespace)})
 
 
-def change_events(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
+def change_events(made: EventContext, moved: MovedTables, caller: Caller) -> list[Event]:
     """The events of a change to tables or views."""
     if made.endpoint in (endpoints.RENAME_TABLE, endpoints.RENAME_VIEW):
         return _renamed(made, moved, caller)
@@ -89,7 +89,7 @@ class _RefChange(msgspec.Struct, frozen=True):
     before: SnapshotRef | None
     after: SnapshotRef | None
     forward: bool | None = None
-    """Whether the head it had is in the history of the one it has; None where that is not known."""
+    """Whether its old head is in the history of the new one; None if that is not known."""
 
     def data(self) -> dict[str, Any]:
         ref = self.after or self.before
@@ -105,14 +105,14 @@ class _RefChange(msgspec.Struct, frozen=True):
 
 
 def _described(seen: ChangedTable | None, changes: Iterable[_RefChange]) -> dict[str, Any]:
-    """What became of a table: its current snapshot and its refs."""
+    """The event data of a table after a commit: its current snapshot and its refs."""
     metadata = None if seen is None else seen.after or seen.before
     if seen is None or metadata is None:
         return {}
     return {"snapshot-id": _text(metadata.current_snapshot_id), "refs": [change.data() for change in changes]}
 
 
-def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
+def _rule_events(made: EventContext, caller: Caller) -> Iterator[Event]:
     for name, notes in caller.notes.items():
         for note in notes:
             kind = "rule.bypass" if note.operation == BYPASSED else "rule.change"
@@ -120,8 +120,8 @@ def _rule_events(made: ChangeMade, caller: Caller) -> Iterator[Event]:
             yield made.event(kind, table_subject(name), data, _uuid(caller.changes.get(name)))
 
 
-def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event]:
-    """An event for the old name, and one for the new."""
+def _renamed(made: EventContext, moved: MovedTables, caller: Caller) -> list[Event]:
+    """An event for the old name and one for the new."""
     kind = _kind(made.endpoint, None, {})
     (old, _), (new, _) = moved
     uuid = _uuid(caller.changes.get(old))
@@ -130,7 +130,7 @@ def _renamed(made: ChangeMade, moved: MovedTables, caller: Caller) -> list[Event
 
 
 def _kind(endpoint: Endpoint, seen: ChangedTable | None, work: Mapping[str, Any]) -> str:
-    """What an endpoint does, by its name; all others commit to tables."""
+    """The kind of change that an endpoint makes, by its name; all others commit to tables."""
     named = _NAMED.fullmatch(endpoint.name)
     if named is None or endpoint is endpoints.COMMIT_TABLE:
         is_new = seen is not None and seen.before is None
@@ -139,9 +139,9 @@ def _kind(endpoint: Endpoint, seen: ChangedTable | None, work: Mapping[str, Any]
 
 
 def _work(seen: ChangedTable | None) -> dict[str, Any]:
-    """What the new snapshots of a commit did, and what maintenance it was.
+    """What the new snapshots of a commit did, and which kind of maintenance it was, if any.
 
-    That is `compaction` if all of them rewrite files, `expiry` if snapshots went and none came.
+    It is `compaction` if all of them rewrite files, `expiry` if snapshots were removed and none added.
     """
     if seen is None or seen.before is None or seen.after is None or seen.after.snapshots is seen.before.snapshots:
         return {}
@@ -156,7 +156,7 @@ def _work(seen: ChangedTable | None) -> dict[str, Any]:
 
 
 def _ref_changes(seen: ChangedTable | None) -> Iterator[_RefChange]:
-    """The refs that are not as they were, by name."""
+    """The refs that have changed, by name."""
     before = {} if seen is None or seen.before is None else seen.before.refs
     after = {} if seen is None or seen.after is None else seen.after.refs
     for name in sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
@@ -172,7 +172,7 @@ def _ref_changes(seen: ChangedTable | None) -> Iterator[_RefChange]:
 
 
 def _is_forward(seen: ChangedTable | None, old: int, new: int) -> bool | None:
-    """Whether a head leads to the one before; None if the way is long."""
+    """Whether the old head is an ancestor of the new one; None if it is too far back to tell."""
     if seen is None or seen.after is None:
         return None
     for steps, snapshot in enumerate(seen.after.ancestors(new)):
@@ -184,5 +184,5 @@ def _is_forward(seen: ChangedTable | None, old: int, new: int) -> bool | None:
 
 
 def _text(snapshot_id: int | None) -> str | None:
-    """An id as text: numbers of 64 bits are not safe in every reader of JSON."""
+    """An id as text: not every JSON reader can hold 64-bit numbers."""
     return None if snapshot_id is None else str(snapshot_id)

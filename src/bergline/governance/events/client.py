@@ -18,7 +18,7 @@ class RestEvents:
         self._session = session
 
     def read(self, after: int | None, limit: int, wanted: EventFilter, wait_s: int = 0) -> EventPage:
-        """Events after a position; where there are none, the server waits for some. Errors as in the database's."""
+        """Events after a position; if there are none, the server waits for some. Errors as for a database."""
         query = {"limit": str(limit)} | ({} if after is None else {"after": str(after)})
         if wait_s:
             query["wait"] = str(wait_s)

@@ -22,7 +22,7 @@ class EventLog(Protocol):
     """The events of a catalog."""
 
     def read(self, after: int | None, limit: int, wanted: EventFilter, wait_s: int = 0) -> EventPage:
-        """Some events after a position, or from the oldest on; waits so long for some where there are none."""
+        """Some events after a position, or from the oldest on; if there are none, waits for some up to this long."""
         ...
 
     def latest(self, limit: int, wanted: EventFilter) -> EventPage:
@@ -39,7 +39,7 @@ def read_events(
     *,
     follow: bool,
 ) -> Iterator[LoggedEvent]:
-    """What `lake.events` gives; UnsupportedError without a log."""
+    """The events that `lake.events` returns; UnsupportedError without a log."""
     if after is not None and (not isinstance(after, int) or isinstance(after, bool) or after < 0):
         raise InvalidInputError(f"expected a position from 0 on, found {shown(after)}")
     if isinstance(types, str):

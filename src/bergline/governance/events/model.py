@@ -15,20 +15,20 @@ CLOUD_EVENTS_BATCH = "application/cloudevents-batch+json"
 EVENT_POSITION = "event position"
 """The kind of a NotFoundError for a position whose events are no longer kept."""
 MOST_EVENTS = 1000
-"""In one page."""
+"""The most events in one page."""
 _MOST_PATTERNS = 100
 _LONGEST_PATTERN = 1000
 _SEQUENCE_DIGITS = 20
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened, to be written in the transaction in which it happens."""
+    """Something that happened, written in the transaction in which it happens."""
 
     catalog: str
     type: str
-    """What happened to what, such as `table.commit`."""
+    """What happened, such as `table.commit`."""
     subject: str
-    """To what it happened, such as `table/db/orders` or `namespace/db`."""
+    """What it happened to, such as `table/db/orders` or `namespace/db`."""
     principal: str
     at_ms: int
     data: dict[str, Any] = {}
@@ -48,7 +48,7 @@ class LoggedEvent(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Some events, and how far they go: a reader goes on after `position`, until it is `newest`."""
+    """Some events, and how far they go: a reader continues after `position`, until that is `newest`."""
 
     events: tuple[LoggedEvent, ...]
     position: int
@@ -56,18 +56,18 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class EventFilter(msgspec.Struct, frozen=True):
-    """Which events are wanted: all, or those of types and subjects; a pattern may end with `*`."""
+    """Which events to return: all, or those of some types and subjects; a pattern may end with `*`."""
 
     types: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
 
     def matches(self, event: LoggedEvent) -> bool:
-        """Whether an event is wanted."""
+        """Whether an event passes the filter."""
         return _matches(self.types, event.type) and _matches(self.subjects, event.subject)
 
 
 class CloudEvent(msgspec.Struct, frozen=True):
-    """An event as CloudEvents 1.0 has it; `sequence` is the position, padded so that texts sort as numbers do."""
+    """An event in CloudEvents 1.0; `sequence` is the position, zero-padded so that it sorts as text like the number."""
 
     id: str
     source: str
@@ -96,7 +96,7 @@ def check_position(after: int | None, oldest: int, newest: int) -> None:
             f"the events after position {after} are no longer kept: the oldest is at {oldest}",
             kind=EVENT_POSITION,
             name=str(after),
-            hints=[f"go on after {oldest - 1}, and look at the tables themselves for what happened before"],
+            hints=[f"continue after {oldest - 1}, and look at the tables themselves for what happened before"],
         )
     if after > newest:
         raise InvalidInputError(
@@ -121,7 +121,7 @@ def namespace_subject(namespace: Namespace) -> str:
 
 
 def cloud_event(catalog: str, event: LoggedEvent) -> CloudEvent:
-    """An event in the form that others read."""
+    """An event in the form in which it is sent."""
     about = {"principal": event.principal} | ({"table-uuid": event.table_uuid} if event.table_uuid else {})
     return CloudEvent(
         id=str(event.position),
@@ -154,7 +154,7 @@ def event_source(catalog: str) -> str:
 
 
 def render_event_time(at_ms: int) -> str:
-    """A time as RFC 3339 has it."""
+    """A time in the format of RFC 3339."""
     return dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -4,7 +4,7 @@ from bergline.catalog.rest.protocol.endpoints import OWN, Endpoint
 from bergline.governance.events.model import CLOUD_EVENTS_BATCH, CloudEvent
 
 POSITION_HEADER = "bergline-position"
-"""Of a page of events: up to where it goes."""
+"""The header with the position up to which a page of events goes."""
 NEWEST_HEADER = "bergline-newest-position"
 
 LIST_EVENTS = Endpoint(

@@ -34,7 +34,7 @@ from bergline.governance.events.model import (
 _PIECE = 1000
 _MOST_SCANNED = 10_000
 _LOOK_AGAIN_S = 1
-"""Positions that a page with a filter looks at."""
+"""The most positions that a page with a filter examines."""
 _UUID_LENGTH = 36
 _ENDS = ("table.drop", "table.unregister")
 _NAMING = ("table.create", "table.register", "table.undrop", "table.rename", *_ENDS)
@@ -100,10 +100,11 @@ class SqlEvents:
         """The events after a position, or from the oldest that is kept; of those with a filter, some at a time.
 
         NotFoundError if events after the position are no longer kept, InvalidInputError if it was never reached. A
-        database does not say when there is more: whoever waits gets what is there a second later.
+        database does not notify readers: whoever waits gets what has arrived a second later.
         """
         time.sleep(min(wait_s, _LOOK_AGAIN_S))
-        with contextlib.suppress(RefusedError):  # who may not write sees what others gave positions to
+        # a reader that may not write sees only events to which others gave positions
+        with contextlib.suppress(RefusedError):
             self.give_positions()
         wanted = wanted or EventFilter()
         with self._database.reading() as connection:
@@ -113,13 +114,13 @@ class SqlEvents:
             query = sa.select(*_COLUMNS).where(self._mine, EVENTS.c.position > start, EVENTS.c.position <= end)
             query = query.where(_like(EVENTS.c.type, wanted.types), _like(EVENTS.c.subject, wanted.subjects))
             rows = connection.execute(query.order_by(EVENTS.c.position).limit(limit)).all()
-            # only now: what was deleted while the rows were read is missed by nobody
+            # only after reading: events that were deleted during the read do not go unnoticed
             check_position(after, self._oldest_kept(connection, newest), newest)
         events = tuple(_event(row) for row in rows)
         return EventPage(events, events[-1].position if len(events) == limit else end, newest)
 
     def latest(self, limit: int, wanted: EventFilter) -> EventPage:
-        """The newest events, oldest first; a reader goes on after all that there are."""
+        """The newest events, oldest first; a reader continues after all existing ones."""
         with contextlib.suppress(RefusedError):
             self.give_positions()
         query = sa.select(*_COLUMNS).where(
@@ -128,18 +129,19 @@ class SqlEvents:
         query = query.order_by(EVENTS.c.position.desc()).limit(limit)
         with self._database.reading() as connection:
             newest = connection.execute(self._newest).scalar() or 0
+            # positions may be given between the two queries: rows beyond `newest` are left to the next page
             rows = connection.execute(query.where(EVENTS.c.position <= newest)).all()
         return EventPage(tuple(_event(row) for row in reversed(rows)), newest, newest)
 
     def of_present_tables(self, page: EventPage, names: Iterable[TableName]) -> EventPage:
-        """A page without events of tables that had one of these names before the one that has it now."""
+        """A page without events of earlier tables with these names."""
         found = {table_subject(name): self.first_of_table(name) for name in names}
         first = {subject: event.position for subject, event in found.items() if event is not None}
         events = tuple(event for event in page.events if event.position >= first.get(event.subject, 0))
         return EventPage(events, page.position, page.newest)
 
     def first_of_table(self, name: TableName) -> LoggedEvent | None:
-        """The event that gave a table its name, from which on events of the name are its; None if it is not kept."""
+        """The event that gave a table its name, from which on the name's events are its own; None if no longer kept."""
         with contextlib.suppress(RefusedError):
             self.give_positions()
         query = sa.select(*_COLUMNS).where(self._mine, EVENTS.c.subject == table_subject(name))
@@ -147,6 +149,8 @@ class SqlEvents:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(EVENTS.c.position.desc()).limit(_MOST_NAMINGS)).all()
         events = [_event(row) for row in rows]
+        # from the newest back to the first event that gave the name to a table: not one that took it away, nor the
+        # return of the same table from the trash
         for event, before in zip(events, [*events, None][1:], strict=True):
             has_come_back = (
                 event.type == "table.undrop"
@@ -165,7 +169,7 @@ class SqlEvents:
             return connection.execute(self._newest).scalar() or 0
 
     def oldest_position(self) -> int:
-        """The position of the oldest event that is kept; that of the next one if there is none."""
+        """The position of the oldest event that is kept; if there is none, that of the next one."""
         with self._database.reading() as connection:
             return self._oldest_kept(connection, connection.execute(self._newest).scalar() or 0)
 
@@ -179,7 +183,7 @@ class SqlEvents:
             given = self._give_piece()
 
     def prune(self, before_ms: int, most: int = _PIECE) -> int:
-        """Delete the oldest events, up to the first that is not older than a time; how many were deleted."""
+        """Delete the oldest events, up to the first that is not older than a time; returns how many were deleted."""
         self.give_positions()
         query = sa.select(EVENTS.c.position, EVENTS.c.at_ms).where(self._mine, EVENTS.c.position.is_not(None))
         with self._database.reading() as connection:
@@ -195,6 +199,7 @@ class SqlEvents:
         with self._database.writing() as connection:
             first = self._database.insert(EVENT_POSITIONS).values(catalog_name=self._catalog, position=0)
             connection.execute(first.on_conflict_do_nothing())
+            # the lock on the counter makes those who give positions wait for each other, so positions have no gaps
             last = connection.execute(self._newest.with_for_update()).scalar_one()
             given = connection.execute(_GIVE, {"last": last, "catalog": self._catalog, "most": _PIECE}).rowcount
             connection.execute(sa.update(EVENT_POSITIONS).where(counter).values(position=last + given))
@@ -205,7 +210,7 @@ class SqlEvents:
 
 
 def _like(column: sa.ColumnElement[str], patterns: Sequence[str]) -> sa.ColumnElement[bool]:
-    """A condition for texts that fit one of the patterns; all of them if there is none."""
+    """A condition for texts that match one of the patterns; all texts if there are no patterns."""
     if not patterns:
         return sa.true()
     whole = [pattern for pattern in patterns if not pattern.endswith("*")]

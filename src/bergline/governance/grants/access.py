@@ -11,8 +11,8 @@ from bergline.governance.grants.securable import Securable, parse_securable
 class LakeAccess:
     """Grants, roles and owners of a catalog that `bergline serve` serves, in its database or through the server.
 
-    Things are named like `catalog`, `namespace db`, `table db.orders` and `view db.recent`; those who hold something
-    like `alice`, `group:analysts` and `role:etl`.
+    Securables are named like `catalog`, `namespace db`, `table db.orders` and `view db.recent`; grantees like `alice`,
+    `group:analysts` and `role:etl`.
     """
 
     def __init__(self, managed: AccessManagement | None) -> None:
@@ -37,11 +37,11 @@ class LakeAccess:
         from_: str | Grantee,
         ref: str | None = None,
     ) -> None:
-        """Take privileges back, as they were granted."""
+        """Revoke privileges, with the arguments with which they were granted."""
         self._managed.revoke(make_grants(privileges, on, from_, ref))
 
     def grants(self, *, to: str | Grantee | None = None, on: str | Securable | None = None) -> list[Grant]:
-        """The grants that the caller may see: all, or those to somebody, or on something itself."""
+        """The grants that the caller may see: all, those to a grantee, or those directly on a securable."""
         who = None if to is None else parse_grantee(to)
         what = None if on is None else parse_securable(on)
         return [
@@ -74,11 +74,11 @@ class LakeAccess:
         self._managed.change_members(role, (), [parse_member(member) for member in members])
 
     def owner(self, of: str | Securable) -> Grantee | None:
-        """Who owns a namespace, table or view; None if nobody does."""
+        """The owner of a namespace, table or view; None if it has none."""
         return self._managed.owners().get(parse_securable(of))
 
     def set_owner(self, of: str | Securable, to: str | Grantee) -> None:
-        """Give a namespace, table or view to another owner."""
+        """Transfer a namespace, table or view to another owner."""
         self._managed.set_owner(parse_securable(of), parse_grantee(to))
 
     def apply(self, *, grant: Collection[Grant] = (), revoke: Collection[Grant] = ()) -> None:

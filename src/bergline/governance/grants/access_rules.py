@@ -22,17 +22,17 @@ _Named = Callable[[_Within], Iterable[AbstractSet[str]]]
 
 
 class AccessDecision(StrEnum):
-    """What becomes of a request."""
+    """The decision on a request."""
 
     ALLOWED = "allowed"
     FORBIDDEN = "forbidden"
-    """It may be seen, and the privilege is missing."""
+    """It may be seen, but the privilege is missing."""
     HIDDEN = "hidden"
-    """It may not be seen: as if it did not exist."""
+    """It may not be seen: the response is as if it did not exist."""
 
 
 class NamesSeen(Collection[str]):
-    """Names in a namespace that a caller may see, of which some may not exist; owners may change meanwhile."""
+    """Names in a namespace that a caller may see, some of which may not exist; owners may change concurrently."""
 
     def __init__(self, of: Iterable[AbstractSet[str]]) -> None:
         self._of = tuple(of)
@@ -44,12 +44,12 @@ class NamesSeen(Collection[str]):
         return iter({name for names in self._of for name in frozenset(names)})
 
     def __len__(self) -> int:
-        """So many at most: what is held twice is counted twice."""
+        """An upper limit: a name that is granted twice counts twice."""
         return sum(map(len, self._of))
 
 
 class CallerAccess:
-    """What one caller may do: the grants to the principal, its groups and their roles, and what they own."""
+    """What one caller may do, by grants to the principal, its groups and their roles, and by ownership."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CallerAccess:
                 self._names.setdefault((securable.kind, securable.namespace), set()).add(securable.name)
 
     def may(self, privilege: Privilege, securable: Securable) -> bool:
-        """Whether a grant on it, or on what contains it, has the privilege, or whether it is the caller's own."""
+        """Whether a grant on it or on what contains it has the privilege, or the caller owns it."""
         return any(
             self._owns(key)
             or any(_allows(held, ref, privilege, securable.ref) for held, ref in self._held.get(key, ()))
@@ -79,7 +79,7 @@ class CallerAccess:
         )
 
     def sees(self, securable: Securable) -> bool:
-        """Whether its name may be known: it may be listed, or leads to something that may."""
+        """Whether its name may be known: it may be listed, or contains something that may."""
         if securable.kind is SecurableKind.CATALOG:
             return True
         if securable.kind is SecurableKind.NAMESPACE and any(
@@ -89,7 +89,7 @@ class CallerAccess:
         return self.may(Privilege.LIST, securable)
 
     def namespaces_seen(self, parent: Namespace) -> set[Namespace] | None:
-        """The namespaces directly below one that may be seen, of which some may not exist; None if all may."""
+        """The visible namespaces directly below one, some of which may not exist; None if all are visible."""
         if self.may(Privilege.LIST, namespace_of(parent) if parent else CATALOG):
             return None
         depth = len(parent)
@@ -97,7 +97,7 @@ class CallerAccess:
         return {found for found in leading if len(found) == depth + 1 and found[:depth] == parent}
 
     def names_seen(self, kind: SecurableKind, namespace: Namespace) -> NamesSeen | None:
-        """The names of tables or of views in a namespace that may be seen; None if all may."""
+        """The visible names of tables or of views in a namespace; None if all are visible."""
         if self.may(Privilege.LIST, namespace_of(namespace)):
             return None
         within = kind, namespace
@@ -106,9 +106,9 @@ class CallerAccess:
     def decide(
         self, privilege: Privilege | None, securable: Securable, seen: Securable | None = None
     ) -> AccessDecision:
-        """Whether a privilege on something is there; None asks only to see it.
+        """Decide whether the caller has a privilege on something; None asks only to see it.
 
-        `seen` is what must be seen in its place, for something that does not exist yet.
+        For something that does not exist yet, `seen` is what must be visible in its place.
         """
         is_seen = self.sees(seen or securable)
         if is_seen if privilege is None else self.may(privilege, securable):
@@ -133,12 +133,12 @@ class OwnerIndex:
         self.note(owners)
 
     def note(self, owners: Mapping[Securable, Grantee | None] | Mapping[Securable, Grantee]) -> None:
-        """Owners that are others now, or none."""
+        """Record changed owners; None removes one."""
         for securable, owner in owners.items():
             before = self.by_key.pop(_key(securable), None)
             if before is not None:
                 self.owned[before].subtract(_levels(securable))
-                self.owned[before] += Counter()  # without those that are none
+                self.owned[before] += Counter()  # drops the counts that are 0
                 self._note_name(before, securable, is_owned=False)
             if owner is not None:
                 self.by_key[_key(securable)] = owner
@@ -182,7 +182,7 @@ class AccessRules:
         self._callers: dict[tuple[str, frozenset[str]], CallerAccess] = {}
 
     def note_owners(self, owners: Mapping[Securable, Grantee | None]) -> None:
-        """Owners that are others now, or none."""
+        """Record changed owners; None removes one."""
         self.owners.note(owners)
 
     @property
@@ -191,7 +191,7 @@ class AccessRules:
         return bool(self.grants)
 
     def of(self, name: str, groups: frozenset[str] = frozenset()) -> CallerAccess:
-        """What a principal may do who is in these groups."""
+        """What a principal in these groups may do."""
         known = self._callers.get((name, groups))
         if known is None:
             own = frozenset(self.identities(name, groups))
@@ -207,7 +207,7 @@ class AccessRules:
         return known
 
     def identities(self, name: str, groups: frozenset[str] = frozenset()) -> tuple[Grantee, ...]:
-        """A principal, its groups, and the roles of either."""
+        """A principal, its groups, and the roles of any of them."""
         own = [principal(name), *(Grantee(GranteeKind.GROUP, group) for group in sorted(groups))]
         roles = [role for who in own for role in self._roles_of.get(who, ())]
         return tuple(dict.fromkeys((*own, *roles)))

@@ -17,7 +17,7 @@ _ABOUT = CallSubject("access", "")
 
 
 class RestAccess:
-    """What the server shows and changes for this caller."""
+    """Grants, roles and owners through the server, as far as this caller may see and change them."""
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
@@ -31,7 +31,7 @@ class RestAccess:
         )
 
     def revoke(self, grants: Collection[Grant]) -> None:
-        """Remove grants one by one, after all of them were found."""
+        """Remove grants one by one, once all of them have been found."""
         numbers = {body.value(): body.id or "" for body in self._listed()}
         for grant in grants:
             if grant not in numbers:

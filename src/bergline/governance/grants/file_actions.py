@@ -1,4 +1,4 @@
-"""What a caller may do with the files of a table; which privileges that takes, a server decides."""
+"""What a caller may do with the files of a table; the server decides which privileges that takes."""
 
 from enum import IntEnum
 
@@ -11,6 +11,6 @@ class FileActions(IntEnum):
     WRITE = 2
     """Add files under new names."""
     DELETE = 3
-    """Delete and replace files, but those that the server alone writes."""
+    """Delete and replace files, except those that only the server writes."""
     EVERYTHING = 4
     """Have the server's own keys, which open all tables."""

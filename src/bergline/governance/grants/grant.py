@@ -1,4 +1,4 @@
-"""A grant: somebody holds a privilege on something."""
+"""Grants: who holds which privilege on what."""
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
@@ -18,7 +18,7 @@ _EXAMPLE: Final = "`write on table db.orders ref 'release/*' to role:etl`"
 
 
 class GranteeKind(StrEnum):
-    """Whom a grant is for."""
+    """The kinds of grantees."""
 
     PRINCIPAL = "principal"
     GROUP = "group"
@@ -104,7 +104,7 @@ def check_name(name: str, what: str) -> str:
 def make_grants(
     privileges: str | Collection[str], on: str | Securable, who: str | Grantee, ref: str | None = None
 ) -> tuple[Grant, ...]:
-    """Grants from a caller's arguments; privileges may be several, as text with commas or as a list."""
+    """Grants from a caller's arguments; several privileges are given as text with commas or as a list."""
     names = privileges.split(",") if isinstance(privileges, str) else list(privileges)
     securable, grantee = parse_securable(on), parse_grantee(who)
     if ref is not None:
@@ -131,7 +131,7 @@ def parse_grants(words: Sequence[str], *, revokes: bool = False) -> tuple[Grant,
     except IndexError:
         raise InvalidInputError(f"expected words like {example}, found `{' '.join(words)[:200]}`") from None
     if rest:
-        raise InvalidInputError(f"expected nothing behind the name of whom it is for, found `{rest[0][:80]}`")
+        raise InvalidInputError(f"expected nothing after the grantee, found `{rest[0][:80]}`")
     return make_grants(privileges, make_securable(kind, name), who, ref)
 
 

@@ -17,8 +17,8 @@ class AccessManagement(Protocol):
     def grant(self, grants: Collection[Grant]) -> None:
         """Add grants; those that exist stay.
 
-        RefusedError without the privilege to administer what they are about, and for the first grant of a catalog
-        unless it is made in the database itself. InvalidInputError if the first is not to administer the catalog.
+        RefusedError without the privilege to administer the securable, and for the first grant of a catalog unless it
+        is made in the database itself. InvalidInputError if the first grant is not `administer` on the catalog.
         """
         ...
 
@@ -43,9 +43,9 @@ class AccessManagement(Protocol):
         ...
 
     def owners(self) -> Mapping[Securable, Grantee]:
-        """Who owns what, as far as the caller may see it."""
+        """Owners by securable, as far as the caller may see them."""
         ...
 
     def set_owner(self, securable: Securable, owner: Grantee) -> None:
-        """Give something to another owner."""
+        """Transfer something to another owner."""
         ...

@@ -1,4 +1,4 @@
-"""What may be allowed, and what each privilege contains."""
+"""Privileges, and which others each of them contains."""
 
 from enum import StrEnum
 from typing import Final
@@ -10,21 +10,21 @@ class Privilege(StrEnum):
     """Something that a grant allows."""
 
     LIST = "list"
-    """See the name."""
+    """See that it exists."""
     READ = "read"
     """Load it, plan scans, get credentials to read its files."""
     WRITE = "write"
     """Commit to its branches, change its columns and properties."""
     CREATE = "create"
-    """Make namespaces, tables and views."""
+    """Create namespaces, tables and views."""
     DROP = "drop"
-    """Drop it, or give it another name."""
+    """Drop or rename it."""
     MANAGE_REFS = "manage-refs"
     """Create, drop, rename, roll back and replace branches and tags, change their retention."""
     PUBLISH = "publish"
     """Move a branch forward to what is on another branch."""
     ADMINISTER = "administer"
-    """Everything, and give it to others."""
+    """Everything, and grant it to others."""
 
 
 ABOUT_REFS: Final = frozenset({Privilege.WRITE, Privilege.PUBLISH, Privilege.MANAGE_REFS})
@@ -40,7 +40,7 @@ IMPLIED: Final[dict[Privilege, frozenset[Privilege]]] = {
     Privilege.PUBLISH: frozenset({Privilege.PUBLISH, Privilege.LIST}),
     Privilege.ADMINISTER: frozenset(Privilege),
 }
-"""The privileges that each one contains, itself among them."""
+"""The privileges that each one contains, including itself."""
 
 
 def parse_privilege(text: str) -> Privilege:

@@ -1,4 +1,4 @@
-"""What a privilege is about: the catalog, a namespace with all below it, a table or a view."""
+"""Securables: the catalog, a namespace with everything below it, a table or a view."""
 
 from enum import StrEnum
 from typing import Final
@@ -9,11 +9,11 @@ from bergline.catalog.identifiers import Namespace, TableName, check_lengths, pa
 from bergline.errors import InvalidInputError
 
 ALL_REFS: Final = "*"
-"""Asked about as a ref, it needs a grant that is not limited to some refs."""
+"""As the ref of a question, it needs a grant that is not limited to some refs."""
 
 
 class SecurableKind(StrEnum):
-    """What kind of thing."""
+    """The kinds of securables."""
 
     CATALOG = "catalog"
     NAMESPACE = "namespace"
@@ -22,10 +22,10 @@ class SecurableKind(StrEnum):
 
 
 class Securable(msgspec.Struct, frozen=True, order=True):
-    """A thing that grants are about.
+    """What a grant is about.
 
-    In a grant `ref` is a pattern of names, or None for all refs. Where a privilege is asked for it is the name of one
-    ref; None asks whether there is any at all.
+    In a grant `ref` is a pattern of names, or None for all refs. When a privilege is checked, it is the name of one
+    ref; None checks for a grant on any ref.
     """
 
     kind: SecurableKind
@@ -54,7 +54,7 @@ class Securable(msgspec.Struct, frozen=True, order=True):
         return f"the {self.kind}" if not path else f"{self.kind}{path}"
 
     def at(self, ref: str | None) -> "Securable":
-        """The same, for a ref of it."""
+        """The same securable, limited to one of its refs."""
         return msgspec.structs.replace(self, ref=ref)
 
     @property

@@ -1,7 +1,7 @@
 """Grants, roles and owners in a catalog's database.
 
-Every change counts up a version, and leaves a row in the audit log in its transaction.
-The version's row is locked first, so changes happen one after the other.
+Every change increments a version, and adds a row to the audit log in its transaction. The version's row is locked
+first, so changes happen one after the other.
 """
 
 import contextlib
@@ -32,21 +32,21 @@ _CLEANUP_INTERVAL = 1000
 
 
 class AccessVersions(NamedTuple):
-    """Counts of changes: of all, and up to the last one of a grant or role."""
+    """Versions: after the last change of any kind, and after the last one of a grant or role."""
 
     newest: int
     of_grants: int
 
     @property
     def oldest_complete(self) -> int:
-        """From which on the changes of owners are all there."""
+        """The version from which on all changes of owners are recorded."""
         return max(self.of_grants, self.newest - _KEPT_VERSIONS)
 
 
 class SqlGrants:
     """The grants, roles and owners of one catalog, for whoever may connect to its database.
 
-    `from_afar` is for a server that acts for others: it cannot make the first grant, nor remove the last.
+    `from_afar` is for a server that acts for others: it can neither make the first grant nor remove the last.
     """
 
     def __init__(self, database: SqlDatabase, catalog_name: str, *, from_afar: bool = False) -> None:
@@ -60,7 +60,7 @@ class SqlGrants:
         )
 
     def versions(self) -> AccessVersions:
-        """How often something has changed; zeros before the first time."""
+        """The current versions; zeros before the first change."""
         with self._reading() as connection:
             return AccessVersions(0, 0) if connection is None else self._versions(connection)
 
@@ -85,7 +85,7 @@ class SqlGrants:
                     return before.newest, found
 
     def owners_since(self, version: int) -> dict[Securable, Grantee | None]:
-        """What has another owner since a version, or none."""
+        """The changes of owners since a version; None if an owner was removed."""
         with self._reading() as connection:
             return {} if connection is None else self._owners_since(connection, version)
 
@@ -189,7 +189,7 @@ class SqlGrants:
             self._audit(connection, "set_owner", f"{securable} to {owner}")
 
     def note_owner(self, connection: sa.Connection, securable: Securable, owner: Grantee | None) -> None:
-        """Note whose something is, in the transaction that makes or drops it; nobody's if None."""
+        """Record the owner of something in the transaction that creates or drops it; None for no owner."""
         if owner is None and self.owner_in(connection, securable) is None:
             return
         version = self._count(connection)
@@ -200,12 +200,12 @@ class SqlGrants:
             connection.execute(sa.delete(OWNERS).where(mine, old, IS_NOBODYS))
 
     def owner_in(self, connection: sa.Connection, securable: Securable) -> Grantee | None:
-        """The owner of something; None if it is nobody's."""
+        """The owner of something; None if it has none."""
         row = connection.execute(sa.select(OWNERS).where(self._of(OWNERS, securable))).one_or_none()
         return None if row is None else _owner(row)
 
     def note_rename(self, connection: sa.Connection, before: Securable, after: Securable) -> None:
-        """Owner and grants go with a table or view, in the transaction that renames it."""
+        """Move owner and grants with a table or view, in the transaction that renames it."""
         owner = self.owner_in(connection, before)
         held = connection.execute(sa.select(GRANTS.c.id).where(self._of(GRANTS, before)).limit(1)).first()
         if held is not None:
@@ -222,7 +222,7 @@ class SqlGrants:
         connection.execute(insert.on_conflict_do_update(index_elements=list(OWNERS.primary_key), set_=said))
 
     def _check_role(self, connection: sa.Connection, grantee: Grantee) -> Role | None:
-        """The role that a grantee is, if it is one; NotFoundError if there is none of that name."""
+        """NotFoundError if a grantee is a role that does not exist."""
         if grantee.kind is not GranteeKind.ROLE:
             return None
         roles = {role.name: role for role in self._roles(connection)}
@@ -250,13 +250,13 @@ class SqlGrants:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sa.Connection | None]:
-        """A connection to read with; None where the database has no grants yet."""
+        """A connection for reading; None if the database has no grants yet."""
         with self._database.reading() as connection:
             self._is_there = self._is_there or find_layout(connection).version >= GOVERNANCE_VERSION
             yield connection if self._is_there else None
 
     def _count(self, connection: sa.Connection, *, of_grants: bool = False) -> int:
-        """Count a change, and keep others from making one until the end of the transaction."""
+        """Increment the version, and lock out other changes until the end of the transaction."""
         first = {"version": _FIRST_VERSION, "grants_version": _FIRST_VERSION}
         more: dict[str, Any] = {"version": ACCESS.c.version + 1}
         if of_grants:

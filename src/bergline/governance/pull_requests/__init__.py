@@ -1,1 +1,1 @@
-"""Pull requests: their model, the records of them, how they are asked for, and how they are published."""
+"""Pull requests: model, database records, REST protocol and publishing."""

@@ -1,4 +1,4 @@
-"""Pull requests of a `bergline serve`."""
+"""Pull requests through `bergline serve`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ _PAGE = 1000
 
 
 class RestPullRequests:
-    """PullRequestCalls over HTTP; the server decides, and says what it found."""
+    """PullRequestCalls over HTTP; the server makes all decisions."""
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
@@ -34,7 +34,7 @@ class RestPullRequests:
             )
 
     def open(self, new: NewPullRequest) -> PullRequestRecord:
-        """Open one; after a lost response, one that is open for the same branch and target is it."""
+        """Open one; after a lost response, an open one for the same branch and target counts as ours."""
         try:
             return self._change(protocol.OPEN_PULL_REQUEST, None, new)
         except CommitUnknownError:
@@ -44,7 +44,7 @@ class RestPullRequests:
             raise
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
-        """So many, newest first."""
+        """Some of them, newest first."""
         query = {"pageSize": str(most)}
         if state is not None:
             query["state"] = state.value
@@ -55,11 +55,11 @@ class RestPullRequests:
         return self._session.calls.parsed(response, protocol.ListPullRequestsResponse, about).pull_requests
 
     def find(self, number: int) -> PullRequestRecord:
-        """One as it is on record."""
+        """The record of one."""
         return self.overview(number).record
 
     def overview(self, number: int) -> PullRequestOverview:
-        """One with what it would do now."""
+        """The record of one, with what publishing would do now."""
         about = CallSubject(PULL_REQUEST, str(number))
         response = self._session.calls.call(protocol.LOAD_PULL_REQUEST, about, names={"number": str(number)})
         return self._session.calls.parsed(response, PullRequestOverview, about)
@@ -69,7 +69,7 @@ class RestPullRequests:
         return self._change(protocol.EDIT_PULL_REQUEST, number, protocol.EditPullRequest(title, description))
 
     def comment(self, number: int, text: str) -> PullRequestRecord:
-        """Say something about it."""
+        """Add a comment."""
         return self._change(protocol.COMMENT_PULL_REQUEST, number, protocol.CommentOnPullRequest(text))
 
     def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
@@ -77,15 +77,15 @@ class RestPullRequests:
         return self._change(protocol.APPROVE_PULL_REQUEST, number, protocol.ApprovePullRequest(heads))
 
     def withdraw(self, number: int) -> PullRequestRecord:
-        """Take back what the caller approved."""
+        """Withdraw the caller's approval."""
         return self._change(protocol.WITHDRAW_PULL_REQUEST, number)
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
-        """Record what a check says."""
+        """Record the result of a check."""
         return self._change(protocol.CHECK_PULL_REQUEST, number, report)
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
-        """Publish in one commit; after a lost response the pull request says whether it was."""
+        """Publish in one commit; after a lost response, the pull request says whether it was published."""
         try:
             return self._change(protocol.PUBLISH_PULL_REQUEST, number, publication)
         except CommitUnknownError:
@@ -95,11 +95,11 @@ class RestPullRequests:
             raise
 
     def close(self, number: int) -> PullRequestRecord:
-        """Give it up."""
+        """Close it."""
         return self._change(protocol.CLOSE_PULL_REQUEST, number)
 
     def reopen(self, number: int) -> PullRequestRecord:
-        """Take it up again."""
+        """Reopen it."""
         return self._change(protocol.REOPEN_PULL_REQUEST, number)
 
     def _change(self, endpoint: Endpoint, number: int | None, body: Any = None) -> PullRequestRecord:

@@ -1,7 +1,7 @@
 """Pull requests on a catalog in SQLite or PostgreSQL, by its own database.
 
-The transaction that moves the tables marks the pull request as published, and only if it is still the one that was
-looked at, with the same reviews: so nothing is published with checks or approvals that no longer hold.
+The transaction that moves the tables also marks the pull request as published, but only if it is still the version that
+was reviewed, with the same reviews: so nothing is published with checks or approvals that are no longer valid.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ from bergline.table.table_selection import find_tables, named_tables
 _LONGEST_TEXT = 64 * 1024
 
 PublishTables = Callable[[PublishRequest, Mapping[str | TableName, int]], object]
-"""Publishes a branch of tables, each at the snapshot that is named, in one commit."""
+"""Publishes a branch of several tables, each at a given snapshot, in one commit."""
 
 
 class DirectPullRequests:
@@ -89,7 +89,7 @@ class DirectPullRequests:
         self._reviews = SqlReviews(store.database, store.catalog_name)
 
     def open(self, new: NewPullRequest) -> PullRequestRecord:
-        """Open one, of tables that have the branch and the target now."""
+        """Open one; its tables must have the branch and the target now."""
         check_ref_name(new.branch)
         check_ref_name(new.target)
         if new.branch == new.target:
@@ -111,15 +111,15 @@ class DirectPullRequests:
         return self._requests.add(record)
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
-        """So many, newest first."""
+        """Some of them, newest first."""
         return self._requests.page(state, before, most)
 
     def find(self, number: int) -> PullRequestRecord:
-        """One as it is on record."""
+        """The record of one."""
         return self._requests.find(number)
 
     def overview(self, number: int) -> PullRequestOverview:
-        """One with what it would do now; of one that is published, only what is on record."""
+        """The record of one, with what publishing would do now; if it is published, only the record."""
         record = self._requests.find(number)
         history = self._requests.history(number)
         if record.state is PullRequestState.PUBLISHED:
@@ -152,7 +152,7 @@ class DirectPullRequests:
         return self._change(number, EntryKind.EDITED, act, text=title)
 
     def comment(self, number: int, text: str) -> PullRequestRecord:
-        """Say something about it."""
+        """Add a comment."""
         said = _checked(text, "a comment", _LONGEST_TEXT)
         return self._change(number, EntryKind.COMMENTED, lambda _, record: record, text=said)
 
@@ -163,14 +163,14 @@ class DirectPullRequests:
         who = current_caller().name
         if who == record.author:
             raise RefusedError(
-                f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else look at it"]
+                f"pull request {number} is by `{who}`, who cannot approve it", hints=["have somebody else review it"]
             )
         said = _Said(record.target, ReviewKind.APPROVAL, ReviewState.APPROVED, who)
         entry = PullRequestEntry(self._now_ms(), who, EntryKind.APPROVED, None, heads)
         return self._review_there(record, entry, heads, said, lambda found: _check_seen(record, heads, found))
 
     def withdraw(self, number: int) -> PullRequestRecord:
-        """Take back all approvals of its heads, also of those that have moved since."""
+        """Withdraw the caller's approvals of its heads, including heads that have moved since."""
         who = current_caller().name
         record = self._requests.find(number)
         approved = {
@@ -186,7 +186,7 @@ class DirectPullRequests:
         return self._review(number, entry, _in_order(record, approved), said)
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
-        """Record what a check says about heads, whether or not they have moved since."""
+        """Record the result of a check on heads, whether or not they have moved since."""
         name = _checked(report.name, "the name of a check", MAX_NAME_LENGTH)
         detail = None if report.detail is None else _checked(report.detail, "what a check says", _LONGEST_TEXT, least=0)
         record = self._requests.find(number)
@@ -202,7 +202,7 @@ class DirectPullRequests:
         return self._review_there(record, entry, heads, said, lambda found: _check_there(heads, found))
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
-        """Publish in one commit; the outcome of one that is unknown is looked up in the pull request."""
+        """Publish in one commit; an unknown outcome is looked up in the pull request."""
         record = self._requests.find(number)
         check_open(record)
         if publication.version not in {None, record.version}:
@@ -226,12 +226,13 @@ class DirectPullRequests:
                 raise _said_by_tables(error) from error
             raise
         now = self._requests.find(number)
-        if now.state is PullRequestState.OPEN:  # the target had it all, and the branch stays: no table was changed
+        # the target had everything already, and the branch stays: no table was changed
+        if now.state is PullRequestState.OPEN:
             return self._publish_nothing(publishing)
         return now
 
     def close(self, number: int) -> PullRequestRecord:
-        """Give it up, also if its branch or tables are gone."""
+        """Close it, even if its branch or tables are gone."""
 
         def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             check_open(record)
@@ -240,7 +241,7 @@ class DirectPullRequests:
         return self._change(number, EntryKind.CLOSED, act)
 
     def reopen(self, number: int) -> PullRequestRecord:
-        """Take up a closed one again."""
+        """Reopen a closed one."""
 
         def act(_connection: Connection, record: PullRequestRecord) -> PullRequestRecord:
             if record.state is not PullRequestState.CLOSED:
@@ -316,7 +317,7 @@ class DirectPullRequests:
         }
 
     def _proposed_change(self, record: PullRequestRecord, table: ProposedTable, now_ms: int) -> ProposedChange:
-        """What would become of a table, and its reviews; errors are part of it, but for a silent catalog."""
+        """What publishing would do to a table, with its reviews and errors; only UnavailableError is raised."""
         try:
             loaded = load_proposed(self._catalog, record, table)
         except UnavailableError:
@@ -342,7 +343,7 @@ class DirectPullRequests:
         return msgspec.structs.replace(change, checks=checks, approved_by=approved, uncounted=uncounted)
 
     def _uncounted(self, record: PullRequestRecord, loaded: LoadedTable, change: ProposedChange) -> dict[str, str]:
-        """Whose approvals do not count where a rule demands some; as `catalog.protection.decision` decides."""
+        """Whose approvals a rule would not count, decided as in `catalog.protection.decision`."""
         base = loaded.metadata
         rules = all_rules(base.properties, self._catalog.rule_levels(loaded.name))
         if not any(
@@ -371,8 +372,8 @@ class DirectPullRequests:
         said: "_Said",
         check: Callable[[Sequence[LoadedTable]], None],
     ) -> PullRequestRecord:
-        """Record what is said about heads that the tables have, as `check` says, until it is recorded."""
-        tries = attempts(f"the tables of pull request {record.number} moved on whenever it was to be reviewed")
+        """Record a review of heads after `check` has passed; repeat if they move before it is recorded."""
+        tries = attempts(f"the tables of pull request {record.number} kept changing during the review")
         while True:
             next(tries)
             tables = self._load(record)
@@ -383,7 +384,8 @@ class DirectPullRequests:
                 continue
 
     def _hold(self, connection: Connection, tables: Sequence[LoadedTable]) -> None:
-        for table in sorted(tables, key=lambda t: t.name):  # before their reviews, and in order, as commits do
+        # the pointers before their reviews, and in the same order as commits, to avoid deadlocks
+        for table in sorted(tables, key=lambda t: t.name):
             if not self._store.holds(connection, table.name, table.metadata_location):
                 raise _MovedError
 
@@ -395,7 +397,7 @@ class DirectPullRequests:
         said: "_Said",
         tables: Sequence[LoadedTable] = (),
     ) -> PullRequestRecord:
-        """Record what is said about heads; ConflictError, and nothing is recorded, unless the pull request is open."""
+        """Record a review of heads; ConflictError, and nothing is recorded, unless the pull request is open."""
 
         def first(connection: Connection) -> None:
             self._hold(connection, tables)
@@ -413,7 +415,7 @@ class DirectPullRequests:
 
 
 class _Said(msgspec.Struct, frozen=True):
-    """What somebody says about heads, for a target."""
+    """A review of heads, for a target."""
 
     target: str
     kind: ReviewKind
@@ -438,11 +440,11 @@ def _check_of(record: PullRequestRecord, name: TableName) -> None:
 
 
 class _MovedError(Exception):
-    """A table is no longer as it was looked at."""
+    """A table has changed since it was reviewed."""
 
 
 def _check_seen(record: PullRequestRecord, heads: tuple[TableHead, ...], found: Sequence[LoadedTable]) -> None:
-    """The heads that somebody saw must be those of all tables now."""
+    """The heads that the caller saw must be the current ones of all tables."""
     seen = {head.name: head.snapshot_id for head in heads}
     for name in seen:
         _check_of(record, name)
@@ -459,14 +461,14 @@ def _check_seen(record: PullRequestRecord, heads: tuple[TableHead, ...], found: 
 
 
 def _check_there(heads: tuple[TableHead, ...], found: Sequence[LoadedTable]) -> None:
-    """NotFoundError for a snapshot that its table has not: nobody has checked it."""
+    """NotFoundError for a snapshot that its table does not have: nobody can have checked it."""
     tables = {table.name: table.metadata for table in found}
     for head in heads:
         tables[head.name].snapshot(head.snapshot_id)
 
 
 def _in_order(record: PullRequestRecord, heads: Iterable[TableHead]) -> list[tuple[ReviewedTable, int]]:
-    """Heads with their tables; in the order of the tables, in which everybody locks them."""
+    """Heads with their tables, in the order in which everybody locks the tables."""
     snapshots: dict[TableName, list[int]] = {}
     for head in heads:
         snapshots.setdefault(head.name, []).append(head.snapshot_id)
@@ -478,7 +480,7 @@ def _in_order(record: PullRequestRecord, heads: Iterable[TableHead]) -> list[tup
 
 
 def _said_by_tables(error: TablesRefusedError) -> TablesRefusedError | ConflictError:
-    """A conflict where a table has one: looking again may help."""
+    """A conflict if any table has one, because looking again may help then."""
     if any(isinstance(reason, ConflictError) for reason in error.reasons.values()):
         return ConflictError(str(error), hints=error.hints)
     return error

@@ -1,4 +1,4 @@
-"""Pull requests as one caller may see and use them; what publishing does to tables is left to the catalog's guard."""
+"""Pull requests as one caller may see and use them; the catalog's guard decides what publishing may do to tables."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -28,19 +28,19 @@ _MOST_PAGES = 100
 
 
 class AsksAccess(Protocol):
-    """Who may do what at this moment, as a server has it."""
+    """The server's current decisions on access."""
 
     def may(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> bool:
         """Whether a caller has a privilege."""
         ...
 
     def check(self, principal: str, groups: frozenset[str], privilege: Privilege, securable: Securable) -> None:
-        """RefusedError without the privilege, NotFoundError for what may not be seen."""
+        """RefusedError without the privilege, NotFoundError if it may not be seen."""
         ...
 
 
 class GrantedPullRequests:
-    """Who may read all its tables sees a pull request and speaks about it; approvals and checks need `publish`."""
+    """Reading all its tables is enough to see a pull request and comment on it; approvals and checks need `publish`."""
 
     def __init__(
         self, calls: PullRequestCalls, catalog: Catalog, access: AsksAccess, principal: str, groups: frozenset[str]
@@ -59,7 +59,7 @@ class GrantedPullRequests:
         return self._calls.open(new)
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
-        """So many of those that the caller may see, newest first."""
+        """Some of those that the caller may see, newest first."""
         found: list[PullRequestRecord] = []
         for _ in range(_MOST_PAGES):
             some = self._calls.page(state, before, most)
@@ -70,51 +70,51 @@ class GrantedPullRequests:
         return found[:most]
 
     def find(self, number: int) -> PullRequestRecord:
-        """One as it is on record."""
+        """The record of one."""
         return self._seen(number)
 
     def overview(self, number: int) -> PullRequestOverview:
-        """One with what it would do now."""
+        """The record of one, with what publishing would do now."""
         self._seen(number)
         return self._calls.overview(number)
 
     def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
-        """Change what it says about itself: its author, or who may publish it."""
+        """Change its title or description: for its author, or who may publish it."""
         self._check_own(number)
         return self._calls.edit(number, title, description)
 
     def comment(self, number: int, text: str) -> PullRequestRecord:
-        """Say something about it."""
+        """Add a comment."""
         self._seen(number)
         return self._calls.comment(number, text)
 
     def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
-        """Approve its heads: who may publish into its target."""
+        """Approve its heads: for those who may publish into its target."""
         self._check_publishes(self._seen(number))
         return self._calls.approve(number, heads)
 
     def withdraw(self, number: int) -> PullRequestRecord:
-        """Take back what the caller approved of it."""
+        """Withdraw the caller's approval."""
         self._seen(number)
         return self._calls.withdraw(number)
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
-        """Record what a check found out: who may publish into its target."""
+        """Record the result of a check: for those who may publish into its target."""
         self._check_publishes(self._seen(number))
         return self._calls.report_check(number, report)
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
-        """Publish it: who may publish into its target, or write to it."""
+        """Publish it: for those who may publish into its target, or write to it."""
         self._seen(number)
         return self._calls.publish(number, publication)
 
     def close(self, number: int) -> PullRequestRecord:
-        """Give it up: its author, or who may publish it."""
+        """Close it: for its author, or who may publish it."""
         self._check_own(number)
         return self._calls.close(number)
 
     def reopen(self, number: int) -> PullRequestRecord:
-        """Take it up again: its author, or who may publish it."""
+        """Reopen it: for its author, or who may publish it."""
         self._check_own(number)
         return self._calls.reopen(number)
 
@@ -131,11 +131,12 @@ class GrantedPullRequests:
         return self._access.may(*self._who, Privilege.READ, table_of(name))
 
     def _seen(self, number: int) -> PullRequestRecord:
-        """One that the caller may see; for all others the error of one that is not there."""
+        """A pull request that the caller may see; for any other the same error as for one that does not exist."""
         record = self._calls.find(number)
         unseen = next((table.name for table in record.tables if not self._reads(table.name)), None)
         if unseen is not None:
-            raise missing_pull_request(number) from hidden(table_of(unseen))  # for the audit: the caller sees no cause
+            # the cause is for the audit only: the caller does not see it
+            raise missing_pull_request(number) from hidden(table_of(unseen))
         return record
 
     def _sees(self, record: PullRequestRecord) -> bool:

@@ -1,6 +1,6 @@
-"""Pull requests: a branch of one or several tables that asks to be published into another.
+"""Pull requests: requests to publish a branch of one or several tables into another branch.
 
-What is reviewed is always a set of heads, one of each table: whoever approves or publishes names those that they saw.
+Reviews are always of a set of heads, one for each table: whoever approves or publishes names the heads that they saw.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,11 +14,11 @@ from bergline.errors import NotFoundError
 from bergline.governance.reviews.model import CheckState
 
 PULL_REQUEST = "pull request"
-"""The kind of errors about one that is missing or that exists already."""
+"""The kind of errors about a pull request that is missing or exists already."""
 
 
 class PullRequestState(StrEnum):
-    """Whether it waits, was given up, or is done."""
+    """Whether it is open, closed or published."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -26,7 +26,7 @@ class PullRequestState(StrEnum):
 
 
 class PublishMethod(StrEnum):
-    """How a branch gets into its target."""
+    """How a branch is published into its target."""
 
     FAST_FORWARD = "fast-forward"
     MERGE = "merge"
@@ -48,18 +48,18 @@ class EntryKind(StrEnum):
 
 
 class Standing(StrEnum):
-    """How a branch stands to its target."""
+    """How a branch compares to its target."""
 
     UP_TO_DATE = "up to date"
-    """The target has all that the branch has."""
+    """The target has everything that the branch has."""
     FAST_FORWARD = "fast-forward"
     DIVERGED = "diverged"
     GONE = "gone"
-    """There is nothing to publish: the table, the branch or the target is gone."""
+    """The table, the branch or the target is gone, so there is nothing to publish."""
 
 
 class ProposedTable(msgspec.Struct, frozen=True, rename="kebab"):
-    """A table of a pull request, not another one that takes its name later."""
+    """A table of a pull request, identified by UUID: another one may take its name later."""
 
     name: TableName
     uuid: str
@@ -84,7 +84,7 @@ class PullRequestEntry(msgspec.Struct, frozen=True, rename="kebab", omit_default
 
 
 class PullRequestRecord(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A pull request as it is on record; every change raises its version."""
+    """The record of a pull request; every change increments its version."""
 
     number: int
     title: str
@@ -103,7 +103,7 @@ class PullRequestRecord(msgspec.Struct, frozen=True, rename="kebab", omit_defaul
 
 
 class ReportedCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """What a check says about the head of one table."""
+    """The result of a check on the head of one table."""
 
     name: str
     state: CheckState
@@ -113,7 +113,7 @@ class ReportedCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=T
 
 
 class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """What a pull request would do to one table, and what stands in the way."""
+    """What a pull request would do to one table, and what prevents it."""
 
     name: TableName
     standing: Standing
@@ -124,11 +124,11 @@ class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     conflict: str | None = None
     """Why the branch cannot be merged into the target as it is now."""
     demands: tuple[str, ...] = ()
-    """What rules about refs still demand of who asks, and which privileges that one lacks."""
+    """What rules about refs still demand of the caller, and which privileges the caller lacks."""
     snapshots: int = 0
-    """How many snapshots the branch has that the target has not."""
+    """How many snapshots the branch has that the target does not have."""
     behind: int = 0
-    """How many the target has that the branch has not."""
+    """How many the target has that the branch does not have."""
     added_rows: int = 0
     removed_rows: int = 0
     added_files: int = 0
@@ -138,11 +138,11 @@ class ProposedChange(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
     approved_by: tuple[str, ...] = ()
     """Who approves this very head."""
     uncounted: dict[str, str] = {}
-    """Whose approval a rule would not count if the one who asks published, each with why."""
+    """Whose approval a rule would not count if the caller published, each with the reason."""
 
 
 class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A pull request with what it would do now, and its history."""
+    """A pull request with what publishing it would do now, and its history."""
 
     record: PullRequestRecord
     tables: tuple[ProposedChange, ...] = ()
@@ -154,23 +154,23 @@ class PullRequestOverview(msgspec.Struct, frozen=True, rename="kebab", omit_defa
 
     @property
     def heads(self) -> tuple[TableHead, ...]:
-        """The heads that this is about, to be named by whoever approves or publishes them."""
+        """The heads in this overview, to be named by whoever approves or publishes them."""
         return tuple(TableHead(table.name, table.head) for table in self.tables if table.head is not None)
 
     @property
     def comments(self) -> tuple[PullRequestEntry, ...]:
-        """What was said about it."""
+        """The comments."""
         return tuple(entry for entry in self.history if entry.what is EntryKind.COMMENTED)
 
     @property
     def uncounted(self) -> dict[str, str]:
-        """Who approves the heads of all tables without effect if the one who asks publishes, each with why."""
+        """Whose approvals of all heads would not count if the caller published, each with the reason."""
         found = {name: why for table in self.tables for name, why in table.uncounted.items()}
         return {name: found[name] for name in self.approved_by if name in found}
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """All that stands in the way of publishing it, by fast-forward or merge, for the one who asks."""
+        """Everything that prevents the caller from publishing it by fast-forward or merge."""
         if self.record.state is not PullRequestState.OPEN:
             return (f"it is {self.record.state}",)
         found = [
@@ -187,7 +187,7 @@ def _objection(check: ReportedCheck) -> str | None:
 
 
 class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """What is to be published into what; without tables, all that have the branch."""
+    """A pull request to open: what is to be published into what; without tables, all that have the branch."""
 
     title: str
     branch: str
@@ -197,7 +197,7 @@ class NewPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
 
 
 class CheckOutcome(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """What a check found out about heads of a pull request's tables; without any, about those there are now."""
+    """The result of a check on heads of a pull request's tables; without heads, on the current ones."""
 
     name: str
     state: CheckState
@@ -206,7 +206,7 @@ class CheckOutcome(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
 
 
 class Publication(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """How to publish the heads that were looked at; with a version, only if nothing changed since."""
+    """How to publish the heads that were reviewed; with a version, only if nothing has changed since."""
 
     heads: tuple[TableHead, ...]
     method: PublishMethod = PublishMethod.FAST_FORWARD
@@ -225,23 +225,23 @@ class PullRequestCalls(Protocol):
         ...
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> Sequence[PullRequestRecord]:
-        """So many, newest first, of those with a lower number."""
+        """Some of them, newest first, from those with a lower number."""
         ...
 
     def find(self, number: int) -> PullRequestRecord:
-        """One as it is on record."""
+        """The record of one."""
         ...
 
     def overview(self, number: int) -> PullRequestOverview:
-        """One with what it would do now."""
+        """The record of one, with what publishing would do now."""
         ...
 
     def edit(self, number: int, title: str | None, description: str | None) -> PullRequestRecord:
-        """Change what it says about itself."""
+        """Change its title or description."""
         ...
 
     def comment(self, number: int, text: str) -> PullRequestRecord:
-        """Say something about it."""
+        """Add a comment."""
         ...
 
     def approve(self, number: int, heads: tuple[TableHead, ...]) -> PullRequestRecord:
@@ -249,11 +249,11 @@ class PullRequestCalls(Protocol):
         ...
 
     def withdraw(self, number: int) -> PullRequestRecord:
-        """Take back what the caller approved of it."""
+        """Withdraw the caller's approval."""
         ...
 
     def report_check(self, number: int, report: CheckOutcome) -> PullRequestRecord:
-        """Record what a check found out."""
+        """Record the result of a check."""
         ...
 
     def publish(self, number: int, publication: Publication) -> PullRequestRecord:
@@ -261,19 +261,19 @@ class PullRequestCalls(Protocol):
         ...
 
     def close(self, number: int) -> PullRequestRecord:
-        """Give it up."""
+        """Close it."""
         ...
 
     def reopen(self, number: int) -> PullRequestRecord:
-        """Take it up again."""
+        """Reopen it."""
         ...
 
 
 def missing_pull_request(number: int) -> NotFoundError:
-    """The error for a number that no pull request has, or none that may be seen."""
+    """The error for a number without a pull request, or with one that may not be seen."""
     return NotFoundError(f"no pull request {number}", kind=PULL_REQUEST, name=str(number))
 
 
 def missing_branch(branch: str, known: Collection[str]) -> NotFoundError:
-    """The error for a branch that no table has, or none that may be read; `known` are refs that such tables have."""
+    """The error for a branch that no readable table has; `known` are the refs of readable tables."""
     return NotFoundError(f"no table with a branch `{branch}`", kind="ref", name=branch, known=known)

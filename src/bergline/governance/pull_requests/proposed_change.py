@@ -39,7 +39,7 @@ def load_proposed(catalog: Catalog, record: PullRequestRecord, table: ProposedTa
 
 
 def propose(catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, now_ms: int) -> ProposedChange:
-    """What would become of one table; errors are part of it."""
+    """What publishing would do to one table; errors are part of the value."""
     base = loaded.metadata
     head, target = base.ref(record.branch).snapshot_id, base.head(record.target)
     found = ProposedChange(
@@ -53,8 +53,8 @@ def propose(catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, no
 
 
 def _gone(record: PullRequestRecord, why: str) -> NotFoundError:
-    """Of the pull request, not of a table: servers tell of those in the words of the protocol alone."""
-    hints = ["close the pull request, or bring it back"]
+    """An error about the pull request: for one about a table, servers would use the protocol's wording."""
+    hints = ["close the pull request, or restore what is gone"]
     return NotFoundError(why, kind=PULL_REQUEST, name=str(record.number), hints=hints)
 
 
@@ -67,7 +67,7 @@ def _standing(base: TableMetadata, head: int, target: int | None) -> Standing:
 def _with_trial(
     catalog: Catalog, record: PullRequestRecord, loaded: LoadedTable, found: ProposedChange, now_ms: int
 ) -> ProposedChange:
-    """Publish with new files in memory, and ask rules and grants what they say to it."""
+    """Try to publish, with new files in memory, and ask the rules and grants for their decision."""
     request = PublishRequest(record.branch, record.target, merge=True, keep_branch=True)
     base = loaded.metadata
     try:
@@ -87,7 +87,7 @@ def _with_trial(
 def _refusals_to_drop(
     catalog: Catalog, loaded: LoadedTable, after: TableMetadata, branch: str
 ) -> Iterable[RefusedError]:
-    """What is refused if the branch is dropped too, as it is unless it is kept."""
+    """The refusals to drop the branch, as publishing does unless the branch is kept."""
     try:
         dropped = drop_ref(after, branch, SnapshotRefType.BRANCH)
     except RefusedError as error:

@@ -21,14 +21,14 @@ class ListPullRequestsResponse(msgspec.Struct, frozen=True, rename="kebab", omit
 
 
 class EditPullRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """What a pull request says about itself from now on; what is left out stays."""
+    """The new title or description of a pull request; what is left out stays."""
 
     title: str | None = None
     description: str | None = None
 
 
 class CommentOnPullRequest(msgspec.Struct, frozen=True, rename="kebab"):
-    """Something to say about a pull request."""
+    """A comment on a pull request."""
 
     text: str
 

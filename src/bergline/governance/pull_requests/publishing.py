@@ -1,4 +1,4 @@
-"""What the transaction of a publish does to its pull request."""
+"""What the transaction that publishes does to its pull request."""
 
 import msgspec
 
@@ -17,11 +17,11 @@ from bergline.governance.pull_requests.model import (
 from bergline.governance.pull_requests.store import SqlPullRequests
 
 HeadReviews = dict[TableName, tuple[ReviewedTable, int, tuple[RecordedReview, ...]]]
-"""Each table, its head, and the reviews of that head that count for the target."""
+"""For each table its head, and the reviews of that head that count for the target."""
 
 
 class LookedAt(msgspec.Struct, frozen=True):
-    """A pull request and its reviews as they were when it was decided to publish it."""
+    """A pull request and its reviews as they were when the decision to publish was made."""
 
     record: PullRequestRecord
     reviews: HeadReviews
@@ -39,7 +39,7 @@ class Publishing:
         """Why it was rolled back."""
 
     def note(self, connection: Connection, now_ms: int) -> PullRequestRecord:
-        """Mark it as published; RefusedError, which changes nothing, if it is not as it was looked at."""
+        """Mark it as published; RefusedError, and nothing changes, if it has changed since the decision."""
         outdated = self._outdated_reviews(connection)
         publication, who = self._seen.publication, current_caller().name
         entry = PullRequestEntry(now_ms, who, EntryKind.PUBLISHED, publication.method.value, publication.heads)
@@ -52,7 +52,7 @@ class Publishing:
             raise RefusedError(str(error)) from error
 
     def _outdated_reviews(self, connection: Connection) -> TableName | None:
-        """A table whose reviews have changed; they stay as they are until the end of the transaction."""
+        """A table whose reviews have changed; the rows are locked until the end of the transaction."""
         for name, (table, snapshot_id, reviews) in self._seen.reviews.items():
             if self._reviews.of(table, snapshot_id, self._seen.record.target, connection) != reviews:
                 return name
@@ -85,12 +85,13 @@ def check_passed(record: PullRequestRecord, reviews: HeadReviews) -> None:
                 raise RefusedError(
                     f"cannot publish pull request {record.number}: check `{review.name}` is {review.state} on snapshot "
                     f"{snapshot_id} of `{name}`",
-                    hints=["have it pass on this snapshot, or push what makes it pass"],
+                    hints=["make it pass on this snapshot, or push a fix"],
                 )
 
 
 def changed(record: PullRequestRecord, why: str) -> ConflictError:
-    """The error for one that is no longer as it was."""
+    """The error for a pull request that has changed."""
     return ConflictError(
-        f"pull request {record.number} is not as it was looked at: {why}", hints=["look at the pull request again"]
+        f"pull request {record.number} has changed since you looked at it: {why}",
+        hints=["look at the pull request again"],
     )

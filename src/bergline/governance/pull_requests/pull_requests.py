@@ -1,4 +1,4 @@
-"""`lake.pull_requests`: branches that ask to be published, with their checks, approvals and comments."""
+"""`lake.pull_requests`: requests to publish branches, with their checks, approvals and comments."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class LakePullRequests:
         description: str = "",
         tables: TableNames | None = None,
     ) -> "PullRequest":
-        """Ask to publish a branch of the named tables, or of all that have it, into another."""
+        """Open a pull request to publish a branch of the named tables, or of all that have it, into another."""
         check_text(branch, "the name of a branch")
         names = None if tables is None else named_tables(tables)
         title = f"Publish {branch}"[:255] if title is None else title
@@ -51,11 +51,11 @@ class LakePullRequests:
         return PullRequest(self._calls, record)
 
     def get(self, number: int) -> "PullRequest":
-        """One by its number, as it is now."""
+        """The pull request with this number, as it is now."""
         return PullRequest.looked_at(self._calls, check_positive(number, "a pull request"))
 
     def list(self, state: str | None = "open", *, limit: int | None = None) -> tuple["PullRequest", ...]:
-        """Those that are open, closed or published, newest first; None is for all of them."""
+        """The pull requests in a state, newest first: "open", "closed", "published", or None for all."""
         found = self._all(None if state is None else _choice(PullRequestState, state, "state"))
         return tuple(found if limit is None else itertools.islice(found, check_positive(limit, "the limit")))
 
@@ -70,7 +70,7 @@ class LakePullRequests:
 
 
 class PullRequest:
-    """A pull request, and what it would do as it was last looked at: that is what is approved and published."""
+    """A pull request, and what it would do as of the last look: that is what is approved and published."""
 
     def __init__(
         self, calls: PullRequestCalls, record: PullRequestRecord, overview: PullRequestOverview | None = None
@@ -82,7 +82,7 @@ class PullRequest:
 
     @classmethod
     def looked_at(cls, calls: PullRequestCalls, number: int) -> Self:
-        """One as it is now."""
+        """A pull request as it is now."""
         overview = calls.overview(number)
         return cls(calls, overview.record, overview)
 
@@ -91,7 +91,7 @@ class PullRequest:
 
     @property
     def record(self) -> PullRequestRecord:
-        """What is on record about it."""
+        """Its record."""
         return self._record
 
     @property
@@ -106,11 +106,11 @@ class PullRequest:
 
     @property
     def overview(self) -> PullRequestOverview:
-        """What it would do, as it was last looked at."""
+        """What publishing would do, as of the last look."""
         return self._overview or self.look()
 
     def look(self) -> PullRequestOverview:
-        """Look at it again."""
+        """Load it again, as a new look."""
         self._overview = self._calls.overview(self.number)
         self._record, self._heads = self._overview.record, self._overview.heads
         return self._overview
@@ -120,18 +120,18 @@ class PullRequest:
         return self._now(self._calls.edit(self.number, title, description))
 
     def comment(self, text: str) -> Self:
-        """Say something about it."""
+        """Add a comment."""
         return self._now(self._calls.comment(self.number, text))
 
     def approve(self, *, heads: Heads | None = None) -> Self:
-        """Approve the heads of all tables, as given or as they were when it was last looked at.
+        """Approve the heads of all tables, as given or as of the last look.
 
         ConflictError if one of them has moved since, RefusedError for the author.
         """
         return self._now(self._calls.approve(self.number, self._seen(heads)))
 
     def withdraw(self) -> Self:
-        """Take back what one has approved."""
+        """Withdraw one's own approval."""
         return self._now(self._calls.withdraw(self.number))
 
     def report_check(
@@ -142,7 +142,7 @@ class PullRequest:
         detail: str | None = None,
         heads: Heads | None = None,
     ) -> Self:
-        """Say that a check has "passed", has "failed" or is "pending", on the heads there are or on given ones."""
+        """Report that a check has "passed", has "failed" or is "pending", on the current heads or on given ones."""
         on = None if heads is None else _heads(heads)
         report = CheckOutcome(name, _choice(CheckState, state, "state of a check"), detail, on)
         return self._now(self._calls.report_check(self.number, report))
@@ -155,7 +155,7 @@ class PullRequest:
         heads: Heads | None = None,
         version: int | None = None,
     ) -> Self:
-        """Publish all tables in one commit, as they were when it was last looked at, and drop the branch.
+        """Publish all tables in one commit, as of the last look, and drop the branch.
 
         The method is "fast-forward", "merge" or "squash". ConflictError if a head, the pull request or one of its
         reviews has changed since.
@@ -165,11 +165,11 @@ class PullRequest:
         return self._now(self._calls.publish(self.number, publication))
 
     def close(self) -> Self:
-        """Give it up; its branch stays."""
+        """Close it; its branch stays."""
         return self._now(self._calls.close(self.number))
 
     def reopen(self) -> Self:
-        """Take it up again."""
+        """Reopen it."""
         return self._now(self._calls.reopen(self.number))
 
     def _seen(self, heads: Heads | None) -> tuple[TableHead, ...]:

@@ -1,4 +1,4 @@
-"""A pull request as the command line and the console tell of it: lines for people, and values for JSON."""
+"""A pull request as the command line and the console show it: lines for people, and values for JSON."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from bergline.governance.pull_requests.model import (
 
 
 def record_values(record: PullRequestRecord) -> dict[str, Any]:
-    """What is on record, with the ids of snapshots as text."""
+    """The record, with snapshot ids as text."""
     return {
         "number": record.number,
         "title": record.title,
@@ -34,7 +34,7 @@ def record_values(record: PullRequestRecord) -> dict[str, Any]:
 
 
 def overview_values(overview: PullRequestOverview) -> dict[str, Any]:
-    """What it would do, with the ids of snapshots as text."""
+    """What publishing would do, with snapshot ids as text."""
     return record_values(overview.record) | {
         "changes": [_change(table) for table in overview.tables],
         "approved_by": list(overview.approved_by),
@@ -52,7 +52,7 @@ def describe_record(record: PullRequestRecord) -> str:
 
 
 def describe_change(change: ProposedChange) -> str:
-    """What would become of one table, in a line."""
+    """What publishing would do to one table, in a line."""
     if change.standing is Standing.GONE:
         return change.problem or "gone"
     parts = [change.standing.value]
@@ -73,13 +73,13 @@ def describe_reviews(change: ProposedChange) -> Iterator[str]:
 
 
 def describe_approvals(overview: PullRequestOverview) -> list[str]:
-    """Who approves the heads, each with why that does not count."""
+    """Who approves the heads; if an approval does not count, with the reason."""
     why = overview.uncounted
     return [f"{name} (does not count: {why[name]})" if name in why else name for name in overview.approved_by]
 
 
 def describe_entry(entry: PullRequestEntry) -> str:
-    """What somebody did."""
+    """One entry of the history, in a line."""
     return f"{entry.principal} {entry.what}" + (f": {entry.text}" if entry.text else "")
 
 

@@ -1,4 +1,4 @@
-"""Pull requests in the catalog's database: a row of each, and what happened to it."""
+"""Pull requests in the catalog's database: a row for each, and its history."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,9 +27,9 @@ _COLUMNS = [PULL_REQUESTS.c[name] for name in PullRequestRecord.__struct_fields_
 _HISTORY = [PULL_REQUEST_HISTORY.c[name] for name in PullRequestEntry.__struct_fields__]
 
 Act = Callable[[sa.Connection, PullRequestRecord], PullRequestRecord]
-"""What a change makes of a pull request whose row is locked."""
+"""Turns a pull request whose row is locked into the changed one."""
 First = Callable[[sa.Connection], None]
-"""What is done before the row is locked: reviews are locked first by everybody, so that nobody deadlocks."""
+"""Runs before the row is locked: everybody locks reviews first, so that nobody deadlocks."""
 
 
 class SqlPullRequests:
@@ -43,10 +43,10 @@ class SqlPullRequests:
     def add(self, new: PullRequestRecord) -> PullRequestRecord:
         """Add one under the next number; AlreadyExistsError if one of the same branch, target and tables is open.
 
-        Those of other tables are no obstacle: who may not see them would learn of them.
+        One for other tables does not prevent it: otherwise callers who may not see it would learn that it exists.
         """
         newest = sa.select(sa.func.max(PULL_REQUESTS.c.number)).where(self._mine)
-        tries = attempts("others opened a pull request whenever this one was to be opened")
+        tries = attempts("others kept opening pull requests at the same time")
         while True:
             next(tries)
             try:
@@ -61,11 +61,11 @@ class SqlPullRequests:
                     see_made(record)
                     self._database.run_hooks(connection)
                     return record
-            except sa.exc.IntegrityError:  # another got the number first
+            except sa.exc.IntegrityError:  # somebody else took the number first
                 continue
 
     def page(self, state: PullRequestState | None, before: int | None, most: int) -> list[PullRequestRecord]:
-        """So many, newest first; none where the database has no pull requests yet."""
+        """Some of them, newest first; none if the database has no pull requests yet."""
         query = sa.select(*_COLUMNS).where(self._mine)
         if state is not None:
             query = query.where(PULL_REQUESTS.c.state == state.value)
@@ -129,7 +129,7 @@ class SqlPullRequests:
 
     def _check_alone(self, connection: sa.Connection, record: PullRequestRecord) -> None:
         newest = sa.select(PULL_REQUESTS.c.number).where(self._mine).order_by(PULL_REQUESTS.c.number.desc()).limit(1)
-        connection.execute(newest.with_for_update())  # all who open one wait here for each other
+        connection.execute(newest.with_for_update())  # those who open pull requests wait here for each other
         query = sa.select(PULL_REQUESTS.c.number).where(
             self._mine,
             PULL_REQUESTS.c.branch == record.branch,
@@ -140,11 +140,11 @@ class SqlPullRequests:
         number = connection.execute(query).scalars().first()
         if number is not None:
             raise AlreadyExistsError(
-                f"pull request {number} asks to publish `{record.branch}` of the same tables into `{record.target}` "
-                "already",
+                f"pull request {number} is already open to publish `{record.branch}` "
+                f"of the same tables into `{record.target}`",
                 kind=PULL_REQUEST,
                 name=str(number),
-                hints=["close it, or let it stand for both"],
+                hints=["close it, or use it for both"],
             )
 
 

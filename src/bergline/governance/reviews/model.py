@@ -9,7 +9,7 @@ from bergline.catalog.identifiers import TableName
 
 
 class CheckState(StrEnum):
-    """What a check says about a snapshot, or about the heads of a pull request."""
+    """The result of a check on a snapshot, or on the heads of a pull request."""
 
     PENDING = "pending"
     PASSED = "passed"
@@ -27,7 +27,7 @@ class SnapshotCheck(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=T
 
 
 class SnapshotApproval(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """Who approves a snapshot, or did until it was withdrawn."""
+    """Who approves a snapshot, or did until the approval was withdrawn."""
 
     principal: str
     withdrawn: bool
@@ -45,7 +45,7 @@ class SnapshotReviews(Protocol):
     def report_check(
         self, table: TableName, snapshot_id: int, name: str, state: CheckState, detail: str | None = None
     ) -> None:
-        """Record what a check says now; NotFoundError if the table has no such snapshot."""
+        """Record the current result of a check; NotFoundError if the table has no such snapshot."""
         ...
 
     def approvals(self, table: TableName, snapshot_id: int) -> tuple[SnapshotApproval, ...]:

@@ -1,4 +1,4 @@
-"""`lake.reviews`: what rules about refs can ask for."""
+"""`lake.reviews`: the checks and approvals that rules about refs can demand."""
 
 from bergline.arguments import check_whole
 from bergline.catalog.identifiers import TableName, parse_table_name
@@ -7,7 +7,7 @@ from bergline.governance.rules.rules import keeps_none
 
 
 class LakeReviews:
-    """Checks and approvals, each of one snapshot of a table: a branch that moves on has none of them."""
+    """Checks and approvals, each of one snapshot of a table: when a branch moves on, its new head has none."""
 
     def __init__(self, reviews: SnapshotReviews | None) -> None:
         if reviews is None:
@@ -32,7 +32,7 @@ class LakeReviews:
         return self._reviews.checks(parse_table_name(table), _number(snapshot_id))
 
     def approve(self, table: str | TableName, snapshot_id: int, *, detail: str | None = None) -> None:
-        """Approve a snapshot: on a server by the name of the token, else by that of the user."""
+        """Approve a snapshot: on a server as the principal of the token, else as the user of the operating system."""
         self._reviews.approve(parse_table_name(table), _number(snapshot_id), detail)
 
     def withdraw(self, table: str | TableName, snapshot_id: int) -> None:

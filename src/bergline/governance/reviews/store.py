@@ -80,17 +80,17 @@ class SqlSnapshotReviews:
                 )
         now_ms, who = time.time_ns() // 1_000_000, current_caller().name
         review = RecordedReview(snapshot_id, kind, name, state, who, now_ms, detail)
-        for _ in attempts(f"table `{table}` moved on whenever it was to be reviewed"):
+        for _ in attempts(f"table `{table}` kept changing during the review"):
             reviewed, pointer = self._reviewed(table, snapshot_id)
             with self._database.changing() as connection:
-                # else the snapshot may have been removed meanwhile, and another have come under its id
+                # else the snapshot may have been removed in the meantime, and another have taken its id
                 if self._store.holds(connection, table, pointer):
                     self._reviews.record(reviewed, review, connection)
                     self._database.run_hooks(connection)
                     return
 
     def _reviewed(self, table: TableName, snapshot_id: int) -> tuple[ReviewedTable, str]:
-        """The table, and where it was read; NotFoundError if it has no such snapshot."""
+        """The table and the pointer that it was read from; NotFoundError if it has no such snapshot."""
         loaded = self._catalog.load_table(table)
         metadata = loaded.metadata
         metadata.snapshot(snapshot_id)

@@ -15,7 +15,8 @@ from bergline.errors import UnsupportedError
 class LakeRules:
     """Rules that hold for all tables of the catalog, or for those in a namespace and below it.
 
-    They are kept in the catalog's database, beside those in the properties of tables; all that name a ref hold.
+    They are kept in the catalog's database, in addition to those in the properties of tables; all that match a ref
+    apply.
     """
 
     def __init__(self, kept: KeptRules | None) -> None:
@@ -24,7 +25,7 @@ class LakeRules:
         self._kept = kept
 
     def list(self, namespace: str | Namespace | None = None) -> tuple[KeptRule, ...]:
-        """All rules, or those that hold in a namespace: its own, those above it and those of the catalog."""
+        """All rules, or those that apply in a namespace: its own, those above it and those of the catalog."""
         return self._kept.rules(None if namespace is None else parse_namespace(namespace))
 
     def protect(
@@ -44,7 +45,7 @@ class LakeRules:
         approvals: int = 0,
         bypass: Iterable[str] = (),
     ) -> None:
-        """Protect the refs that a pattern names in all tables, or in those of a namespace, as `table.refs.protect`."""
+        """Protect the refs that match a pattern in all tables, or in those of a namespace; see `table.refs.protect`."""
         rule = make_rule(
             pattern,
             kind=kind,

@@ -1,1 +1,1 @@
-"""Webhooks: where a server sends events, and what became of that."""
+"""Webhooks: where a server sends events, and the record of deliveries."""

@@ -1,7 +1,7 @@
 """Addresses that webhooks may have: public ones, and those that the operator allows.
 
-A name is looked up once, every address that it has is checked, and the caller connects to one of these very addresses:
-a second look-up could lead elsewhere.
+A name is looked up once, all its addresses are checked, and the caller connects to one of exactly these addresses: a
+second lookup could return others.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ from bergline.errors import InvalidInputError, RefusedError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[Any]]
-"""As `socket.getaddrinfo` answers."""
+"""With the signature of `socket.getaddrinfo`."""
 
 _LONGEST_URL = 2000
 _PORTS = {"http": 80, "https": 443}
@@ -31,7 +31,7 @@ _SPECIAL = tuple(
             *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
             *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
             *("224.0.0.0/4", "240.0.0.0/4"),
-            "168.63.129.16/32",  # the host of a machine in Azure
+            "168.63.129.16/32",  # the host service of Azure's virtual machines
             *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20"),
         ),
     )
@@ -101,7 +101,7 @@ class WebhookAddresses:
     def find(self, host: str, port: int) -> list[Address]:
         """The addresses of a host, all of which may be called; RefusedError if one may not be, or if there is none.
 
-        Both have the same words: which names there are in a private network is nobody's business.
+        Both errors have the same message, so as not to reveal which names exist in a private network.
         """
         try:
             found = [ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in self._resolve(host, port)]
@@ -125,7 +125,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _ends(address: Address) -> tuple[Address, ...]:
-    """The addresses that count for one: of kinds of IPv6 that lead to IPv4, the address inside."""
+    """The addresses that decide for one: for an IPv6 address that leads to IPv4, the one inside, with 6to4 both."""
     if not isinstance(address, ipaddress.IPv6Address):
         return (address,)
     if address.ipv4_mapped is not None:

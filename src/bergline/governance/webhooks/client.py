@@ -28,7 +28,7 @@ class RestWebhooks:
         return self._session.calls.parsed(response, protocol.ListWebhooksResponse, _WEBHOOKS).webhooks
 
     def delete(self, webhook_id: str) -> None:
-        """Send no more, and forget it."""
+        """Delete it: nothing more is sent."""
         about = _about(webhook_id)
         self._session.calls.call(protocol.DELETE_WEBHOOK, about, names={"webhook": encode_name(webhook_id)})
 
@@ -37,7 +37,7 @@ class RestWebhooks:
         return self._change(protocol.PAUSE_WEBHOOK, webhook_id)
 
     def resume(self, webhook_id: str) -> protocol.WebhookBody:
-        """Send again, from where it stopped."""
+        """Continue sending from where it stopped."""
         return self._change(protocol.RESUME_WEBHOOK, webhook_id)
 
     def replay(self, webhook_id: str, after: int) -> protocol.WebhookBody:
@@ -45,7 +45,7 @@ class RestWebhooks:
         return self._change(protocol.REPLAY_WEBHOOK, webhook_id, protocol.ReplayWebhookRequest(after))
 
     def test(self, webhook_id: str) -> protocol.DeliveryBody:
-        """Send an event that means nothing; what became of it."""
+        """Send a test event and return how it was received."""
         about = _about(webhook_id)
         response = self._session.calls.call(protocol.TEST_WEBHOOK, about, names={"webhook": encode_name(webhook_id)})
         return self._session.calls.parsed(response, protocol.DeliveryBody, about)

@@ -6,7 +6,7 @@ from bergline.catalog.rest.protocol.endpoints import OWN, Endpoint, endpoints_in
 
 
 class CreateWebhookRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A webhook: where events are sent, which ones, and after which position; by default those to come."""
+    """A webhook: where to send events, which ones, and after which position; by default only new ones."""
 
     url: str
     types: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Keys by which secrets are encrypted in a catalog's database: the first one encrypts, all of them decrypt.
 
-What they encrypt is a Fernet token. Secrets from before there was a key are read as they are.
+An encrypted secret is a Fernet token. Secrets that were stored before there was a key are read as plain text.
 """
 
 import base64
@@ -19,7 +19,7 @@ else:
     fernet = LazyModule("cryptography.fernet")
 
 KEY_VARIABLE = "BERGLINE_SECRETS_KEY"
-_FERNET = "gAAAAA"  # its version and the first bytes of a time, in base64
+_FERNET = "gAAAAA"  # the version and the first bytes of the time of a token, in base64
 _KEY_BYTES = 32
 _MAKE = "`openssl rand -base64 32` makes a key"
 
@@ -58,7 +58,7 @@ class SecretKeys:
         raise RefusedError(
             "its secret cannot be decrypted: expected the key that encrypted it, found "
             + ("others" if self._fernets else "none"),
-            hints=[f"give it too, behind the others, in {KEY_VARIABLE} or --secrets-key-file; or make a new webhook"],
+            hints=[f"add it after the others, in {KEY_VARIABLE} or --secrets-key-file; or create a new webhook"],
         )
 
     def can_decrypt(self, stored: str) -> bool:

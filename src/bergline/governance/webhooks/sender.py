@@ -1,6 +1,6 @@
 """Signed messages to webhooks, in the form of Standard Webhooks, each sent once; callers decide about retries.
 
-What the receiver answers is its status alone: its text could be that of a page that nobody was to read.
+Only the status of the response is kept: its body could be from a page that nobody should see.
 """
 
 import base64
@@ -26,7 +26,7 @@ _GONE = 410
 
 
 class SendResult(msgspec.Struct, frozen=True):
-    """What became of a message."""
+    """The outcome of a message."""
 
     took_ms: int
     status: int | None = None
@@ -58,22 +58,22 @@ class WebhookSender:
         self._addresses.find(target.host, target.port)
 
     def send(self, url: str, secret: WebhookSecret, message_id: str, body: bytes) -> SendResult:
-        """Send one message; whatever goes wrong is in the result."""
+        """Send one message; any failure is part of the result."""
         started = time.monotonic()
         status, error = None, None
         try:
             target = parse_target(url)
             addresses = self._addresses.find(target.host, target.port)
             status = self._post(target, addresses, _headers(secret, message_id, body), body)
-            error = None if status in _SUCCESSES else f"the receiver answered with status {status}"
+            error = None if status in _SUCCESSES else f"the receiver responded with status {status}"
         except (RefusedError, InvalidInputError) as refusal:
             error = str(refusal)
         except ssl.SSLCertVerificationError as problem:
             error = f"the receiver's certificate is not valid: {problem.verify_message}"
         except TimeoutError:
-            error = f"the receiver did not answer within {self._timeout_s:g} s"
+            error = f"the receiver did not respond within {self._timeout_s:g} s"
         except (ConnectionResetError, BrokenPipeError):
-            error = "the receiver closed the connection without an answer"
+            error = "the receiver closed the connection without a response"
         except (OSError, http.client.HTTPException) as problem:
             error = f"cannot reach the receiver: {getattr(problem, 'strerror', None) or type(problem).__name__}"
         return SendResult(round((time.monotonic() - started) * 1000), status, error)
@@ -91,7 +91,7 @@ class WebhookSender:
             raise
         finally:
             deadline.close()
-        if deadline.is_over:  # headers that were cut off look like all of them
+        if deadline.is_over:  # truncated headers would look complete
             raise TimeoutError
         return status
 
@@ -115,7 +115,7 @@ class WebhookSender:
 
 
 class _Deadline:
-    """An end for all of a message: a receiver that sends a byte now and then would never time out."""
+    """A deadline for the whole message: a receiver that sends a byte now and then would never time out otherwise."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds

@@ -1,7 +1,7 @@
-"""Webhooks of a catalog in its database: where events are sent, and up to which position they were.
+"""Webhooks of a catalog in its database: where events are sent, and up to which position they have been.
 
-A server that delivers claims the webhook for a time, so that one at a time does; the cursor moves after the receiver
-has taken the events, only while the claim holds. So events are sent in order, at least once.
+A server claims a webhook for a time before it delivers, so that only one does at a time. The cursor moves after the
+receiver has accepted the events, and only while the claim holds. So events are sent in order, at least once.
 """
 
 import base64
@@ -41,7 +41,7 @@ _NO_KEYS = SecretKeys()
 
 
 class WebhookSecret:
-    """A secret that signs, as it is stored; it is shown once, and by nothing else."""
+    """A signing secret as it is stored; it is shown only once, on creation."""
 
     __slots__ = ("_keys", "_stored")
 
@@ -53,7 +53,7 @@ class WebhookSecret:
         return "WebhookSecret(…)"
 
     def reveal(self) -> str:
-        """The text that the receiver needs; RefusedError without the key that encrypted it."""
+        """The text that the receiver needs; RefusedError without the key by which it was encrypted."""
         return self._keys.decrypt(self._stored)
 
     def key(self) -> bytes:
@@ -62,7 +62,7 @@ class WebhookSecret:
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """Where events are sent, and how that goes."""
+    """Where events are sent, and the state of deliveries."""
 
     webhook_id: str
     url: str
@@ -72,12 +72,12 @@ class Webhook(msgspec.Struct, frozen=True):
     created_ms: int
     state: WebhookState = WebhookState.ACTIVE
     position: int = 0
-    """All events up to here were sent, or are not wanted."""
+    """All events up to here were sent or filtered out."""
     failures: int = 0
     """Since the last success."""
     failing_since_ms: int | None = None
     next_ms: int = 0
-    """When it is tried again."""
+    """When delivery is tried again."""
     delivered_ms: int | None = None
     last_error: str | None = None
 
@@ -88,7 +88,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
 
 class ClaimedWebhook(msgspec.Struct, frozen=True):
-    """A webhook with events to send, and until when nobody else sends them."""
+    """A webhook with events to send, and how long the claim on it lasts."""
 
     webhook: Webhook
     secret: WebhookSecret
@@ -116,7 +116,7 @@ class SecretsReport(msgspec.Struct, frozen=True):
     older: tuple[str, ...]
     """Encrypted by another key than the first."""
     lost: tuple[str, ...]
-    """Encrypted by a key that is not there: nothing can be signed."""
+    """Encrypted by a key that is missing: nothing can be signed."""
 
 
 _COLUMNS = [WEBHOOKS.c[name] for name in Webhook.__struct_fields__]
@@ -154,7 +154,7 @@ class SqlWebhooks:
             return [_webhook(tuple(row)) for row in connection.execute(query)]
 
     def find(self, webhook_id: str) -> Webhook:
-        """A webhook by its id; NotFoundError if there is none."""
+        """The webhook with this id; NotFoundError if there is none."""
         return self.find_with_secret(webhook_id)[0]
 
     def find_with_secret(self, webhook_id: str) -> tuple[Webhook, WebhookSecret]:
@@ -173,7 +173,7 @@ class SqlWebhooks:
         return self._report(stored)
 
     def rotate_secrets(self) -> SecretsReport:
-        """Encrypt all secrets by the first key, but those whose key is lost; how they were stored before."""
+        """Encrypt all secrets by the first key, except those whose key is lost; returns how they were stored before."""
         with self._database.changing() as connection:
             stored = self._stored_secrets(connection)
             found = self._report(stored)
@@ -195,7 +195,7 @@ class SqlWebhooks:
         self._set(connection, webhook_id, {"state": WebhookState.PAUSED.value})
 
     def resume(self, connection: sa.Connection, webhook_id: str) -> None:
-        """Send again, from where it stopped."""
+        """Continue sending from where it stopped."""
         started = {"failures": 0, "failing_since_ms": None, "next_ms": 0, "last_error": None}
         self._set(connection, webhook_id, {"state": WebhookState.ACTIVE.value} | started)
 
@@ -230,6 +230,8 @@ class SqlWebhooks:
             if connection.execute(query).first() is None:
                 return None
         with self._database.writing() as connection:
+            # again, with a lock: another server may have claimed it since. A row that one is claiming right now is
+            # skipped.
             row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None
@@ -241,7 +243,7 @@ class SqlWebhooks:
     def advance(
         self, claim: ClaimedWebhook, position: int, until_ms: int, attempt: DeliveryAttempt | None = None
     ) -> ClaimedWebhook:
-        """Move the cursor after events were taken, or are not wanted, and hold the webhook for longer.
+        """Move the cursor past events that were accepted or filtered out, and extend the claim.
 
         ConflictError if another has it by now, or if it was paused, deleted or set back.
         """
@@ -252,7 +254,7 @@ class SqlWebhooks:
         return self._hold(claim, until_ms, done, attempt)
 
     def skip(self, claim: ClaimedWebhook, until_ms: int, missed: DeliveryAttempt) -> ClaimedWebhook:
-        """Go on after events that are no longer kept, which stays on record; errors as in `advance`."""
+        """Skip events that are no longer kept, and record that; errors as in `advance`."""
         return self._hold(claim, until_ms, {"position": missed.last_position, "last_error": missed.error}, missed)
 
     def fail(self, claim: ClaimedWebhook, attempt: DeliveryAttempt, *, is_gone: bool = False) -> None:
@@ -273,7 +275,7 @@ class SqlWebhooks:
             self._record(connection, claim, attempt)
 
     def release(self, claim: ClaimedWebhook) -> None:
-        """Let another have it."""
+        """Release the claim."""
         with self._database.writing() as connection:
             connection.execute(sa.update(WEBHOOKS).where(self._claimed(claim)).values(claimed_until_ms=_FREE))
 
@@ -295,7 +297,7 @@ class SqlWebhooks:
     def _hold(
         self, claim: ClaimedWebhook, until_ms: int, values: dict[str, Any], attempt: DeliveryAttempt | None
     ) -> ClaimedWebhook:
-        """Change a claimed webhook, in its row and in the claim: what is next in this claim counts from there."""
+        """Change a claimed webhook, in its row and in the claim, which continues from the change."""
         with self._database.writing() as connection:
             self._update_claimed(connection, claim, values | {"claimed_until_ms": until_ms})
             self._record(connection, claim, attempt)
@@ -307,7 +309,7 @@ class SqlWebhooks:
             raise ConflictError(f"webhook `{claim.webhook.webhook_id}` was changed, or is served by another server")
 
     def _set(self, connection: sa.Connection, webhook_id: str, values: dict[str, Any]) -> None:
-        """Change a webhook; a delivery under way no longer moves its cursor."""
+        """Change a webhook; a delivery in progress no longer moves its cursor."""
         changed = sa.update(WEBHOOKS).where(self._one(webhook_id)).values(values | {"claimed_until_ms": _FREE})
         if connection.execute(changed).rowcount != 1:
             raise self._missing(webhook_id)

@@ -1,4 +1,4 @@
-"""`maintain`: all tables of a lake, or some, maintained by a policy, and a report of it."""
+"""`maintain`: maintains all tables of a lake, or some, by a policy, and returns a report."""
 
 import datetime as dt
 import math
@@ -31,7 +31,7 @@ from bergline.table.table_selection import TableNames, named_tables
 
 _LONGEST_BUDGET_S = 10**9
 TableProgress = Callable[[TableReport, int, int], object]
-"""Called with the report of each table when it is done, how many are done, and how many there are."""
+"""Called after each table, with its report, the number of tables done and the number of all tables."""
 
 
 def maintain(
@@ -51,24 +51,24 @@ def maintain(
 ) -> MaintenanceReport:
     """Compact data files, rewrite manifests, expire snapshots and delete orphan files, table by table.
 
-    What is done to a table its properties `bergline.maintain.*` say, else those of its namespace, else the policy. It
-    may run in several places at once, and beside writers: whoever loses a race plans again, or leaves the step to a
-    later run. An error of one table does not stop the others; the report has it.
+    A table's properties `bergline.maintain.*` decide what is done to it, else those of its namespace, else the policy.
+    It may run in several places at once, alongside writers: whoever loses a race plans again, or leaves the step to a
+    later run. An error in one table does not stop the others; it is in the report.
 
     Args:
-        lake: where the tables are.
-        policy: what properties do not say.
+        lake: the lake with the tables.
+        policy: the settings for everything that properties do not set.
         tables: the names of the tables; by default all.
         namespace: only tables in this namespace and below it.
         pattern: only tables whose whole names match, as in `db.orders_*`.
         steps: some of `compaction`, `manifests`, `expiry` and `orphans`; by default all.
         plan: report what would be done, and change nothing.
         budget: seconds, after which no step and no further rewrite begins.
-        threads: how many tables are maintained side by side.
+        threads: how many tables are maintained in parallel.
         engine: rewrites rows on Spark's executors if it is `bergline.spark.row_engine(spark)`; by default it is done in
             this process.
-        allow_recent: allow a policy to delete orphan files that are younger than 24 hours: nobody may write meanwhile.
-        progress: called with the report of each table, how many tables are done, and how many there are.
+        allow_recent: allow a policy to delete orphan files younger than 24 hours; nobody may write at that time.
+        progress: called after each table, with its report, the number of tables done and the number of all tables.
     """
     if not isinstance(lake, Lake):
         raise InvalidInputError(f"expected a lake as `bergline.connect` opens it, found {shown(lake)}")
@@ -78,7 +78,7 @@ def maintain(
     if policy.orphans_older_than_ms < DAY_MS and not allow_recent:
         raise InvalidInputError(
             f"expected `orphans_older_than_ms` of {DAY_MS} or more, found {policy.orphans_older_than_ms}",
-            hints=["if certainly nobody writes, maintain with allow_recent=True"],
+            hints=["if nobody is writing, maintain with allow_recent=True"],
         )
     chosen = _chosen_steps(steps)
     timing = lake._handle.timing  # noqa: SLF001  (maintenance is a part of the lake)
@@ -96,7 +96,7 @@ def maintain(
         None if seconds is None else timing.clock_ms() + math.ceil(seconds * 1000),
     )
     names = _selected(lake.catalog, tables, namespace, pattern)
-    # several maintainers rarely meet, and with a budget all tables get their turn
+    # in random order, so that several maintainers rarely meet, and with a budget every table gets its turn
     order = random.sample(names, len(names))
     reports: list[TableReport] = []
     for report in _side_by_side(run.table, order, check_positive(threads, "threads")):
@@ -109,7 +109,7 @@ def maintain(
 def _side_by_side(
     work: Callable[[TableName], TableReport], names: list[TableName], threads: int
 ) -> Iterator[TableReport]:
-    """The reports as they come; with one thread in the caller's own, whose Spark session may depend on it."""
+    """The reports as they come; a single thread is the caller's own, because a Spark session may be bound to it."""
     if threads == 1:
         yield from map(work, names)
         return
@@ -122,7 +122,7 @@ def _side_by_side(
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """What is the same for all tables."""
+    """The settings of a run, the same for all tables."""
 
     catalog: Catalog
     policy: MaintenancePolicy
@@ -130,7 +130,7 @@ class _Run(msgspec.Struct, frozen=True):
     timing: Timing
     steps: tuple[MaintenanceStep, ...]
     named: bool
-    """Whether the caller named the tables: then one that does not exist is an error."""
+    """Whether the caller named the tables, so that a missing one is an error."""
     plan: bool
     engine: RowEngine | None
     allow_recent: bool
@@ -177,14 +177,14 @@ class _Run(msgspec.Struct, frozen=True):
 
 
 class _Namespaces:
-    """The properties of namespaces, each read once."""
+    """The properties of namespaces, each read only once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._known: dict[Namespace, dict[str, str]] = {}
 
     def override(self, policy: MaintenancePolicy, namespace: Namespace) -> MaintenancePolicy:
-        """The policy with what a namespace and those around it say, the innermost last."""
+        """The policy overridden by the properties of a namespace and those around it, the innermost last."""
         for depth in range(1, len(namespace) + 1):
             outer = namespace[:depth]
             policy = policy.overridden_by(self._properties(outer), place=f" of namespace `{'.'.join(outer)}`")
@@ -202,7 +202,7 @@ class _Namespaces:
 def _selected(
     catalog: Catalog, tables: TableNames | None, namespace: str | Namespace | None, pattern: str | None
 ) -> list[TableName]:
-    """The tables that are named, or all, in a namespace and below it, whose names match the pattern."""
+    """The named tables, or all, in a namespace and below it, whose names match the pattern."""
     if tables is not None:
         if namespace is not None or pattern is not None:
             raise InvalidInputError("expected either tables or a namespace and a pattern, found both")
@@ -220,7 +220,7 @@ def _selected(
 
 
 def _chosen_steps(steps: Iterable[str] | None) -> tuple[MaintenanceStep, ...]:
-    """The steps of these names, in the order in which they are done."""
+    """The steps with these names, in the order in which they are run."""
     known = tuple(MaintenanceStep)
     chosen = known if steps is None else check_list(steps, "step")
     for name in chosen:

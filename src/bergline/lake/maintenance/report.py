@@ -25,7 +25,7 @@ _SCHEMA = pa.schema(
 
 
 class MaintenanceStep(StrEnum):
-    """A part of maintenance, in the order in which they are done."""
+    """The steps of maintenance, in the order in which they are run."""
 
     COMPACTION = "compaction"
     MANIFESTS = "manifests"
@@ -34,14 +34,15 @@ class MaintenanceStep(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """What became of a step."""
+    """The outcome of a step."""
 
     PLANNED = "planned"
     """It would be done."""
     DONE = "done"
     NOTHING = "nothing to do"
     SKIPPED = "skipped"
-    """By the policy, by the time budget, or because others changed the table meanwhile; a later run may do it."""
+    """By the policy, by the time budget, or because others changed the table at the same time; a later run may do it.
+    """
     FAILED = "failed"
     UNKNOWN = "unknown"
     """Its commit may have happened; nothing was deleted."""
@@ -55,7 +56,7 @@ class StepReport(msgspec.Struct, frozen=True):
     reason: str = ""
     branch: str | None = None
     details: dict[str, int] = {}
-    """Counts and bytes: what was done, or of a plan what would be."""
+    """Counts and bytes: what was done, or in a plan, what would be done."""
     error: str | None = None
     """The code of the error, as in the reference of errors, or the name of its class."""
     hints: tuple[str, ...] = ()
@@ -131,7 +132,7 @@ class MaintenanceReport(msgspec.Struct, frozen=True):
 def failed_step(
     step: MaintenanceStep | None, error: Exception, branch: str | None = None, *, unknown: bool = False
 ) -> StepReport:
-    """A step that an error ended."""
+    """The report of a step that failed."""
     status = StepStatus.UNKNOWN if unknown else StepStatus.FAILED
     if isinstance(error, BerglineError):
         return StepReport(step, status, str(error), branch, error=error.code, hints=error.hints)

@@ -43,7 +43,7 @@ class StepContext(msgspec.Struct, frozen=True):
     catalog: Catalog
     loaded: LoadedTable
     policy_of: Callable[[LoadedTable], MaintenancePolicy]
-    """Asked before each step: whoever turns maintenance off is heard."""
+    """Called before each step, so that turning maintenance off takes effect at once."""
     timing: Timing
     plan: bool
     engine: RowEngine | None
@@ -65,7 +65,7 @@ class StepContext(msgspec.Struct, frozen=True):
 
 
 def maintain_table(context: StepContext, steps: tuple[MaintenanceStep, ...]) -> Iterator[StepReport]:
-    """Every step in turn; one that fails does not keep the others from being done."""
+    """Run every step in turn; a failed step does not stop the others."""
     for step in steps:
         for branch in _branches(context, step):
             if isinstance(branch, StepReport):
@@ -77,7 +77,7 @@ def maintain_table(context: StepContext, steps: tuple[MaintenanceStep, ...]) -> 
 
 
 def _branches(context: StepContext, step: MaintenanceStep) -> list[str | StepReport | None]:
-    """The branches that a step is for: None for the table as a whole; a report where there is none."""
+    """The branches that a step is for, None for the table as a whole; or a report if there is none."""
     if step in {MaintenanceStep.EXPIRY, MaintenanceStep.ORPHANS}:
         return [None]
     metadata = context.loaded.metadata
@@ -92,7 +92,7 @@ def _branches(context: StepContext, step: MaintenanceStep) -> list[str | StepRep
 
 
 def _reported(context: StepContext, step: MaintenanceStep, branch: str | None) -> StepReport:
-    """Do a step, and plan it again where others expired what it was about to read; an error becomes its report."""
+    """Run a step, and plan it again if others expired what it was about to read; an error becomes its report."""
     attempt, table = 0, None
     while True:
         attempt += 1
@@ -106,7 +106,7 @@ def _reported(context: StepContext, step: MaintenanceStep, branch: str | None) -
 
 
 def _report_of(error: Exception, step: MaintenanceStep, branch: str | None) -> StepReport:
-    """What others made impossible is skipped, and left to a later run; an unknown outcome is no failure."""
+    """The report of an error: a conflict is skipped and left to a later run; an unknown outcome is not a failure."""
     if isinstance(error, ConflictError) or (isinstance(error, NotFoundError) and error.kind in {"table", "ref"}):
         return StepReport(step, StepStatus.SKIPPED, f"others changed the table: {error}", branch, error=error.code)
     return failed_step(step, error, branch, unknown=isinstance(error, CommitUnknownError))
@@ -120,7 +120,7 @@ def _has_moved(catalog: Catalog, table: Table) -> bool:
 
 
 def _compaction(context: StepContext, table: Table, policy: MaintenancePolicy, branch: str | None) -> StepReport:
-    """Small files, and files with many deletes, rewritten to larger ones."""
+    """Rewrite small files, and files with many deletes, to larger ones."""
     step, ref = MaintenanceStep.COMPACTION, branch or MAIN
     head = table.metadata.head(ref)
     if not policy.compaction:
@@ -147,7 +147,7 @@ def _compaction(context: StepContext, table: Table, policy: MaintenancePolicy, b
 def _compacted(
     context: StepContext, table: Table, policy: MaintenancePolicy, report: StepReport, most_files: int
 ) -> StepReport:
-    """Compact so many files at a time, each time in a commit of its own, until nothing is left or time is up."""
+    """Compact a limited number of files per commit, until nothing is left or time is up."""
     done = CompactionResult()
     ended: StepReport | None = None
     while ended is None:
@@ -176,7 +176,7 @@ def _compacted(
 
 
 def _compaction_request(table: Table, policy: MaintenancePolicy) -> CompactionRequest:
-    """What `compact` is asked for, without a limit."""
+    """The request to `compact`, without a limit."""
     kind = rewrite_kind(policy.compaction_strategy, policy.compaction_sort_order)
     options = parse_options(_compaction_options(policy), kind, RewriteOptions(remove_dangling_deletes=True))
     order = parse_order(kind, policy.compaction_sort_order, table.metadata, options)
@@ -194,7 +194,7 @@ def _compaction_options(policy: MaintenancePolicy) -> dict[str, int | float]:
 
 
 def _manifests(context: StepContext, table: Table, policy: MaintenancePolicy, branch: str | None) -> StepReport:
-    """Many small manifests joined into few."""
+    """Merge many small manifests into few."""
     step, ref = MaintenanceStep.MANIFESTS, branch or MAIN
     if not policy.manifests:
         return _off(step, branch)
@@ -217,7 +217,7 @@ def _manifests(context: StepContext, table: Table, policy: MaintenancePolicy, br
 
 
 def _expiry(context: StepContext, table: Table, policy: MaintenancePolicy, _branch: str | None) -> StepReport:
-    """Snapshots past what branches keep, and the files that only they needed."""
+    """Remove snapshots beyond what branches keep, and the files that only they needed."""
     if not policy.expiry:
         return _off(MaintenanceStep.EXPIRY)
     if (refused := _no_garbage_collection(MaintenanceStep.EXPIRY, table)) is not None:
@@ -245,12 +245,12 @@ def _expiry(context: StepContext, table: Table, policy: MaintenancePolicy, _bran
     }
     details = {name: value for name, value in {**removed, **files}.items() if value}
     kept = duration_text(DEFAULT_MAX_AGE_MS if age is None else age), counted(1 if least is None else least, "snapshot")
-    reason = f"branches keep what is not older than {kept[0]}, and at least {kept[1]}, unless they say otherwise"
+    reason = f"branches keep snapshots up to {kept[0]} old, and at least {kept[1]}, unless they set it otherwise"
     return StepReport(MaintenanceStep.EXPIRY, _status(context), reason, details=details)
 
 
 def _orphans(context: StepContext, table: Table, policy: MaintenancePolicy, _branch: str | None) -> StepReport:
-    """Old files in the table's directories that nothing needs."""
+    """Delete old files in the table's directories that nothing needs."""
     if not policy.orphans:
         return _off(MaintenanceStep.ORPHANS)
     if (refused := _no_garbage_collection(MaintenanceStep.ORPHANS, table)) is not None:

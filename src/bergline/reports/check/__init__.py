@@ -1,1 +1,1 @@
-"""The check of tables: what is damaged, and what would mend it. Nothing is changed."""
+"""The check of tables: what is damaged, and what would repair it. Nothing is changed."""

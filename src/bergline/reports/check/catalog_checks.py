@@ -1,4 +1,4 @@
-"""The check of everything in a catalog that is no table: views, what is in the trash, and the database itself."""
+"""The check of everything in a catalog that is not a table: views, the trash, and the database itself."""
 
 from collections.abc import Iterator
 
@@ -36,16 +36,17 @@ def _trash(catalog: Catalog, deep: bool, progress: CheckProgress | None) -> Iter
         yield _check_dropped_view(catalog, view)
     for table in catalog.dropped_tables():
         checked = _check_dropped_table(catalog, table, deep, progress)
-        if checked.ok or any(now == table for now in catalog.dropped_tables()):  # else it came back, or is purged
+        # else it was restored, or is being purged
+        if checked.ok or any(now == table for now in catalog.dropped_tables()):
             yield checked
 
 
 def _unchecked_trash() -> OtherCheck:
-    """A server hands out no credentials for the files of what is in its trash."""
+    """A server vends no credentials for the files of what is in its trash."""
     findings = Findings()
-    message = "what is in the trash was not checked: the server hands out no credentials for its files"
-    findings.note("bin-unchecked", "the trash", message, "check it with --catalog as `bergline serve` has it")
-    return OtherCheck("bin", None, *findings.finish(None))
+    message = "the trash was not checked: the server vends no credentials for its files"
+    findings.note("trash-unchecked", "the trash", message, "check it with --catalog as `bergline serve` has it")
+    return OtherCheck("trash", None, *findings.finish(None))
 
 
 def _views(catalog: Catalog) -> Iterator[OtherCheck]:
@@ -85,7 +86,7 @@ def _check_dropped_table(
 ) -> OtherCheck:
     what, place, findings = f"dropped table {dropped.name}", dropped.metadata_location, Findings()
     if dropped.purge_begun:
-        findings.note("purge-begun", place, "it cannot come back: its files are being deleted", _PURGED)
+        findings.note("purge-begun", place, "it cannot be restored: its files are being deleted", _PURGED)
         return OtherCheck(what, place, *findings.finish(None))
     metadata = read_metadata(catalog.io, place, None, findings)
     if metadata is not None:
@@ -96,7 +97,7 @@ def _check_dropped_table(
 
         check_state(catalog, metadata, place, findings, show, deep=deep)
     if dropped.problem is not None:
-        findings.warning("purge-failed", place, dropped.problem, "the server tries again; mend what it names")
+        findings.warning("purge-failed", place, dropped.problem, "the server tries again; repair what it names")
     return OtherCheck(what, place, *findings.finish(metadata))
 
 
@@ -106,7 +107,7 @@ def _check_rows(catalog: Catalog, store: SqlPointerStore) -> OtherCheck:
         findings.note(
             "namespace-implicit",
             f"namespace `{namespace}`",
-            "it has no row of its own: it is there while tables or views are in it",
+            "it has no row of its own: it exists only while tables or views are in it",
             "set a property of it to keep it",
         )
     for shared in shared_pointers(database, store.catalog_name):
@@ -144,7 +145,7 @@ def _uuids(catalog: Catalog) -> Iterator[str | None]:
 
 
 def _tell(findings: Findings, what: str, place: str, error: BerglineError) -> None:
-    """Add what an error in reading a view means."""
+    """Add the finding that an error in reading a view stands for."""
     code = what.replace(" ", "-")
     if isinstance(error, UnsupportedError):
         findings.warning(f"{code}-unsupported", place, str(error), "check it with the engine that wrote it")

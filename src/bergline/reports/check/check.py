@@ -1,4 +1,4 @@
-"""The check of one table, or of all: everything that its snapshots reach is looked at, and nothing is changed."""
+"""The check of one table, or of all: everything that its snapshots reach is checked, and nothing is changed."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from bergline.table.table_selection import TableNames, named_tables
 
 _MOST_ATTEMPTS = 3
 CheckProgress = Callable[[str, str, int, int], object]
-"""Called with the table, what is looked at, how many are done, and how many there are."""
+"""Called with the table, what is being checked, how many are done, and how many there are."""
 
 
 def check_tables(
@@ -51,7 +51,7 @@ def check_tables(
 def check_table(
     catalog: Catalog, name: TableName, *, deep: bool = False, progress: CheckProgress | None = None
 ) -> TableCheck:
-    """Check a table; once more if it was changed meanwhile, because expiry deletes files that were needed before."""
+    """Check a table; again if it changed meanwhile, because expiry may have deleted files that were needed before."""
     attempt = 1
     while True:
         found = _check(catalog, name, deep, progress)
@@ -83,7 +83,7 @@ def check_state(
     *,
     deep: bool,
 ) -> tuple[int, int, int, int]:
-    """Check one state of a table; how many snapshots, manifests, files and bytes it has."""
+    """Check one state of a table; returns how many snapshots, manifests, files and bytes it has."""
     io = catalog.io
     check_metadata(metadata, place, findings)
     listed = check_manifest_lists(io, metadata, findings, show)

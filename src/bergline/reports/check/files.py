@@ -1,6 +1,6 @@
-"""Files that metadata names: whether each is there, has its recorded size, and, of a deep check, its rows.
+"""Files that metadata names: whether each exists, has its recorded size and, in a deep check, its rows.
 
-One listing of the table's directory tells of most files; what it does not show is looked up by itself.
+One listing of the table's directory covers most files; the others are looked up one by one.
 """
 
 import io as streams
@@ -42,7 +42,7 @@ class NamedFile(msgspec.Struct, frozen=True, gc=False):
     size: int | None
     snapshots: frozenset[int] = frozenset()
     is_beside: bool = False
-    """Whether reads do without it."""
+    """Whether reads do not need it."""
 
 
 def content_files(entries: pl.DataFrame, needed: Sequence[set[int]]) -> list[NamedFile]:
@@ -71,7 +71,7 @@ def files_beside(metadata: TableMetadata) -> list[NamedFile]:
 def check_files(
     io: FileIO, metadata: TableMetadata, files: Sequence[NamedFile], findings: Findings, progress: PhaseProgress
 ) -> None:
-    """Compare files with those that are there."""
+    """Compare files with those that exist."""
     rules = PathRules({}, {})
     wanted = {rules.exact(file.location): file for file in files}
     unseen = dict(wanted)
@@ -85,7 +85,7 @@ def check_files(
                     done += 1
                     if done % _AT_ONCE == 0:
                         progress("files", done, total)
-        except BerglineError:  # what was not seen is looked up
+        except BerglineError:  # files that were not listed are looked up
             pass
     _in_threads(lambda file: _look_up(io, file, findings), list(unseen.values()), progress, "files", total)
     progress("files", total, total)

@@ -1,4 +1,4 @@
-"""What a check finds, and the report of all tables: as text, or as JSON."""
+"""Findings of a check, and the report of all tables, as text or as JSON."""
 
 from enum import StrEnum
 from typing import Any
@@ -10,18 +10,18 @@ from bergline.reports.units import render_size
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """How serious a finding is."""
 
     ERROR = "error"
-    """A read fails or returns wrong rows, or the next write would make it so."""
+    """Reads fail or return wrong rows, or will after the next write."""
     WARNING = "warning"
-    """Reads are right; something beside them is lost, wrong, or could not be checked."""
+    """Reads are correct; something else is lost, wrong, or could not be checked."""
     NOTE = "note"
-    """Nothing is wrong; something is left over, or unusual."""
+    """Nothing is wrong, but something is left over or unusual."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that is damaged: how bad it is, what and where, and what would mend it."""
+    """One thing that is damaged: how serious it is, what and where, and what would repair it."""
 
     severity: Severity
     code: str
@@ -33,11 +33,11 @@ class Finding(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         needed = f" (needed by {', '.join(f'`{ref}`' for ref in self.refs)})" if self.refs else ""
-        return f"{self.severity} {self.code}: {self.message}{needed}\n  at {self.place}\n  to mend it: {self.mend}"
+        return f"{self.severity} {self.code}: {self.message}{needed}\n  at {self.place}\n  to repair it: {self.mend}"
 
 
 class TableCheck(msgspec.Struct, frozen=True):
-    """One table: the worst findings first, and how much was looked at."""
+    """One table: the most serious findings first, and how much was checked."""
 
     table: str
     metadata_location: str | None
@@ -70,7 +70,7 @@ class TableCheck(msgspec.Struct, frozen=True):
 
 
 class OtherCheck(msgspec.Struct, frozen=True):
-    """Something else than a table: a view, what is in the trash, or the catalog itself."""
+    """Something other than a table: a view, an object in the trash, or the catalog itself."""
 
     what: str
     metadata_location: str | None = None
@@ -100,7 +100,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing has an error."""
+        """Whether there is no error."""
         return all(table.ok for table in self.tables) and all(other.ok for other in self.others or ())
 
     def __str__(self) -> str:

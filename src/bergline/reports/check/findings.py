@@ -1,4 +1,4 @@
-"""Findings as they are made: a bounded number of each kind, completed by the refs that they concern."""
+"""Collects findings: a bounded number of each kind, completed by the refs that they concern."""
 
 import threading
 from collections import Counter
@@ -24,7 +24,7 @@ class _Made(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    """Collects what is found in one table; several threads may add."""
+    """Collects the findings in one table; several threads may add to it."""
 
     def __init__(self, most: int = _MOST_OF_A_CODE) -> None:
         self._most = most
@@ -43,7 +43,7 @@ class Findings:
         snapshots: Iterable[int] = (),
         expiry_helps: bool = False,
     ) -> None:
-        """Add an error; `snapshots` cannot be read rightly, `expiry_helps` if removing them would mend it."""
+        """Add an error; `snapshots` cannot be read correctly, `expiry_helps` if removing them would repair it."""
         needed = frozenset(snapshots)
         finding = Finding(Severity.ERROR, code, place, message, mend)
         with self._lock:
@@ -61,7 +61,7 @@ class Findings:
             self._add(_Made(Finding(Severity.NOTE, code, place, message, mend), frozenset(), False))
 
     def unreadable(self, what: str, place: str, error: BerglineError, *, snapshots: Iterable[int] = ()) -> None:
-        """Add what an error in reading a file means; `what` is the file, as in `manifest list`."""
+        """Add the finding for an error in reading a file; `what` is the kind of file, as in `manifest list`."""
         code = what.replace(" ", "-")
         if isinstance(error, UnsupportedError):
             self.warning(f"{code}-unsupported", place, str(error), "check it with the engine that wrote it")
@@ -88,7 +88,7 @@ class Findings:
         refs = tuple(sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in made.snapshots))
         ways = [made.finding.mend]
         if MAIN in refs and (whole := self._newest_whole(metadata)) is not None:
-            ways.append(f"or roll `{MAIN}` back to snapshot {whole}, the newest of its history that is whole")
+            ways.append(f"or roll `{MAIN}` back to snapshot {whole}, the newest intact one in its history")
         others = [name for name in refs if name != MAIN]
         if made.expiry_helps and others:
             ways.append(f"or drop {_names(f'`{name}`' for name in others)} and expire its snapshots")

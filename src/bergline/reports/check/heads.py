@@ -1,4 +1,4 @@
-"""What must hold among all files of a snapshot: checked for those that a ref names."""
+"""Invariants among all files of a snapshot: checked for those that a ref names."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from bergline.reports.check.manifests import ListedManifests, head_entries, is_v
 
 
 def check_heads(metadata: TableMetadata, listed: ListedManifests, entries: pl.DataFrame, findings: Findings) -> None:
-    """Add files that are read twice, row ids that two rows have, and deletion vectors that contradict each other."""
+    """Add files that are listed twice, duplicate row ids, and conflicting deletion vectors."""
     for snapshot_id, files in head_entries(metadata, listed, entries):
         data = files.filter(pl.col("content") == int(FileContent.DATA))
         _check_listed_once(snapshot_id, data, findings)
@@ -21,13 +21,13 @@ def check_heads(metadata: TableMetadata, listed: ListedManifests, entries: pl.Da
 def _check_listed_once(snapshot_id: int, data: pl.DataFrame, findings: Findings) -> None:
     twice = data.group_by("file_path", maintain_order=True).len().filter(pl.col("len") > 1)
     for path, count in twice.iter_rows():
-        message = f"the file is {count} times in snapshot {snapshot_id}: its rows are read as often"
+        message = f"the file is {count} times in snapshot {snapshot_id}: its rows are read that many times"
         mend = "delete its rows, and append them once"
         findings.error("file-listed-twice", path, message, mend, snapshots=[snapshot_id])
 
 
 def _check_row_ids(snapshot_id: int, data: pl.DataFrame, next_row_id: int, findings: Findings) -> None:
-    mend = f"{RESTORE}: row lineage cannot tell these rows apart, reads without it are right"
+    mend = f"{RESTORE}: row lineage cannot tell these rows apart, reads without it are correct"
     given = data.filter(pl.col("first_row_id").is_not_null()).unique("file_path").sort("first_row_id")
     ends = given.with_columns((pl.col("first_row_id") + pl.col("record_count")).alias("end"))
     beyond = ends.filter(pl.col("end") > next_row_id)
@@ -45,7 +45,7 @@ def _check_vectors(snapshot_id: int, data: pl.DataFrame, vectors: pl.DataFrame, 
     twice = vectors.group_by("referenced_data_file", maintain_order=True).len().filter(pl.col("len") > 1)
     for path, count in twice.iter_rows():
         message = f"the data file has {count} deletion vectors in snapshot {snapshot_id}, expected at most one"
-        mend = "compact the file with the deletes that are right"
+        mend = "compact the file with the correct deletes"
         findings.error("deletion-vectors", str(path), message, mend, snapshots=[snapshot_id])
     files = data.select("file_path", "record_count", pl.col("sequence_number").alias("of_data")).unique("file_path")
     applied = vectors.join(files, left_on="referenced_data_file", right_on="file_path", suffix="_of_data")

@@ -1,4 +1,4 @@
-"""Manifest lists and manifests: each is read once, and compared with what stands above it.
+"""Manifest lists and manifests: each is read once, and compared with what refers to it.
 
 A list says how many files and rows a manifest has, which numbers it was given, and by which spec it is partitioned.
 Entries that inherit their numbers are resolved, as a reader would.
@@ -30,8 +30,8 @@ from bergline.scan.manifests import load_manifest_list, spec_of
 READERS = 16
 _AT_ONCE = 64
 _MOST_BYTES = 2**30
-_REWRITE = "rewrite the manifests of the table, once its files are as they should be"
-_RECREATE = "restore the manifest; a rewrite of manifests would only carry the wrong value on"
+_REWRITE = "rewrite the manifests of the table, once its files are intact"
+_RECREATE = "restore the manifest; a rewrite of manifests would only carry the wrong value forward"
 _COLUMNS = {
     "file_path": pl.String,
     "content": pl.Int32,
@@ -48,7 +48,7 @@ _COLUMNS = {
     "manifest": pl.UInt32,
 }
 PhaseProgress = Callable[[str, int, int], object]
-"""Called with what is looked at, how many are done, and how many there are."""
+"""Called with what is being checked, how many are done, and how many there are."""
 
 
 class ListedManifests(NamedTuple):
@@ -126,7 +126,7 @@ def check_manifests(
         return check.live_entries(position)
 
     with ThreadPoolExecutor(READERS, thread_name_prefix="bergline-check") as threads:
-        for start in range(0, len(listed.manifests), _AT_ONCE):  # so that few manifests are in memory whole
+        for start in range(0, len(listed.manifests), _AT_ONCE):  # so that only few whole manifests are in memory
             some = range(start, min(start + _AT_ONCE, len(listed.manifests)))
             frames += [frame for frame in threads.map(read, some) if frame is not None]
             progress("manifests", some.stop, len(listed.manifests))
@@ -141,7 +141,7 @@ def _check_list(
     place = snapshot.manifest_list or f"the manifests of snapshot {number}"
     for path, count in Counter(m.manifest_path for m in manifests).items():
         if count > 1:
-            message = f"snapshot {number} lists the manifest {path} {count} times: its rows are read as often"
+            message = f"snapshot {number} lists the manifest {path} {count} times: its rows are read that many times"
             findings.error("manifest-listed-twice", place, message, RESTORE, snapshots=[number])
     for manifest in manifests:
         sequence, minimum = manifest.sequence_number, manifest.min_sequence_number
@@ -176,7 +176,7 @@ def _check_row_ids(
             f"expected a first-row-id up to next-row-id {metadata.next_row_id}, "
             f"found {manifest.first_row_id} for {manifest.manifest_path}"
         )
-        mend = "register an earlier metadata file, and repeat what was committed since: new rows would get taken ids"
+        mend = "register an earlier metadata file, and repeat later commits: new rows would get ids that are taken"
         findings.error("row-ids-beyond-next", place, message, mend)
 
 
@@ -193,7 +193,7 @@ def _check_totals(snapshot: Snapshot, manifests: Sequence[ManifestFile], place: 
         stated = snapshot.summary.get(key)
         if stated is not None and listed is not None and stated != str(listed):
             message = f"the summary of snapshot {snapshot.snapshot_id} says {key} {stated}, its manifest list {listed}"
-            mend = "none is needed for reads; later snapshots count on from the wrong total"
+            mend = "none is needed for reads; later snapshots continue from the wrong total"
             findings.warning("summary-totals", place, message, mend)
 
 
@@ -244,7 +244,7 @@ class _ManifestCheck:
         self._findings = findings
 
     def run(self, orders: set[int]) -> None:
-        """Add what is wrong."""
+        """Add the findings."""
         self._check_counts()
         self._check_content()
         self._check_numbers()
@@ -261,7 +261,7 @@ class _ManifestCheck:
         frame = self._frame.with_columns(pl.col("first_row_id").is_null().alias("counts_rows"))
         try:
             frame = inherit_columns([frame], [known]) if frame.height else frame
-        except FormatError:  # numbers that are missing were found above
+        except FormatError:  # missing numbers were reported above
             frame = frame.with_columns(pl.col("sequence_number").fill_null(number))
         live = frame.filter(pl.col("status") != int(EntryStatus.DELETED)).with_columns(
             pl.col("content").fill_null(0),

@@ -1,4 +1,4 @@
-"""What metadata says about itself: refs, parents, logs, schemas, ids that were given out, statistics."""
+"""The consistency of metadata itself: refs, parents, logs, schemas, assigned ids, statistics."""
 
 from collections.abc import Iterator
 
@@ -93,7 +93,7 @@ def _check_logs(metadata: TableMetadata, place: str, findings: Findings) -> None
     current = metadata.current_snapshot_id
     if log and current is not None and log[-1].snapshot_id != current:
         message = f"expected the snapshot log to end with the current snapshot {current}, found {log[-1].snapshot_id}"
-        mend = "none is needed: the next commit to `main` ends the log rightly; until then time travel may be off"
+        mend = "none is needed: the next commit to `main` corrects the log; until then time travel may be wrong"
         findings.warning("snapshot-log", f"the snapshot log in {place}", message, mend)
 
 

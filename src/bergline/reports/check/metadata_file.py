@@ -1,4 +1,4 @@
-"""The pointer and the metadata file of a table: read from storage, whatever is in them."""
+"""The pointer and the metadata file of a table: read from storage, whatever they contain."""
 
 import re
 
@@ -19,14 +19,14 @@ _MOST_TRIED = 10
 def read_pointed_metadata(
     catalog: Catalog, name: TableName, findings: Findings
 ) -> tuple[str | None, TableMetadata | None]:
-    """The table's pointer and metadata, even if it contradicts itself; None where it cannot be parsed at all.
+    """The table's pointer and metadata, even if inconsistent; None if it cannot be parsed at all.
 
     NotFoundError if there is no such table.
     """
     loaded: TableMetadata | None = None
     pointer: str | None = None
     try:
-        found = catalog.load_table(name)  # first: a REST server hands out the credentials for the file with it
+        found = catalog.load_table(name)  # first, because a REST server vends the credentials for the file with it
         loaded, pointer = found.metadata, found.metadata_location
     except BerglineError as error:
         if isinstance(error, NotFoundError) and error.kind != "file":
@@ -34,7 +34,7 @@ def read_pointed_metadata(
         try:
             pointer = catalog.pointer(name)
         except BerglineError:
-            findings.error("table-unreadable", f"table `{name}`", str(error), "mend the catalog, or try again later")
+            findings.error("table-unreadable", f"table `{name}`", str(error), "repair the catalog, or try again later")
             return None, None
     if not pointer:
         return None, loaded
@@ -42,13 +42,13 @@ def read_pointed_metadata(
 
 
 def metadata_version(location: str) -> int | None:
-    """The number in the name of a metadata file; None if it has none, or if it is another file."""
+    """The number in the name of a metadata file; None if it has none, or is not a metadata file."""
     match = _NAME.search(location)
     return None if match is None else int(match[1] or match[2])
 
 
 def read_metadata(io: FileIO, pointer: str, loaded: TableMetadata | None, findings: Findings) -> TableMetadata | None:
-    """The metadata in a file, even if it contradicts itself; `loaded` if the file cannot be read."""
+    """The metadata in a file, even if inconsistent; `loaded` if the file cannot be read."""
     try:
         text = unpack(io.read(pointer, MAX_METADATA_BYTES), pointer)
     except NotFoundError:
@@ -77,11 +77,11 @@ def read_metadata(io: FileIO, pointer: str, loaded: TableMetadata | None, findin
 
 
 def _mend(io: FileIO, pointer: str) -> str:
-    """What helps against a broken metadata file: an earlier one, if there is one that can be read."""
+    """What would repair a broken metadata file: an earlier one that can be read, if there is one."""
     earlier = _newest_readable(io, pointer)
     if earlier is None:
         return RESTORE
-    return f"{RESTORE}; or drop the table without purging it, and register {earlier}, which lacks what came later"
+    return f"{RESTORE}; or drop the table without purging it, and register {earlier}, which lacks later commits"
 
 
 def _newest_readable(io: FileIO, pointer: str) -> str | None:

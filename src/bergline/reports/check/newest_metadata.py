@@ -1,4 +1,4 @@
-"""The newest metadata file of a table, for a pointer that may be of an older backup.
+"""The newest metadata file of a table, for a pointer that may come from an older backup.
 
 Names only say where to look: a file counts if its metadata log, or that of an earlier file in it, names the pointer.
 """
@@ -20,7 +20,7 @@ _MOST_STEPS = 1000
 
 
 class NewestMetadata(msgspec.Struct, frozen=True):
-    """The last state that is certain, and files of commits after it of which at most one happened."""
+    """The last state that is certain, and files of later commits of which at most one happened."""
 
     location: str
     doubtful: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def find_newest_metadata(io: FileIO, pointer: str, table_uuid: str | None = None
                 descending[place] = metadata
         if len(descending) == 1:
             return NewestMetadata(next(iter(descending)))
-        if descending:  # each was tried on the same base, which therefore happened
+        if descending:  # all of them were attempts on the same base, so the base was committed
             base = next(iter(descending.values())).metadata_log[-1].metadata_file
             return NewestMetadata(base, tuple(sorted(descending)))
         if tried >= _MOST_TRIED:

@@ -1,4 +1,4 @@
-"""Whether the pointers of a backup lead to metadata files that can be read, and which of them others have passed."""
+"""Whether the pointers of a backup lead to readable metadata files, and which tables have moved on since."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ _MOST_SHOWN = 100
 
 
 class PointerFinding(msgspec.Struct, frozen=True):
-    """A pointer that is not simply right: its file is broken, or the table moved on after the backup."""
+    """A pointer with a problem: its file is broken, or the table moved on after the backup."""
 
     pointer: StoredPointer
     problem: str | None = None
@@ -41,7 +41,11 @@ class PointerFinding(msgspec.Struct, frozen=True):
         return self.newest if self.pointer.kind is PointerOf.TABLE else None
 
     def __str__(self) -> str:
-        moved = "came back after the backup, and moved on" if self._is_dropped else "moved on after the backup"
+        moved = (
+            "was restored from the trash after the backup, and moved on"
+            if self._is_dropped
+            else "moved on after the backup"
+        )
         lines = [f"{self.pointer.kind} `{self.pointer.name}`: {self.problem or moved}"]
         if self.newest is not None:
             lines.append(f"the newest metadata file found is {self.newest}")
@@ -51,7 +55,7 @@ class PointerFinding(msgspec.Struct, frozen=True):
 
 
 class PointerReport(msgspec.Struct, frozen=True):
-    """All pointers of a backup: how many there are, and what is to say of some of them."""
+    """All pointers of a backup: how many there are, and the findings."""
 
     checked: int
     broken: tuple[PointerFinding, ...] = ()

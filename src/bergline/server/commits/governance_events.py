@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.catalog.rest.protocol.names import decode_name
-from bergline.governance.events.change_events import ChangeMade
+from bergline.governance.events.change_events import EventContext
 from bergline.governance.events.model import Event, namespace_subject, table_subject
 from bergline.governance.pull_requests.model import PullRequestRecord
 from bergline.governance.reviews import protocol as reviews
@@ -26,7 +26,7 @@ _OF_RULES: Final = {
 }
 
 
-def governance_events(made: ChangeMade, request: Request, record: msgspec.Struct | None) -> list[Event]:
+def governance_events(made: EventContext, request: Request, record: msgspec.Struct | None) -> list[Event]:
     """The events of a request about governance; none of any other."""
     name = request.endpoint.name
     if isinstance(record, PullRequestRecord):
@@ -43,7 +43,7 @@ def governance_events(made: ChangeMade, request: Request, record: msgspec.Struct
     return []
 
 
-def _of_pull_request(made: ChangeMade, verb: str, record: PullRequestRecord) -> Event:
+def _of_pull_request(made: EventContext, verb: str, record: PullRequestRecord) -> Event:
     data = {
         "number": record.number,
         "title": record.title,

@@ -1,1 +1,1 @@
-"""Row engines: what an operation lets read and rewrite rows, by frozen plans. Nothing here plans or commits."""
+"""Row engines: they read and rewrite rows for operations, by frozen plans. Nothing here plans or commits."""

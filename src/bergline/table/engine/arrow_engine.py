@@ -17,9 +17,9 @@ _READERS: Final = 16
 
 
 class ArrowRowEngine:
-    """Delete files are read once for all data files, as long as there is room.
+    """Delete files are read once for all data files, as far as memory allows.
 
-    `progress` is called with the bytes of data files that are rewritten so far, and of all that are to be.
+    `progress` is called with the bytes of data files rewritten so far, and of all to be rewritten.
     """
 
     _progress: Callable[[int, int], object] | None = None

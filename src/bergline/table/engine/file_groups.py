@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class SizeRules(msgspec.Struct, frozen=True):
-    """How large files are to be, which sizes are right as they are, and how many files a group must have."""
+    """How large files should be, which sizes are acceptable, and how many files a group must have."""
 
     target: int
     least: int
@@ -25,11 +25,11 @@ class SizeRules(msgspec.Struct, frozen=True):
     largest_group: int = 100 * 1024**3
     most_group_files: int | None = None
     only_fewer: bool = False
-    """Whether files are rewritten only where they become fewer: large files stay."""
+    """Whether files are rewritten only if they become fewer: large files stay."""
 
     @property
     def largest_file(self) -> int:
-        """The size at which a new file ends, somewhat above the target, so that no small rest is left."""
+        """The size at which a new file ends, slightly above the target, so that no small remainder is left."""
         return int(self.target + (self.most - self.target) * 0.5)
 
     def is_off(self, size: int) -> bool:
@@ -37,7 +37,7 @@ class SizeRules(msgspec.Struct, frozen=True):
         return size < self.least or (size > self.most and not self.only_fewer)
 
     def is_worth_it(self, sizes: Sequence[int]) -> bool:
-        """Whether files of these sizes are to be rewritten together."""
+        """Whether files of these sizes should be rewritten together."""
         total = sum(sizes)
         if self.only_fewer:
             return len(sizes) >= self.min_input_files and -(-total // self.target) < len(sizes)
@@ -45,7 +45,7 @@ class SizeRules(msgspec.Struct, frozen=True):
         return (several and (len(sizes) >= self.min_input_files or total > self.target)) or total > self.most
 
     def expected_files(self, size: int) -> int:
-        """How many files so many bytes become: a rest goes into the others if they stay close to the target."""
+        """The number of files for these bytes: a remainder goes into the others if they stay close to the target."""
         if size < self.target:
             return 1
         full, rest = divmod(size, self.target)
@@ -55,7 +55,7 @@ class SizeRules(msgspec.Struct, frozen=True):
         return full if close or not rest else full + 1
 
     def split_size(self, size: int) -> int:
-        """How much of so many bytes one task reads, to write one file."""
+        """How many of these bytes one task reads, to write one file."""
         estimated = size // self.expected_files(size) + _SPLIT_OVERHEAD
         return self.target if estimated < self.target else min(estimated, self.largest_file)
 
@@ -68,7 +68,7 @@ def packed(
     lookback: int = 1,
     most_items: int | None = None,
 ) -> list[list[Item]]:
-    """Bins of items in order, none heavier than the limit unless by one item; the heaviest of the open bins is closed.
+    """Pack items into bins in order; only a single item may exceed the limit. The heaviest open bin is closed first.
 
     Only the last few bins, `lookback`, are open for further items.
     """
@@ -90,7 +90,7 @@ def packed(
 
 
 def in_job_order(groups: Iterable[list[Item]], size: Callable[[Item], int], order: JobOrder) -> list[list[Item]]:
-    """The groups in the order in which they are to be rewritten."""
+    """The groups in the order in which to rewrite them."""
     what, _, direction = order.partition("-")
     if what == "none":
         return list(groups)
@@ -99,7 +99,7 @@ def in_job_order(groups: Iterable[list[Item]], size: Callable[[Item], int], orde
 
 
 def trimmed(groups: Iterable[list[Item]], most_files: int | None) -> list[list[Item]]:
-    """The first groups, until there are so many files in them."""
+    """The first groups, until they have this many files."""
     if most_files is None:
         return list(groups)
     left, kept = most_files, []

@@ -1,4 +1,4 @@
-"""Files that others wrote, described as data files from their footers; runs in this process and in Spark's tasks."""
+"""Files by other writers as data files, described from their footers; runs in this process and in Spark's tasks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class ImportPlan(msgspec.Struct, frozen=True):
-    """What the table is that files are added to."""
+    """What must be known about the table to which files are added."""
 
     schema: Schema
     spec: PartitionSpec
@@ -57,7 +57,7 @@ def _describe(io: FileIO, source: SourceFile, plan: ImportPlan) -> DataFile:
     _check_columns(columns, file, plan)
     known = identified(columns, plan.mapping)
     metrics = file_metrics(footer, known, plan.schema, plan.metrics)
-    if any(field.required for field in plan.schema.fields):  # whatever counts the table wants
+    if any(field.required for field in plan.schema.fields):  # even if the table's metrics modes ask for no counts
         _check_required(file_metrics(footer, known, plan.schema, MetricsModes()), file, plan)
     return msgspec.structs.replace(
         file,

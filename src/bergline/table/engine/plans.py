@@ -1,4 +1,4 @@
-"""What a row engine is to do: frozen plans, small enough to travel to executors.
+"""Frozen plans of what a row engine should do, small enough to be sent to executors.
 
 In format version 3 rows that move keep their ids, and the sequence number of the commit that changed them last.
 """
@@ -39,11 +39,11 @@ class RewriteGroup(msgspec.Struct, frozen=True):
     files: tuple[PlannedFile, ...]
     write: WriteSpec
     partition: tuple[Any, ...] | None = None
-    """The partition that all rows stay in; None if each row goes to the one that the write spec gives it."""
+    """The partition in which all rows stay; None if the write spec decides for each row."""
     split_size: int | None = None
-    """How many bytes one task reads, to write a file; None for all of the group."""
+    """How many bytes one task reads to write a file; None for the whole group."""
     order: RowOrder | None = None
-    """How rows are sorted within the group; None if they stay in the order of their files."""
+    """How to sort rows within the group; None if they stay in the order of their files."""
     sorted_files: int = 1
     """Into how many files sorted rows are divided, by ranges."""
     without: dict[str, PositionSet] = {}
@@ -51,7 +51,7 @@ class RewriteGroup(msgspec.Struct, frozen=True):
 
     @property
     def splits(self) -> "list[RewriteGroup]":
-        """Parts of the group that become about one file each; none cuts a file."""
+        """Parts of the group that become about one file each; files are not split."""
         if self.split_size is None:
             return [self]
         parts = packed(self.files, _read_size, self.split_size, lookback=_LOOKBACK)
@@ -59,15 +59,15 @@ class RewriteGroup(msgspec.Struct, frozen=True):
 
 
 class RewritePlan(msgspec.Struct, frozen=True):
-    """Data files to be written again, without the rows that deletes apply to."""
+    """Data files to be rewritten without their deleted rows."""
 
     read: ScanPlan
-    """How rows are read: all columns to be written, no filter, no files."""
+    """How to read rows: all columns to be written, no filter, no files."""
     groups: tuple[RewriteGroup, ...]
     delete_where: Predicate | None = None
-    """Rows for which it is true are left out, and files that hold none of them stay as they are."""
+    """Rows for which it is true are left out; files without such rows stay as they are."""
     groups_at_a_time: int | None = None
-    """How many groups may be rewritten at the same time; None for what the engine finds best."""
+    """How many groups may be rewritten at the same time; None lets the engine decide."""
 
     @property
     def data_location(self) -> str:
@@ -76,23 +76,23 @@ class RewritePlan(msgspec.Struct, frozen=True):
 
 
 class DeleteFileSpec(msgspec.Struct, frozen=True):
-    """How deleted positions are written."""
+    """How to write deleted positions."""
 
     write: WriteSpec
     kind: Literal["vector", "file", "partition"]
-    """Deletion vectors, or position delete files of a data file each or of a partition each."""
+    """Deletion vectors, or position delete files for a data file or a partition each."""
     partitioning: dict[int, tuple[PartitionSpec, Schema]] = {}
     """The partition specs of the data files, by id, with the schema that names their directories."""
 
     def taken_over(self, planned: PlannedFile) -> tuple[DataFile, ...]:
-        """The delete files whose positions in a data file go into the new one.
+        """The delete files whose positions in a data file are copied to the new one.
 
-        A deletion vector hides position delete files, so it must hold what they say.
+        A deletion vector hides position delete files, so it must contain their positions.
         """
         return planned.position_deletes if self.kind == "vector" else self.replaced(planned)
 
     def replaced(self, planned: PlannedFile) -> tuple[DataFile, ...]:
-        """The delete files that the new one takes the place of; those of a partition stay for other data files."""
+        """The delete files that the new one replaces; those of a partition stay for other data files."""
         if self.kind == "partition":
             return ()
         deletes = planned.position_deletes
@@ -100,14 +100,14 @@ class DeleteFileSpec(msgspec.Struct, frozen=True):
 
 
 class DeletedPositions(msgspec.Struct, frozen=True):
-    """Rows of a data file that are deleted now; those that were deleted before are in its delete files."""
+    """Rows of a data file to delete now; rows deleted earlier are in its delete files."""
 
     planned: PlannedFile
     positions: PositionSet
 
 
 class KnownDeletePlan(msgspec.Struct, frozen=True):
-    """Rows to be deleted where they are, whose positions are known."""
+    """Rows to be deleted by position, with known positions."""
 
     deleted: tuple[DeletedPositions, ...]
     write: DeleteFileSpec
@@ -119,17 +119,17 @@ class KnownDeletePlan(msgspec.Struct, frozen=True):
 
 
 class DeleteJoin(msgspec.Struct, frozen=True):
-    """Position delete files to be joined: those of data files, each with the delete files that are read for it."""
+    """Position delete files to be merged: data files, each with the delete files to read for it."""
 
     files: tuple[PlannedFile, ...]
     write: DeleteFileSpec
 
 
 class PositionDeletePlan(msgspec.Struct, frozen=True):
-    """Rows to be deleted where they are: those that match a filter and are not deleted yet."""
+    """Rows to be deleted by position: those that match a filter and are not deleted yet."""
 
     read: ScanPlan
-    """How they are found: by the filter, as positions; no files."""
+    """How to find them: the filter, columns for positions, no files."""
     files: tuple[PlannedFile, ...]
     write: DeleteFileSpec
 
@@ -142,7 +142,7 @@ class PositionDeletePlan(msgspec.Struct, frozen=True):
 def plan_copy_on_write(metadata: TableMetadata, plan: ScanPlan, files: Iterable[PlannedFile]) -> RewritePlan:
     """Rewrite some files of a scan without the rows that match its filter, in the table's own layout."""
     read = _all_rows(metadata, plan)
-    # where no row matches, it does not matter whether one could be written
+    # if no row matches, nothing is written, so it does not matter whether the types are writable
     write = msgspec.structs.replace(write_spec(metadata, check_types=False), schema=read.schema)
     group = RewriteGroup(tuple(files), write)
     return RewritePlan(read, (group,), plan.filter)
@@ -161,25 +161,25 @@ def plan_rewrite_without(metadata: TableMetadata, plan: ScanPlan, deleted: Itera
 
 
 class GroupLayout(msgspec.Struct, frozen=True):
-    """Data files to be written again together, and how."""
+    """Data files to be rewritten together, and how."""
 
     files: tuple[PlannedFile, ...]
     largest_file: int | None = None
     """The size at which a new file ends; None for the table's target size."""
     split_size: int | None = None
     spec_id: int | None = None
-    """The partition spec of the new files; None for the one of the files, in whose partition rows stay."""
+    """The partition spec of the new files; None keeps that of the files, and rows in their partition."""
     order: RowOrder | None = None
     sorted_files: int = 1
 
     @property
     def size(self) -> int:
-        """How many bytes are read."""
+        """The number of bytes to read."""
         return sum(planned.file.file_size_in_bytes for planned in self.files)
 
     @property
     def moves_rows(self) -> bool:
-        """Whether rows may go to other partitions than that of their file."""
+        """Whether rows may move to a partition other than that of their file."""
         return self.spec_id is not None and {partition_key(p.file) for p in self.files} != {
             partition_key_of(self.spec_id, self.files[0].file.partition)
         }
@@ -218,7 +218,7 @@ def _group(metadata: TableMetadata, write: WriteSpec, layout: GroupLayout) -> Re
 
 
 def _sort_order_id(metadata: TableMetadata, order: RowOrder | None) -> int:
-    """The order of the table's that new files are in; 0 if it has none like that."""
+    """The id of the table's sort order that matches the new files; 0 if there is none."""
     wanted = order.fields if isinstance(order, SortOrder) else ()
     return next((o.order_id for o in metadata.sort_orders if wanted and o.fields == wanted), UNSORTED.order_id)
 
@@ -231,7 +231,7 @@ def _read_size(planned: PlannedFile) -> int:
 def plan_position_deletes(
     metadata: TableMetadata, plan: ScanPlan, files: Iterable[PlannedFile] | None = None
 ) -> PositionDeletePlan:
-    """Delete the rows of a scan, or of some of its files, by position, as the table's format version has it."""
+    """Delete the rows of a scan, or of some of its files, by position, in the way of the table's format version."""
     chosen = tuple(plan.files if files is None else files)
     return PositionDeletePlan(
         msgspec.structs.replace(plan, schema=Schema(fields=(POS,)), files=()),
@@ -241,7 +241,7 @@ def plan_position_deletes(
 
 
 def delete_file_spec(metadata: TableMetadata, spec_ids: Iterable[int]) -> DeleteFileSpec:
-    """How positions are written in the partition specs of some data files, as the table's format version has it."""
+    """How to write positions for the partition specs of some data files, in the way of the table's format version."""
     if metadata.format_version < _FIRST_WITH_DELETES:
         raise UnsupportedError(f"expected format version 2 or higher to delete rows, found {metadata.format_version}")
     specs = [metadata.specs_by_id[spec_id] for spec_id in sorted(spec_ids)]
@@ -254,26 +254,26 @@ def delete_file_spec(metadata: TableMetadata, spec_ids: Iterable[int]) -> Delete
 
 
 def plan_known_deletes(metadata: TableMetadata, deleted: Iterable[DeletedPositions]) -> KnownDeletePlan:
-    """Delete rows at known positions, as the table's format version has it."""
+    """Delete rows at known positions, in the way of the table's format version."""
     deleted = tuple(deleted)
     return KnownDeletePlan(deleted, delete_file_spec(metadata, {d.planned.file.spec_id for d in deleted}))
 
 
 def granularity(metadata: TableMetadata) -> Literal["file", "partition"]:
-    """Whether a position delete file is about one data file or about a partition."""
+    """Whether a position delete file covers one data file or a partition."""
     checked = check_granularity(GRANULARITY, metadata.properties.get(GRANULARITY, GRANULARITIES[0]))
     return "file" if checked == GRANULARITIES[0] else "partition"
 
 
 def check_granularity(key: str, value: str) -> str:
-    """The granularity of this name, in any case."""
+    """The granularity with this name, ignoring case."""
     if value.lower() not in GRANULARITIES:
         raise InvalidInputError(f"expected {' or '.join(GRANULARITIES)} for property `{key}`, found `{value}`")
     return value.lower()
 
 
 def _all_rows(metadata: TableMetadata, plan: ScanPlan) -> ScanPlan:
-    """The scan with every row and every column, in format version 3 with those that keep a row's identity."""
+    """The scan with every row and column; in format version 3, including the columns with a row's identity."""
     schema = metadata.schema
     if metadata.format_version >= ROW_LINEAGE_VERSION:
         fields = (*schema.fields, ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)

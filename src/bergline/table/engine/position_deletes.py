@@ -1,4 +1,4 @@
-"""Rows deleted where they are (merge on read): their positions, and the files that hold them.
+"""Rows deleted by position (merge-on-read): finding the positions, and writing the delete files.
 
 Format version 2 has position delete files, version 3 deletion vectors, those of a task in one Puffin file. Runs in this
 process and in Spark's tasks.
@@ -26,7 +26,7 @@ from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, Delete
 from bergline.table.engine.row_engine import FileChanges
 
 _WRITERS, _FEW_ROWS = 8, 1_000_000
-"""So many files with so few positions together are written at the same time."""
+"""Up to this many files, with at most this many positions in total, are written in parallel."""
 
 
 def delete_matching(
@@ -36,7 +36,7 @@ def delete_matching(
     prefix: str,
     deletes: DeleteFiles | None = None,
 ) -> FileChanges:
-    """Delete files for the rows of some data files of a plan; an error leaves none."""
+    """Delete files for the rows of some data files of a plan; an error leaves no files behind."""
     deletes = deletes or DeleteFiles(io)
     found = []
     for planned in files:
@@ -50,7 +50,7 @@ def delete_matching(
 def write_deletes(
     io: FileIO, spec: DeleteFileSpec, deleted: Sequence[DeletedPositions], prefix: str, deletes: DeleteFiles
 ) -> FileChanges:
-    """Delete files, whose names begin with a prefix, that also hold what the delete files say that they replace."""
+    """Delete files, named with a prefix, that also contain the positions of the delete files that they replace."""
     if not deleted:
         return FileChanges()
     full = [(d.planned.file, _with_older(spec, d, deletes)) for d in deleted]
@@ -63,7 +63,7 @@ def write_deletes(
 
 
 def join_deletes(io: FileIO, join: DeleteJoin, prefix: str, deletes: DeleteFiles | None = None) -> FileChanges:
-    """Delete files that hold what others say of data files; none for a data file without deleted rows."""
+    """Delete files that merge others for each data file; none for a data file without deleted rows."""
     deletes = deletes or DeleteFiles(io)
     found = [
         (

@@ -1,4 +1,4 @@
-"""Data files written again, streamed, with the deletes that apply to them; runs in this process and in Spark's tasks.
+"""Rewrites data files as a stream, applying their deletes; runs in this process and in Spark's tasks.
 
 Rows for which the condition is unknown stay, as in SQL.
 """
@@ -24,7 +24,7 @@ from bergline.table.engine.row_engine import FileChanges
 def rewrite_group(
     io: FileIO, plan: RewritePlan, group: RewriteGroup, prefix: str, deletes: DeleteFiles | None = None
 ) -> FileChanges:
-    """New data files, whose names begin with a prefix, with the rows of a group; an error leaves none."""
+    """New data files, named with a prefix, with the rows of a group; an error leaves no files behind."""
     deletes = deletes or DeleteFiles(io)
     where = plan.delete_where
     stays = None if where is None else _not_true(where, plan.read.table_schema)
@@ -58,7 +58,7 @@ def _not_true(predicate: Predicate, schema: Schema) -> pc.Expression:
 
 
 def _probe(plan: ScanPlan, predicate: Predicate) -> ScanPlan:
-    """The rows that match, by the top-level columns that the predicate looks at, or any one."""
+    """A plan to find out whether any row matches: it reads only the top-level columns of the predicate, or any one."""
     table = plan.table_schema
     used = {table.paths[table.names[name].id][0] for name in columns_of(predicate)}
     fields = tuple(f for f in table.fields if f.name in used) or table.fields[:1]

@@ -1,4 +1,4 @@
-"""Reading and rewriting rows, apart from planning and committing: an operation is given an engine that does it."""
+"""Reading and rewriting rows, separate from planning and committing: an operation is given an engine for it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -16,18 +16,18 @@ Computed = TypeVar("Computed")
 
 
 class FileChanges(msgspec.Struct, frozen=True):
-    """What an engine has written, for an operation to commit: files added, files removed, positions deleted."""
+    """The result of an engine, for an operation to commit: files added, files removed, positions deleted."""
 
     data_files: tuple[DataFile, ...] = ()
     """New data files."""
     rewritten: frozenset[str] = frozenset()
-    """Paths of the data files whose rows are in the new ones, or deleted: they are to be removed."""
+    """Paths of the data files to remove, because their rows are in the new ones or deleted."""
     delete_files: tuple[DataFile, ...] = ()
     """New position delete files or deletion vectors."""
     deleted_from: frozenset[str] = frozenset()
-    """Paths of the data files that the delete files are about."""
+    """Paths of the data files to which the delete files apply."""
     deleted_rows: int = 0
-    """How many rows match what was to be deleted, and were not deleted before."""
+    """How many rows were to be deleted and had not been deleted before."""
 
     @property
     def paths(self) -> list[str]:
@@ -37,19 +37,19 @@ class FileChanges(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class RowEngine(Protocol):
-    """Carries out frozen plans. What it returns is the caller's to commit or to delete; an error leaves no file."""
+    """Carries out frozen plans. The caller commits or deletes the returned files; an error leaves no file behind."""
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
-        """Write the rows of data files again, without those that are deleted."""
+        """Rewrite the rows of data files, without deleted ones."""
 
     def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
-        """The same, with what was written for each group, in the order of the groups; groups may be sorted."""
+        """The same, with a result for each group, in the order of the groups; rows of a group may be sorted."""
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
-        """Write delete files for rows that match, joined with the delete files that they replace."""
+        """Write delete files for rows that match, merged with the delete files that they replace."""
 
     def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
-        """Write delete files for rows at known positions, joined with the delete files that they replace."""
+        """Write delete files for rows at known positions, merged with the delete files that they replace."""
 
     def compute(
         self,
@@ -59,18 +59,17 @@ class RowEngine(Protocol):
         parts: Sequence[Part],
         location: str,
     ) -> list[Computed]:
-        """What a function computes from each part, in their order; it reads files at a location and writes none.
+        """Apply a function to each part and return the results in order; it reads files at a location and writes none.
 
-        The function, the parts and the results are pickled where they go to other processes; `what` is shown as
-        progress.
+        Function, parts and results are pickled if they go to other processes; `what` is shown as progress.
         """
 
     def join_deletes(self, io: FileIO, joins: Sequence[DeleteJoin]) -> list[FileChanges]:
-        """Write delete files in the place of others, for each of several groups."""
+        """Write delete files that replace others, for each of several groups."""
 
 
 def gathered_changes(parts: Iterable[tuple[int, FileChanges]], groups: int) -> list[FileChanges]:
-    """What parts have written, each with the number of its group, for each of so many groups."""
+    """The results of parts, each with the number of its group, gathered by group."""
     by_group: list[list[FileChanges]] = [[] for _ in range(groups)]
     for number, changes in parts:
         by_group[number].append(changes)
@@ -78,7 +77,7 @@ def gathered_changes(parts: Iterable[tuple[int, FileChanges]], groups: int) -> l
 
 
 def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:
-    """What several parts of a plan have written."""
+    """The joined results of several parts of a plan."""
     parts = list(parts)
     return FileChanges(
         tuple(file for part in parts for file in part.data_files),
@@ -90,7 +89,7 @@ def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:
 
 
 def check_row_engine(engine: Any) -> RowEngine | None:
-    """An engine that a caller gave, None for the one in this process."""
+    """The engine that a caller gave; None means the one in this process."""
     if engine is not None and not isinstance(engine, RowEngine):
         raise InvalidInputError(
             f"expected a row engine, found {shown(engine)}",

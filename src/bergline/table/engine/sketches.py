@@ -17,7 +17,7 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 _AS_STORED = frozenset(
     ("int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 )
-"""Types whose single-value encoding is what Arrow stores: little-endian, of fixed length."""
+"""Types that Arrow stores in their single-value encoding: little-endian, of fixed length."""
 
 
 def sketch_files(io: FileIO, files: Sequence[PlannedFile], plan: ScanPlan, field_ids: Sequence[int]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""A group of data files written again with its rows sorted, in this process: all its rows are in memory meanwhile."""
+"""Rewrites a group of data files with its rows sorted, in this process; all rows of the group are in memory."""
 
 import contextlib
 
@@ -24,7 +24,7 @@ _ROWS_AT_A_TIME = 100_000
 def rewrite_sorted(
     io: FileIO, plan: RewritePlan, group: RewriteGroup, prefix: str, deletes: DeleteFiles | None = None
 ) -> FileChanges:
-    """New data files with the rows of a group in its order, which are ranges of it; an error leaves none."""
+    """New data files with the rows of a group in order, a range of it in each; an error leaves no files behind."""
     deletes = deletes or DeleteFiles(io)
     batches = [batch for planned in group.files for batch in read_file(io, planned, plan.read, deletes)]
     files = []
@@ -44,7 +44,7 @@ def rewrite_sorted(
 
 
 def sorted_places(rows: pa.Table, order: RowOrder, schema: Schema) -> pa.Array:
-    """Where each row of the sorted table is now; rows that are equal stay in their order."""
+    """For each row of the sorted table its current position; equal rows keep their order."""
     if isinstance(order, ZOrder):
         columns = [rows.column(name).combine_chunks() for name in order.columns]
         return _sorted([pl.Series(z_values(columns, order))], [False], [False])

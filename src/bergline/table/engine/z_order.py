@@ -1,6 +1,6 @@
-"""Z-order values, as Iceberg's Spark runtime computes them: the bits of several columns in turn, as bytes that sort.
+"""Z-order values as in Iceberg's Spark runtime: the interleaved bits of several columns, as sortable bytes.
 
-Runs in this process and in Spark's tasks, column by column, with no loop over rows but that over texts.
+Runs in this process and in Spark's tasks, column by column; only texts are processed row by row.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +29,9 @@ from bergline.format.types.types import (
 )
 
 NUMBER_BYTES: Final = 8
-"""What each column of numbers, dates and times contributes, and by default text and bytes."""
+"""How many bytes each column of numbers, dates and times contributes, and by default text and bytes."""
 _TYPES: Final = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY)
+# Iceberg's ZOrderByteUtils stores true as -127
 _TRUE: Final = 0x81
 _SIGN: Final = -(2**63)
 _NAN: Final = 0x7FF8000000000000
@@ -39,7 +40,7 @@ _CONTINUES: Final = 0b10
 
 
 class ZOrder(msgspec.Struct, frozen=True):
-    """The columns to interleave, by name, and how many bytes of text and of the result count."""
+    """The columns to interleave, by name, and how many bytes of text and of the result to use."""
 
     columns: tuple[str, ...]
     text_bytes: int = NUMBER_BYTES
@@ -60,6 +61,8 @@ def z_values(columns: Sequence[pa.Array], order: ZOrder) -> pa.Array:
     width = min(sum(widths), order.most_bytes or sum(widths))
     interleaved = bytearray(rows * width)
     for byte, sources in enumerate(_tables(widths, width)):
+        # A plane has one byte of the result for every row. Translating a byte of all rows with one table, and combining
+        # planes as big integers, takes the place of a loop over rows.
         plane = 0
         for column, position, table in sources:
             found = parts[column][position :: widths[column]].translate(table)
@@ -74,7 +77,7 @@ _Table = tuple[int, int, bytes]
 
 @cache
 def _tables(widths: tuple[int, ...], width: int) -> tuple[tuple[_Table, ...], ...]:
-    """For each byte of the result: column, byte in it, and what that byte's values contribute."""
+    """For each byte of the result: the column, the byte in it, and the contribution of each value of that byte."""
     bits = [
         (column, place)
         for place in range(8 * max(widths))
@@ -95,7 +98,7 @@ def _tables(widths: tuple[int, ...], width: int) -> tuple[tuple[_Table, ...], ..
 
 
 def _ordered_bytes(column: pa.Array, text_bytes: int) -> bytes:
-    """The values of a column as bytes that sort like them, of one length, one after the other; null is zeros."""
+    """The values of a column as concatenated bytes of fixed length that sort like the values; null is zeros."""
     type_ = column.type
     if isinstance(type_, pa.UuidType):
         return b"".join(_cut(None if v is None else str(v).encode(), text_bytes) for v in column.to_pylist())
@@ -108,6 +111,7 @@ def _ordered_bytes(column: pa.Array, text_bytes: int) -> bytes:
         return b"".join(bytes([_TRUE if v else 0]) + bytes(NUMBER_BYTES - 1) for v in flags.to_pylist())
     numbers = pc.fill_null(_ordered_numbers(column), 0)
     little = pa.concat_arrays([numbers]).buffers()[1].to_pybytes()[: NUMBER_BYTES * len(numbers)]
+    # Arrow's numbers are little-endian; as big-endian bytes they sort like the numbers
     big = bytearray(len(little))
     for byte in range(NUMBER_BYTES):
         big[byte::NUMBER_BYTES] = little[NUMBER_BYTES - 1 - byte :: NUMBER_BYTES]
@@ -120,13 +124,14 @@ def _ordered_numbers(column: pa.Array) -> pa.Array:
     if pa.types.is_floating(type_):
         doubles = column.cast(pa.float64())
         bits = pc.if_else(pc.is_nan(doubles), pa.scalar(_NAN, pa.int64()), doubles.view(pa.int64()))
+        # IEEE doubles sort like unsigned integers once negative ones have all bits flipped and others the sign bit
         mask = pc.if_else(pc.less(bits, 0), pa.scalar(-1, pa.int64()), pa.scalar(_SIGN, pa.int64()))
         return pc.bit_wise_xor(bits, mask)
     if pa.types.is_date32(type_):
         whole = column.cast(pa.int32()).cast(pa.int64())
     elif pa.types.is_timestamp(type_):
         micros = column.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
-        # Spark casts times with a zone to seconds, and Iceberg takes these
+        # Spark casts times with a zone to seconds, and Iceberg uses these
         whole = micros if type_.tz is None else _floor_divided(micros, _MICROS)
     else:
         whole = column.cast(pa.int64())
@@ -155,7 +160,7 @@ def _cut(value: bytes | None, length: int) -> bytes:
 
 
 def _cut_text(value: bytes | None, length: int) -> bytes:
-    """Cut between characters: what would be part of one is zeros."""
+    """Cut text between characters: bytes of an incomplete character become zeros."""
     if value is None or len(value) <= length:
         return _cut(value, length)
     end = length

@@ -1,4 +1,4 @@
-"""What callers say about columns: types in words, as format types or as Arrow types; defaults as Python values."""
+"""Columns as callers give them: types as text, as format types or as Arrow types; defaults as Python values."""
 
 from typing import Any, TypeAlias
 

@@ -27,13 +27,13 @@ _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """A table as it is to be."""
+    """The definition of a table to create."""
 
     schema: Schema
     spec: PartitionSpec
     properties: dict[str, str]
     location: str | None
-    """Where the user wants it; None leaves it to the catalog, or where it is."""
+    """The requested location; None leaves it to the catalog, or keeps an existing one."""
     order: SortOrder = UNSORTED
 
     def new_table(self, location: str, now_ms: int) -> TableMetadata:
@@ -71,7 +71,7 @@ def define_table(
     properties: Mapping[str, str] | None = None,
     location: str | None = None,
 ) -> TableDefinition:
-    """The definition; InvalidInputError for what no table can be."""
+    """The definition; InvalidInputError if no table can be like that."""
     iceberg = column_schema(schema)
     if location is not None:
         check_text(location, "text for the location")

@@ -46,7 +46,7 @@ _COLUMN_PROPERTIES = (
 
 
 def change_schema(base: TableMetadata, schema: Schema) -> Change:
-    """Another current schema; name mapping and properties of columns follow it."""
+    """Change the current schema; name mapping and properties of columns follow it."""
     return Change(
         (AddSchema(schema), SetCurrentSchema(LAST_ADDED), *_property_updates(base, schema)),
         (AssertLastAssignedFieldId(base.last_column_id), AssertCurrentSchemaId(base.current_schema_id)),
@@ -54,7 +54,7 @@ def change_schema(base: TableMetadata, schema: Schema) -> Change:
 
 
 def change_spec(base: TableMetadata, spec: PartitionSpec) -> Change:
-    """Another default partition spec; one that is known already is used again."""
+    """Change the default partition spec; a known one is reused."""
     unchanged = AssertDefaultSpecId(base.default_spec_id)
     if spec.spec_id in base.specs_by_id:
         return Change((SetDefaultSpec(spec.spec_id),), (unchanged,))
@@ -65,7 +65,7 @@ def change_spec(base: TableMetadata, spec: PartitionSpec) -> Change:
 
 
 def change_order(base: TableMetadata, order: SortOrder) -> Change:
-    """Another default sort order."""
+    """Change the default sort order."""
     return Change(
         (AddSortOrder(order), SetDefaultSortOrder(LAST_ADDED)),
         (AssertDefaultSortOrderId(base.default_sort_order_id),),

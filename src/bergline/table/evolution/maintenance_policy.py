@@ -1,7 +1,7 @@
 """How a table is maintained: a value in Python, or table and namespace properties that begin with `bergline.maintain.`.
 
-Properties override the value that the caller gives; a name or value that is not understood is an error, because a
-setting that was meant to forbid something must not be passed over.
+Properties override the value that the caller gives. An unknown name or invalid value is an error, because a setting
+that was meant to forbid something must not be ignored.
 """
 
 import math
@@ -25,7 +25,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What maintenance does to a table, and from which point on; every field is a table property too."""
+    """What maintenance does to a table, and when; every field is a table property too."""
 
     enabled: bool = True
     branches: tuple[str, ...] = ("main",)
@@ -40,10 +40,10 @@ class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
     compaction_delete_ratio_threshold: float = 0.3
     """A data file is rewritten if this share of its rows is deleted."""
     compaction_delete_file_threshold: int = 10
-    """A data file is rewritten if so many delete files apply to it."""
+    """A data file is rewritten if this many delete files apply to it."""
     manifests: bool = True
     manifests_min_count: int = 20
-    """Manifests are rewritten if there are so many of one kind, and they become half as many or fewer."""
+    """Manifests are rewritten if there are this many of one kind, and at most half as many afterwards."""
     expiry: bool = True
     expiry_clean_metadata: bool = False
     """Whether partition specs and schemas that nothing uses are removed."""
@@ -54,7 +54,7 @@ class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
     orphans: bool = True
     orphans_older_than_ms: int = 3 * DAY_MS
     time_budget_ms: int | None = None
-    """No step of a table begins later than this after its first; None for no limit."""
+    """No step on a table begins later than this after its first one; None for no limit."""
 
     def __post_init__(self) -> None:
         for field, setting in _FIELDS.items():
@@ -63,7 +63,7 @@ class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
                 raise InvalidInputError(f"expected {setting.expected} for `{field}`, found {shown(value)}")
 
     def overridden_by(self, properties: Mapping[str, str], *, place: str = "") -> "MaintenancePolicy":
-        """The policy with what properties of a table or namespace say instead; `place` is for errors."""
+        """The policy overridden by properties of a table or namespace; `place` is for errors."""
         changes = {}
         for key, text in properties.items():
             if key.startswith(PREFIX) or key in _SETTINGS:
@@ -73,14 +73,14 @@ class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Setting(msgspec.Struct, frozen=True):
-    """A property: how its text is read, and which values are right."""
+    """A property: how to parse its text, and which values are valid."""
 
     field: str
     expected: str
     read: Callable[[str], Any]
     fits: Callable[[Any], bool]
     least_in_properties: int | None = None
-    """A stricter limit for properties: what is dangerous is asked for in the call."""
+    """A stricter limit for properties: dangerous values are accepted only in the call."""
 
 
 def parse_property(key: str, text: str, *, place: str = "") -> tuple[str, Any]:
@@ -89,7 +89,7 @@ def parse_property(key: str, text: str, *, place: str = "") -> tuple[str, Any]:
     if setting is None:
         near = near_names(key.removeprefix(PREFIX), _OWN)
         raise InvalidInputError(
-            f"expected a property of maintenance, found `{key}`{place}",
+            f"expected a maintenance property, found `{key}`{place}",
             hints=[f"did you mean `{PREFIX}{near[0]}`?" if near else f"there are {', '.join(MAINTENANCE_PROPERTIES)}"],
         )
     value = setting.read(text)
@@ -101,7 +101,7 @@ def parse_property(key: str, text: str, *, place: str = "") -> tuple[str, Any]:
 
 
 def policy_of(settings: Mapping[str, str]) -> MaintenancePolicy:
-    """The policy that settings ask for, which are properties whose names may leave out `bergline.maintain.`."""
+    """The policy from settings: properties whose names may omit `bergline.maintain.`."""
     whole = {key if key in _SETTINGS or key.startswith(PREFIX) else PREFIX + key: v for key, v in settings.items()}
     return MaintenancePolicy().overridden_by(whole)
 

@@ -1,6 +1,6 @@
-"""Updates that are collected in a `with` block and committed together when it ends, and not at all after an error.
+"""Updates that are collected in a `with` block and committed together when it ends, unless it raises.
 
-They were checked on the table as loaded; on another base the columns must be the same, else it is a conflict.
+They are checked on the table as loaded; on another base, their columns must be the same, else it is a conflict.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class PendingUpdate(ABC, Generic[_Requested]):
 
 @contextlib.contextmanager
 def conflict_if_refused(loaded: TableMetadata, base: TableMetadata) -> Iterator[None]:
-    """What was right for the table as loaded, and is refused on the base, is a conflict with another commit."""
+    """A change that was valid for the table as loaded but is refused on the base is a conflict with another commit."""
     try:
         yield
     except (NotFoundError, AlreadyExistsError, InvalidInputError) as error:
@@ -65,7 +65,7 @@ def conflict_if_refused(loaded: TableMetadata, base: TableMetadata) -> Iterator[
 
 
 def conflict(reason: str, loaded: TableMetadata, base: TableMetadata) -> ConflictError:
-    """The error that says why a change does not fit any more, and which commit came first."""
+    """The error that says why a change no longer fits, and which commit came first."""
     return ConflictError(
         f"{reason}; {describe_layout_change(loaded, base)}",
         hints=["look at the table again, then decide"],
@@ -75,7 +75,7 @@ def conflict(reason: str, loaded: TableMetadata, base: TableMetadata) -> Conflic
 def is_settled(column_id: int, loaded: TableMetadata, base: TableMetadata) -> bool:
     """Whether the base knows a column of the loaded table by its id.
 
-    Columns that the same transaction added before have other ids on another base: they are known by their names.
+    Columns that the same transaction added earlier have other ids on another base, so they are identified by name.
     """
     name = loaded.schema.names_by_id.get(column_id)
     return name is not None and any(s.names_by_id.get(column_id) == name for s in base.schemas)

@@ -1,6 +1,6 @@
-"""The table properties that we know, and what their values must be when someone sets them here.
+"""The table properties that we know, and the validation of their values when someone sets them here.
 
-What other writers set is looked at only where it is needed.
+Values set by other writers are checked only where they are needed.
 """
 
 import logging
@@ -34,7 +34,7 @@ DISTRIBUTION_MODE: Final = "write.distribution-mode"
 DISTRIBUTION_MODES: Final = ("none", "hash", "range")
 _LOG = logging.getLogger("bergline.table")
 _MISSPELLED = 0.9
-"""How alike a name must be to one that we know: properties of other engines are less."""
+"""How similar a name must be to one that we know to count as a typo; properties of other engines are less similar."""
 _BOOLEANS = ("true", "false")
 _PREFIXES = ("write.", "write.delete.")
 
@@ -44,7 +44,7 @@ def check_properties(
 ) -> None:
     """InvalidInputError, with the property's name, for values that could not be used; `base` holds what is set.
 
-    A name that is almost one that we know is set as it is, with a warning.
+    A name that is almost one that we know is set anyway, with a warning.
     """
     for key, value in updates.items():
         if key.startswith(COLUMN_MODE):
@@ -55,7 +55,7 @@ def check_properties(
         elif key.startswith(PREFIX):
             check_maintenance_property(key, value)  # which refuses a misspelled name
         elif near := near_names(key, KNOWN_PROPERTIES, _MISSPELLED):
-            _LOG.warning("property `%s` is set, which nothing here looks at: did you mean `%s`?", key, near[0])
+            _LOG.warning("property `%s` is set, but nothing here reads it: did you mean `%s`?", key, near[0])
     gone = frozenset(remove)
     for key in updates:
         if key in gone:
@@ -67,7 +67,7 @@ def check_properties(
 
 
 def check_distribution_mode(key: str, value: str) -> str:
-    """The mode of this name, in any case."""
+    """The mode with this name, ignoring case."""
     if value.lower() not in DISTRIBUTION_MODES:
         raise InvalidInputError(f"expected {' or '.join(DISTRIBUTION_MODES)} for property `{key}`, found `{value}`")
     return value.lower()

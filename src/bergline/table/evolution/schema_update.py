@@ -1,7 +1,7 @@
-"""Changes of a table's schema: collected in a `with` block, committed together when it ends.
+"""Schema changes of a table: collected in a `with` block, committed together when it ends.
 
-They are kept as requests: each attempt applies them to the table as it is then, so that columns that others add
-meanwhile stay. What others made of the columns that are changed here is a conflict.
+They are kept as requests: each attempt applies them to the current table, so that columns that others add in the
+meantime stay. A change by others to the columns that are changed here is a conflict.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,10 +37,10 @@ _COLUMN = "the name of a column"
 
 
 class SchemaUpdate(PendingUpdate[SchemaChange]):
-    """One commit of changes; each is checked as it is made, and sees the ones before it.
+    """One commit of changes; each is checked when it is made, and sees the ones before it.
 
-    Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`. That is also
-    how a column is named that has a dot in its name; only a new one is told by the parts of its path.
+    Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`. Existing
+    columns with a dot in their name are given in the same way; for a new one, pass the parts of its path.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
 
     @property
     def schema(self) -> Schema:
-        """The schema as the changes so far make it."""
+        """The schema with the changes so far."""
         return self._work.schema
 
     def add_column(
@@ -67,10 +67,10 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
         after: str | None = None,
         before: str | None = None,
     ) -> Self:
-        """A new column, last of its struct unless a position is given.
+        """Add a column, last in its struct unless a position is given.
 
-        `default` is the value of rows that are there already, and of new rows that give none; it needs format version
-        3. A required column needs one. A path as text is split at its dots; `("point", "x.y")` is a field `x.y`.
+        `default` is the value in existing rows, and in new rows that give none; it needs format version 3. A required
+        column needs one. A path as text is split at its dots; `("point", "x.y")` is a field `x.y`.
         """
         parts = path if isinstance(path, tuple) and path else tuple(check_text(path, _COLUMN).split("."))
         name = ".".join(check_text(part, _COLUMN) for part in parts)
@@ -80,49 +80,49 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
         return self._change(AddColumn(parts, iceberg, doc, required, plain, position, self._allow_incompatible))
 
     def drop_column(self, path: str) -> Self:
-        """No such column any more; its values stay in files, and no later column ever shows them."""
+        """Drop a column; its values stay in files, but no later column ever shows them."""
         return self._change(DropColumn(check_text(path, _COLUMN)))
 
     def rename_column(self, path: str, name: str) -> Self:
-        """Another name for a column; its values stay."""
+        """Rename a column; its values stay."""
         return self._change(RenameColumn(check_text(path, _COLUMN), check_text(name, _COLUMN)))
 
     def move_column(
         self, path: str, *, first: bool = False, after: str | None = None, before: str | None = None
     ) -> Self:
-        """Another position for a column in its struct."""
+        """Move a column within its struct."""
         position = _position(check_text(path, _COLUMN), first=first, after=after, before=before)
         if position is None:
             raise InvalidInputError(f"expected first, after or before for column `{path}`, found none of them")
         return self._change(MoveColumn(path, position))
 
     def set_type(self, path: str, type_: ColumnType) -> Self:
-        """A wider type: int to long, float to double, more digits of a decimal; in v3 date to timestamp too."""
+        """Widen the type: int to long, float to double, more digits of a decimal; in v3 also date to timestamp."""
         return self._change(SetType(check_text(path, _COLUMN), column_type(type_, path)))
 
     def make_optional(self, path: str) -> Self:
-        """Let a column be null."""
+        """Allow nulls in a column."""
         return self._change(SetRequired(check_text(path, _COLUMN), required=False))
 
     def require_column(self, path: str) -> Self:
-        """Let a column never be null; refused unless incompatible changes are allowed."""
+        """Forbid nulls in a column; refused unless incompatible changes are allowed."""
         return self._change(SetRequired(check_text(path, _COLUMN), True, self._allow_incompatible))
 
     def set_doc(self, path: str, doc: str | None) -> Self:
-        """Other words about a column; None for none."""
+        """Set the comment of a column; None removes it."""
         return self._change(SetDoc(check_text(path, _COLUMN), doc))
 
     def set_default(self, path: str, default: Any) -> Self:
-        """Another value for new rows that give none; rows that are there keep theirs."""
+        """Set the default for new rows; existing rows keep their values."""
         type_ = self.schema.find(check_text(path, _COLUMN)).type
         return self._change(SetDefault(path, plain_default(type_, default, path)))
 
     def set_identifier_fields(self, paths: Iterable[str]) -> Self:
-        """The columns that identify rows, all of them; none for an empty list."""
+        """Set all columns that identify rows; an empty list for none."""
         return self._change(SetIdentifierFields(check_list(paths, "column")))
 
     def union_by_name(self, schema: pa.Schema | Schema) -> Self:
-        """Every column of another schema: missing ones are added, narrower ones widened, nothing is dropped."""
+        """Take on the columns of another schema: missing ones are added, narrower ones widened, nothing is dropped."""
         return self._change(UnionByName(column_schema(schema)))
 
     def _change(self, change: SchemaChange) -> Self:
@@ -150,7 +150,7 @@ def _position(path: str, *, first: bool, after: str | None, before: str | None) 
 
 
 def rebase_schema(loaded: TableMetadata, base: TableMetadata, changes: Sequence[SchemaChange]) -> Schema:
-    """The schema on a base after changes that were made on the loaded one; ConflictError where others changed it."""
+    """The schema on a base with changes that were made on the loaded one; ConflictError if others changed the same."""
     mine, theirs = evolving(loaded), evolving(base)
     for change in changes:
         with conflict_if_refused(loaded, base):
@@ -167,7 +167,7 @@ def rebase_schema(loaded: TableMetadata, base: TableMetadata, changes: Sequence[
 
 
 def _touched(change: SchemaChange) -> Iterable[str]:
-    """The columns that must be there for a change."""
+    """The columns that must exist for a change."""
     match change:
         case AddColumn(parts):
             return (".".join(parts[:-1]),) if len(parts) > 1 else ()
@@ -189,7 +189,7 @@ def _touched(change: SchemaChange) -> Iterable[str]:
 
 
 def _replaced(change: SchemaChange, schema: Schema) -> Any:
-    """What a change replaces; None where it only adds, moves or removes."""
+    """What a change replaces; None if it only adds, moves or removes."""
     match change:
         case SetType(path):
             return schema.find(path).type
@@ -208,7 +208,7 @@ def _changed_otherwise(change: SchemaChange) -> str:
         case SetType(path, type_):
             return f"column `{path}` got another type than `{type_}`"
         case SetDoc(path):
-            return f"column `{path}` got other words"
+            return f"column `{path}` got another comment"
         case SetDefault(path):
             return f"column `{path}` got another type or default"
-    return "other columns were made to identify rows"
+    return "the identifier fields were changed"

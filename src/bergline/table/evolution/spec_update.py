@@ -1,4 +1,4 @@
-"""Changes of a table's partition spec: collected in a `with` block, committed together when it ends."""
+"""Partition spec changes of a table: collected in a `with` block, committed together when it ends."""
 
 from collections.abc import Callable, Sequence
 from typing import Self, assert_never
@@ -22,24 +22,24 @@ _FIELD = "the name of a partition field"
 
 
 class SpecUpdate(PendingUpdate[SpecChange]):
-    """One commit of changes; files that are there keep the partitions that they were written in."""
+    """One commit of changes; existing files keep the partitions that they were written in."""
 
     def __init__(self, loaded: TableMetadata, commit: Callable[[Operation], object]) -> None:
         super().__init__(loaded, commit)
         self.spec = loaded.spec
-        """The spec as the changes so far make it."""
+        """The spec with the changes so far."""
 
     def add_field(self, term: str, *, name: str | None = None) -> Self:
-        """Partition by a term such as `day(ts)`, `bucket(16, id)`, `truncate(4, name)` or `region` too."""
+        """Add a partition field for a term such as `day(ts)`, `bucket(16, id)`, `truncate(4, name)` or `region`."""
         check_text(term, "text for a partition term")
         return self._change(AddField(term, name if name is None else check_text(name, _FIELD)))
 
     def remove_field(self, name_or_term: str) -> Self:
-        """Partition no longer by the field of a name, or by a term."""
+        """Remove the partition field with a name, or for a term."""
         return self._change(RemoveField(check_text(name_or_term, _FIELD)))
 
     def rename_field(self, name: str, new_name: str) -> Self:
-        """Give a partition field another name."""
+        """Rename a partition field."""
         return self._change(RenameField(check_text(name, _FIELD), check_text(new_name, _FIELD)))
 
     def _change(self, change: SpecChange) -> Self:
@@ -71,7 +71,7 @@ def _evolved(base: TableMetadata, changes: Sequence[SpecChange]) -> PartitionSpe
 
 
 def _check_same_field(change: SpecChange, loaded: TableMetadata, base: TableMetadata) -> None:
-    """Refuse fields that others took away or made from something else, and terms whose column is another one now."""
+    """Refuse fields that others have removed or redefined, and terms whose column is a different one now."""
     match change:
         case AddField(term):
             _check_same_source(term, loaded, base)
@@ -84,7 +84,7 @@ def _check_same_field(change: SpecChange, loaded: TableMetadata, base: TableMeta
             elif now.transform != field.transform or (
                 now.source_id != field.source_id and is_settled(field.source_id, loaded, base)
             ):
-                raise conflict(f"partition field `{name}` is another one now", loaded, base)
+                raise conflict(f"partition field `{name}` is a different one now", loaded, base)
         case _:
             assert_never(change)
 

@@ -1,1 +1,1 @@
-"""Which snapshots and files may go, and letting them go."""
+"""Expiry: which snapshots and files may be removed, and removing them."""

@@ -1,4 +1,4 @@
-"""Many files deleted side by side, in batches as object stores take them."""
+"""Deletes many files in parallel, in batches of the size that object stores accept."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -7,7 +7,7 @@ from bergline.errors import BerglineError
 from bergline.io.fileio import FileIO
 
 Progress = Callable[[int, int], object]
-"""Called with how many files are done, and how many there are; what it raises ends the deletion."""
+"""Called with the number of files done and of all files; an exception ends the deletion."""
 
 DEFAULT_THREADS = 8
 _FEW, _MANY = 100, 1000  # object stores delete up to a thousand in one request
@@ -16,7 +16,7 @@ _FEW, _MANY = 100, 1000  # object stores delete up to a thousand in one request
 def delete_files(
     io: FileIO, locations: Sequence[str], *, threads: int = DEFAULT_THREADS, progress: Progress | None = None
 ) -> list[str]:
-    """Delete files by so many threads at the most; missing ones count as deleted. Returns those that remain."""
+    """Delete files with up to this many threads; missing ones count as deleted. Returns those that remain."""
     size = min(max(_FEW, -(-len(locations) // threads)), _MANY)
     batches = [locations[start : start + size] for start in range(0, len(locations), size)]
     failed: list[str] = []

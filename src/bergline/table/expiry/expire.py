@@ -1,4 +1,4 @@
-"""Expiry: forget snapshots that no ref protects, then delete the files that only they needed."""
+"""Expiry: removes snapshots that no ref protects, then deletes the files that only they needed."""
 
 import contextlib
 from collections import Counter
@@ -29,7 +29,7 @@ from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded
 from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest, decide_expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
 
-_FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
+_FILES_AT_ONCE = 2000  # files are deleted before the table is loaded again
 _KINDS = (
     "data_files",
     "position_delete_files",
@@ -55,9 +55,9 @@ class ExpiryResult(msgspec.Struct, frozen=True):
     deleted_statistics_files: int = 0
     failed: tuple[str, ...] = ()
     deleted_bytes: int = 0
-    """As metadata knows the sizes: without manifest lists."""
+    """By the sizes in metadata, which has none for manifest lists."""
     foreign_files: int = 0
-    """Files outside of the table's directories that it needs no more: they stay."""
+    """Files outside of the table's directories that it no longer needs: they stay."""
 
     @property
     def deleted_files(self) -> int:
@@ -65,7 +65,7 @@ class ExpiryResult(msgspec.Struct, frozen=True):
         return sum(getattr(self, f"deleted_{kind}") for kind in _KINDS)
 
     def __str__(self) -> str:
-        """In a few words; of a dry run, what would go."""
+        """A short summary; of a dry run, what would be removed."""
         removed = [counted(len(self.removed_snapshots), "snapshot"), *(f"ref `{name}`" for name in self.removed_refs)]
         removed += [f"partition spec {i}" for i in self.removed_specs] + [f"schema {i}" for i in self.removed_schemas]
         each = [(kind, getattr(self, f"deleted_{kind}")) for kind in _KINDS]
@@ -77,7 +77,7 @@ class ExpiryResult(msgspec.Struct, frozen=True):
 
 
 class Cleanup(msgspec.Struct, frozen=True):
-    """What else goes with the snapshots, and how."""
+    """What else to remove with the snapshots, and how."""
 
     level: CleanupLevel = CleanupLevel.ALL
     layout: bool = False
@@ -87,15 +87,15 @@ class Cleanup(msgspec.Struct, frozen=True):
 
 
 class PlannedExpiry(msgspec.Struct, frozen=True):
-    """All that expiry would do to one state of a table."""
+    """Everything that expiry would do to one state of a table."""
 
     decision: ExpiryDecision
     updates: tuple[Update, ...]
     after: TableMetadata
     files: tuple[StoredFile, ...]
-    """What nothing needs afterwards, and is deleted."""
+    """Files that nothing needs afterwards, which are deleted."""
     foreign: tuple[StoredFile, ...] = ()
-    """What it needs no more either, outside of its directories: that may be of anybody, and stays."""
+    """Files that it no longer needs either, but outside of its directories: they may belong to others, and stay."""
 
     @property
     def removed_specs(self) -> tuple[int, ...]:
@@ -109,14 +109,14 @@ class PlannedExpiry(msgspec.Struct, frozen=True):
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
-        """What must hold for it beside the base being the same table."""
+        """The requirements beyond the base being the same table."""
         return layout_requirements(self.after) if self.removed_specs or self.removed_schemas else ()
 
 
 def work_out_expiry(
     io: FileIO, base: TableMetadata, request: ExpiryRequest, cleaning: Cleanup, now_ms: int, *, fresh: FreshReads
 ) -> PlannedExpiry:
-    """Decide, and find out which files then have no snapshot left; what cannot be read stops it.
+    """Decide, and find out which files no snapshot needs then; unreadable files raise.
 
     Manifests that are not `fresh` are read from storage.
     """
@@ -139,7 +139,7 @@ def work_out_expiry(
 
 
 class Expire:
-    """Works out from scratch on every attempt what may go: a ref made meanwhile protects its snapshot."""
+    """Decides anew on every attempt what to remove, so that a ref created in the meantime protects its snapshot."""
 
     needs_validation = False
 
@@ -152,7 +152,7 @@ class Expire:
         *,
         dry_run: bool = False,
     ) -> None:
-        """`newest` loads the table as it is by then: whoever adds a file again before it is deleted keeps it."""
+        """`newest` loads the current table, so that files that somebody adds again before they are deleted are kept."""
         self._io = io
         self._newest = newest
         self._request = request
@@ -162,9 +162,9 @@ class Expire:
         self._planned: PlannedExpiry | None = None
         self._attempt = 0
         self.result = ExpiryResult()
-        """What went; before the commit is certain, and in a dry run, what is planned to go."""
+        """What was removed; before the commit is certain, and in a dry run, what is planned."""
         self.interruption: Exception | None = None
-        """What `progress` raised, which ended the deletion."""
+        """The exception from `progress` that ended the deletion."""
 
     @property
     def planned(self) -> PlannedExpiry | None:
@@ -172,7 +172,7 @@ class Expire:
         return self._planned
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
+        """Plan what to remove, in metadata and files; unreadable files raise here, before anything is changed."""
         planned = work_out_expiry(self._io, base, self._request, self._cleaning, stamp.now_ms, fresh=self._fresh)
         self._planned, self._attempt = planned, stamp.attempt
         self.result = _result(planned, planned.files)
@@ -181,11 +181,12 @@ class Expire:
         return Change(planned.updates, (*same_table(base), *planned.requirements))
 
     def settled(self, landed: Landed | None) -> None:
-        """Delete the planned files that nothing has named again; the swap is certain."""
+        """Delete the planned files that nothing references again; the swap is certain."""
         planned = self._planned
         if landed is None or planned is None or self._dry_run:
             return
-        if landed.attempt != self._attempt:  # one that was taken for lost, by a plan that is not kept: its files stay
+        # an attempt that was taken for lost landed, and its plan is gone: its files stay
+        if landed.attempt != self._attempt:
             self.result = _result(planned, ())
             return
         if not planned.files:
@@ -194,7 +195,7 @@ class Expire:
         failed: list[str] = []
         rest: Sequence[StoredFile] = planned.files
         try:
-            # operations that followed in the same transaction may have brought files back
+            # later operations in the same transaction may have added files back
             rest, checked = self._unneeded(rest, planned.after, landed.metadata)
             while rest:
                 rest, checked = self._unneeded(rest, checked, self._newest())
@@ -212,9 +213,9 @@ class Expire:
     def _unneeded(
         self, files: Sequence[StoredFile], checked: TableMetadata, now: TableMetadata
     ) -> tuple[Sequence[StoredFile], TableMetadata]:
-        """The files that no snapshot added after a checked state references; and the state that was checked."""
+        """The files that no snapshot added since a checked state references; and the newly checked state."""
         contents = self._cleaning.level is CleanupLevel.ALL
-        tries = looks("the table moved on whenever its files were looked for")
+        tries = looks("the table kept changing while its files were listed")
         while True:
             next(tries)
             if now == checked:
@@ -225,7 +226,7 @@ class Expire:
                 later = self._newest()
                 if later == now:
                     raise
-                now = later  # it moved on, and another expiry was allowed to delete what was to be read
+                now = later  # the table moved on, and another expiry was allowed to delete what had to be read
 
     def _delete(self, files: Sequence[StoredFile], before: int, after: int) -> list[str]:
         report = self._cleaning.progress
@@ -263,7 +264,7 @@ def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Itera
 
 @contextlib.contextmanager
 def _readable(level: CleanupLevel) -> Iterator[None]:
-    """What cannot be read stops expiry, and the error says so."""
+    """Add to errors of reading that expiry stopped because of them."""
     said = "cannot expire snapshots, nothing was changed or deleted"
     hints = [] if level is CleanupLevel.NONE else ['`level="none"` reads no manifests, and deletes no files']
     try:

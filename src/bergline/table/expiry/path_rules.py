@@ -1,4 +1,4 @@
-"""When two locations are one file: equal after normalizing, or so alike that it cannot be decided."""
+"""Whether two locations are the same file: equal after normalizing, or too similar to decide."""
 
 import re
 import unicodedata
@@ -13,9 +13,9 @@ _SLASHES = re.compile("/{2,}")
 
 
 class NormalizedPath(NamedTuple):
-    """Two texts for a location: `exact` is the same for all names of a file, `loose` for all that may be one.
+    """Two spellings of a location: `exact` is the same for all names of a file, `loose` for all possible ones.
 
-    What differs in nothing but scheme, authority, percent-encoding or the form of accents may be one.
+    Locations that differ only in scheme, authority, percent-encoding or Unicode normalization may be the same file.
     """
 
     exact: str
@@ -28,7 +28,7 @@ class NormalizedPath(NamedTuple):
 
 
 class PathRules:
-    """Spells locations; the mappings say which schemes and authorities are equal, as in `{"s3a,s3n": "s3"}`."""
+    """Normalizes locations; the mappings say which schemes and authorities are equal, as in `{"s3a,s3n": "s3"}`."""
 
     def __init__(self, equal_schemes: Mapping[str, str], equal_authorities: Mapping[str, str]) -> None:
         self._schemes = _flat(equal_schemes)
@@ -36,20 +36,20 @@ class PathRules:
         self._real: dict[str, str] = {}
 
     def spell(self, location: str) -> NormalizedPath:
-        """The spelling of a file's location; on a disk, links are followed, of its directory and its own."""
+        """The spellings of a file's location; on a disk, links are followed, both of its directory and of the file."""
         exact, path = self._exact(location, whole=True)
         return NormalizedPath(exact, unicodedata.normalize("NFC", unquote(path)))
 
     def exact(self, location: str) -> str:
-        """The exact spelling alone."""
+        """Only the exact spelling."""
         return self._exact(location, whole=True)[0]
 
     def below(self, directory: str) -> str:
-        """What the exact spelling of everything below a directory begins with."""
+        """The prefix of the exact spelling of everything below a directory."""
         return self._exact(f"{directory.rstrip('/')}/x", whole=False)[0].removesuffix("x")
 
     def loosely_below(self, directory: str) -> str:
-        """The same of the loose spelling."""
+        """The prefix of the loose spelling of everything below a directory."""
         path = self.below(directory).split("/", 3)[3]
         return unicodedata.normalize("NFC", unquote(f"/{path}"))
 

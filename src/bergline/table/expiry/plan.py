@@ -1,4 +1,4 @@
-"""What expiry would do and why, as one value: printed as text, or as Arrow rows."""
+"""What expiry would do and why, as a value: printed as text, or as Arrow rows."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """Some files together."""
+    """A number of files and their total size."""
 
     files: int = 0
     bytes: int = 0
@@ -36,32 +36,33 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 class ExpiryPlan(msgspec.Struct, frozen=True):
-    """What becomes of every ref and snapshot, by which rule, and which files would be deleted."""
+    """The fate of every ref and snapshot, by which rule, and which files would be deleted."""
 
     decision: ExpiryDecision
     files: tuple[StoredFile, ...] = ()
     """What would be deleted, with sizes."""
     held: dict[str, Amount] = {}
-    """For each ref that stays, the files that it alone holds on to, and that would go sooner or later were it dropped.
+    """For each ref that stays, the files that it alone holds, which would be deleted sooner or later if it were
+    dropped.
 
-    Empty where files are not looked at.
+    Empty if files are not examined.
     """
     removed_specs: tuple[int, ...] = ()
     removed_schemas: tuple[int, ...] = ()
 
     @property
     def removed_snapshots(self) -> tuple[int, ...]:
-        """The snapshots that would go."""
+        """The snapshots that would be removed."""
         return self.decision.removed_snapshots
 
     @property
     def removed_refs(self) -> tuple[str, ...]:
-        """The refs that would go."""
+        """The refs that would be removed."""
         return self.decision.removed_refs
 
     @property
     def deleted(self) -> Amount:
-        """What would be deleted in all."""
+        """What would be deleted in total."""
         return total(self.files)
 
     @property
@@ -88,7 +89,7 @@ class ExpiryPlan(msgspec.Struct, frozen=True):
     def to_arrow(self) -> pa.Table:
         """A row for each ref, snapshot, kind of file, partition spec and schema.
 
-        `files` and `bytes` of a ref are what it alone holds on to.
+        `files` and `bytes` of a ref are what it alone holds.
         """
         rows = [dict(zip(_SCHEMA.names, row, strict=True)) for row in self._rows()]
         return pa.Table.from_pylist(rows, _SCHEMA)
@@ -136,6 +137,6 @@ def _verb(kept: bool) -> str:
 
 
 def _block(title: str, lines: Iterable[str]) -> list[str]:
-    """Lines below a title; nothing where there are none."""
+    """Lines below a title; nothing if there are no lines."""
     shown = [f"  {line}" for line in lines]
     return ["", title, *shown] if shown else []

@@ -1,4 +1,4 @@
-"""What expiry would do to a table as it is now, with sizes and with what each ref holds on to."""
+"""What expiry would do to the current state of a table, with sizes and with what each ref holds."""
 
 import os
 from collections import defaultdict
@@ -21,7 +21,7 @@ _READERS = 16
 
 
 class PlanExpiry:
-    """An operation that changes nothing: it plans on the table as it is now."""
+    """An operation that changes nothing: it plans on the current state of the table."""
 
     needs_validation = False
 
@@ -51,7 +51,7 @@ class PlanExpiry:
 def _held_by_refs(
     io: FileIO, base: TableMetadata, decision: ExpiryDecision, level: CleanupLevel, fresh: FreshReads
 ) -> dict[str, Amount]:
-    """For each ref that stays, the files that only snapshots kept by it alone need."""
+    """For each ref that stays, the files needed only by snapshots that it alone keeps."""
     if level is CleanupLevel.NONE:
         return {}
     owners = {d.snapshot.snapshot_id: (d.kept_by or _NO_REF) if d.kept else NOBODY for d in decision.snapshots}
@@ -65,7 +65,7 @@ def _held_by_refs(
 
 
 def _with_sizes(io: FileIO, files: Iterable[StoredFile]) -> list[StoredFile]:
-    """Files with their sizes; those that metadata does not have are read from storage."""
+    """Files with their sizes; sizes that are not in metadata are read from storage."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(lambda f: f if f.size is not None else _with_size(io, f), files))
 

@@ -1,8 +1,8 @@
-"""Which files the snapshots of a table need, and who holds on to each: what nobody holds may go.
+"""Which files the snapshots of a table need, and who holds each of them: what nobody holds may be deleted.
 
 A snapshot has owners, and they hold its files. Everything that must be known is read, and anything unreadable raises:
-nothing is planned on a part of the truth, nor on what was read for something else before: callers that read more than
-once pass the same `fresh`. Files are compared by one spelling of their locations.
+nothing is planned on incomplete information, or on files that were read earlier for another purpose. Callers that read
+more than once pass the same `fresh`. Files are compared by one spelling of their locations.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from bergline.table.expiry.path_rules import PathRules
 
 
 class FileKind(StrEnum):
-    """What a file is for, in words for people; in the order in which files are deleted."""
+    """The kinds of files, named for people, in the order in which files are deleted."""
 
     DATA = "data files"
     POSITION_DELETES = "position delete files"
@@ -33,7 +33,7 @@ class FileKind(StrEnum):
 
 
 class StoredFile(msgspec.Struct, frozen=True, gc=False):
-    """Where a file is, and its size where metadata says it: of manifest lists it does not."""
+    """The location of a file, and its size if metadata has it; it has none for manifest lists."""
 
     location: str
     kind: FileKind
@@ -55,7 +55,7 @@ _Thing = TypeVar("_Thing")
 
 
 class HeldFile(msgspec.Struct, frozen=True, gc=False):
-    """A file, and all that hold on to it."""
+    """A file and everything that holds it."""
 
     file: StoredFile
     owners: Owners
@@ -69,7 +69,7 @@ def reachable_files(
 
 
 def named_files(metadata: TableMetadata) -> list[StoredFile]:
-    """Manifest lists and statistics: what the metadata names itself."""
+    """Manifest lists and statistics, which the metadata itself references."""
     return [file for file, _ in _named_files(metadata, lambda _: NOBODY)]
 
 
@@ -98,9 +98,10 @@ def held_files(
     contents: bool = True,
     fresh: FreshReads | None = None,
 ) -> list[HeldFile]:
-    """The files that at most so many owners hold on to, in the order in which they may be deleted.
+    """The files held by at most this many owners, in the order in which they may be deleted.
 
-    `owners` says who owns a snapshot, by its id. A file that is named for several purposes is held by all of them.
+    `owners` says who owns a snapshot, by its id. A file that is referenced for several purposes is held by all their
+    owners.
     """
     read = FreshReads() if fresh is None else fresh
     rules = PathRules({}, {})
@@ -133,8 +134,8 @@ def still_unneeded(
     contents: bool = True,
     fresh: FreshReads | None = None,
 ) -> list[StoredFile]:
-    """Files that were unneeded in one state of a table, without those that it has named again since then."""
-    # one that a catalog put on another head has its old id and other files
+    """Files that were unneeded in one state of a table, without those that it references again since then."""
+    # a snapshot that a catalog put on another head has its old id but other files
     known = {(s.snapshot_id, s.manifest_list) for s in planned.snapshots}
     added = tuple(s for s in now.snapshots if (s.snapshot_id, s.manifest_list) not in known)
     new = msgspec.structs.replace(now, snapshots=added, refs={})
@@ -171,7 +172,7 @@ def _contents(
 
 
 def _doubtful(held: Iterable[HeldFile], manifests: list[ManifestFile]) -> list[ManifestFile]:
-    """Those of the manifests that may name one of the files: those of deletes if there are but statistics."""
+    """The manifests that may reference one of the files; only delete manifests if all files are statistics."""
     kinds = {one.file.kind for one in held}
     if not kinds.isdisjoint(CONTENT_KINDS.values()):
         return manifests
@@ -181,7 +182,7 @@ def _doubtful(held: Iterable[HeldFile], manifests: list[ManifestFile]) -> list[M
 def _live_files(
     io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshReads
 ) -> Iterator[tuple[str, int | None, int]]:
-    """Path, content and size of the files in manifests, a few manifests in memory at a time."""
+    """Path, content and size of the files in manifests, with a few manifests in memory at a time."""
     for some in _batches(manifests):
         for frame in load_columns(io, some, fresh):
             live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
@@ -189,7 +190,7 @@ def _live_files(
 
 
 def _named_files(metadata: TableMetadata, owners: Callable[[int], Owners]) -> Iterator[tuple[StoredFile, Owners]]:
-    """Manifest lists and statistics: the table's metadata names them itself."""
+    """Manifest lists and statistics, which the table's metadata itself references."""
     for snapshot in metadata.snapshots:
         if snapshot.manifest_list:
             file = StoredFile(snapshot.manifest_list, FileKind.MANIFEST_LIST)
@@ -201,7 +202,7 @@ def _named_files(metadata: TableMetadata, owners: Callable[[int], Owners]) -> It
 
 
 def _joined(files: Iterable[tuple[StoredFile, Owners]], rules: PathRules) -> dict[str, HeldFile]:
-    """Each file once by its spelling, whatever it is named for, with all its owners."""
+    """Each file once, by its spelling, with all its owners, whatever it is referenced for."""
     known: dict[str, HeldFile] = {}
     for file, by in files:
         key = rules.exact(file.location)

@@ -1,4 +1,4 @@
-"""Why expiry keeps or removes a snapshot or a ref: each reason is one rule, and says itself in words."""
+"""Why expiry keeps or removes a snapshot or a ref: each reason is one rule, which can describe itself."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ _UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000, "ms": 1}
 
 
 class AgeLimit(msgspec.Struct, frozen=True):
-    """Snapshots from `cutoff_ms` on are young; `age_ms` is None where the caller named the moment itself."""
+    """Snapshots from `cutoff_ms` on are young; `age_ms` is None if the caller gave the time itself."""
 
     cutoff_ms: int
     age_ms: int | None = None
@@ -68,13 +68,13 @@ class YoungWithoutRef(msgspec.Struct, frozen=True):
 
 
 class Beyond(msgspec.Struct, frozen=True):
-    """The snapshot is past what a branch keeps."""
+    """The snapshot is beyond what a branch keeps."""
 
     ref: str
     limit: AgeLimit
     count: int
     is_old: bool
-    """False where the snapshot is young itself, and follows one that is not."""
+    """False if the snapshot itself is young, but follows one that is not."""
 
     def __str__(self) -> str:
         old = f"older than {self.limit}" if self.is_old else f"before one older than {self.limit}"
@@ -98,7 +98,7 @@ class NamedByCaller(msgspec.Struct, frozen=True):
 
 
 class MainStays(msgspec.Struct, frozen=True):
-    """`main` has no age."""
+    """`main` has no maximum age."""
 
     def __str__(self) -> str:
         return "`main` always stays"
@@ -130,7 +130,7 @@ class YoungRef(msgspec.Struct, frozen=True):
 
 
 class OldRef(msgspec.Struct, frozen=True):
-    """The ref's snapshot is past the ref's age."""
+    """The ref's snapshot is older than the ref's maximum age."""
 
     age_ms: int
 

@@ -1,6 +1,6 @@
 """Which snapshots and refs expiry removes, and by which rule. Pure: the result depends on metadata, time and request.
 
-What is decided and why come from one walk, so they cannot disagree.
+Decisions and reasons come from the same walk, so they cannot disagree.
 """
 
 from collections import defaultdict
@@ -56,11 +56,11 @@ class ExpiryRequest(msgspec.Struct, frozen=True):
     retain_last: int | None = None
     snapshot_ids: frozenset[int] = frozenset()
     levels: tuple[RuleLevel, ...] = ()
-    """The rules about refs that hold for the table beside its own."""
+    """The rules about refs that apply to the table in addition to its own."""
 
 
 class RefDecision(msgspec.Struct, frozen=True):
-    """What becomes of a ref."""
+    """Whether a ref is kept, and why."""
 
     name: str
     ref: SnapshotRef
@@ -69,7 +69,7 @@ class RefDecision(msgspec.Struct, frozen=True):
 
 
 class SnapshotDecision(msgspec.Struct, frozen=True):
-    """What becomes of a snapshot, by every rule that says so."""
+    """Whether a snapshot is kept, with every reason."""
 
     snapshot: Snapshot
     kept: bool
@@ -77,31 +77,31 @@ class SnapshotDecision(msgspec.Struct, frozen=True):
 
     @property
     def kept_by(self) -> frozenset[str]:
-        """The refs without which it would be on no branch or tag, or past what they keep."""
+        """The refs that keep it."""
         return frozenset(r.ref for r in self.reasons if isinstance(r, Head | Young | AmongNewest | KeptByRule))
 
 
 class ExpiryDecision(msgspec.Struct, frozen=True):
-    """What becomes of every ref, by name, and of every snapshot, in the table's order."""
+    """The decisions on every ref, by name, and on every snapshot, in the table's order."""
 
     refs: tuple[RefDecision, ...]
     snapshots: tuple[SnapshotDecision, ...]
 
     @property
     def removed_refs(self) -> tuple[str, ...]:
-        """The refs that go."""
+        """The refs that are removed."""
         return tuple(d.name for d in self.refs if not d.kept)
 
     @property
     def removed_snapshots(self) -> tuple[int, ...]:
-        """The snapshots that go."""
+        """The snapshots that are removed."""
         return tuple(d.snapshot.snapshot_id for d in self.snapshots if not d.kept)
 
 
 def decide_expiry(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) -> ExpiryDecision:
     """Keep what any live ref protects; of the rest, remove what is old enough or named."""
     gc_enabled = metadata.properties.get("gc.enabled", "true").lower()
-    if gc_enabled != "true":  # a misspelt value too: nothing is deleted by mistake
+    if gc_enabled != "true":  # a misspelled value counts as false, too: nothing must be deleted by mistake
         raise RefusedError(f"cannot expire snapshots: `gc.enabled` is {gc_enabled}, other tables may share the files")
     if request.retain_last is not None and request.retain_last < 1:
         raise InvalidInputError(f"expected retain_last of at least 1, found {request.retain_last}")
@@ -131,7 +131,7 @@ class _Limits(msgspec.Struct, frozen=True):
 
 
 def _table_limits(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) -> _Limits:
-    """What holds for branches without settings of their own, and for snapshots on no branch."""
+    """The limits for branches without settings of their own, and for snapshots on no branch."""
     if request.older_than_ms is None:
         age_ms = positive_property(metadata, MAX_SNAPSHOT_AGE, DEFAULT_MAX_AGE_MS)
         age = AgeLimit(now_ms - age_ms, age_ms)
@@ -141,7 +141,7 @@ def _table_limits(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) 
 
 
 def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
-    """A branch's own settings come first."""
+    """The limits of a branch; its own settings take precedence."""
     age, most = table.age, ref.max_snapshot_age_ms
     if most is not None:
         age = AgeLimit(now_ms - most, most)
@@ -149,7 +149,7 @@ def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
 
 
 def _decide_ref(metadata: TableMetadata, name: str, of_refs: tuple[ProtectingRule, ...], now_ms: int) -> RefDecision:
-    """`main` always stays, and what a rule protects; another ref while its snapshot is young enough."""
+    """`main` and protected refs always stay; any other ref stays while its snapshot is young enough."""
     ref = metadata.refs[name]
     if name == MAIN:
         return RefDecision(name, ref, True, MainStays())
@@ -164,9 +164,9 @@ def _decide_ref(metadata: TableMetadata, name: str, of_refs: tuple[ProtectingRul
 def _by_ref(
     metadata: TableMetadata, name: str, limits: _Limits, kept_by: str | None
 ) -> Iterator[tuple[int, KeepReason | RemoveReason]]:
-    """What a live ref says of its snapshot and, if it is a branch, of all before it.
+    """The reasons from a live ref for its snapshot and, if it is a branch, for all ancestors.
 
-    A branch keeps its newest snapshots: at least the minimum, and on from there while they are young; or all of them,
+    A branch keeps its newest snapshots: at least the minimum, and beyond it as long as they are young; or all of them,
     if a rule says so.
     """
     ref = metadata.refs[name]
@@ -192,14 +192,14 @@ def _by_ref(
 
 
 def _without_ref(snapshot: Snapshot, limit: AgeLimit) -> KeepReason | RemoveReason:
-    """What holds for a snapshot to which no live ref leads."""
+    """The reason for a snapshot to which no live ref leads."""
     return OldWithoutRef(limit) if snapshot.timestamp_ms < limit.cutoff_ms else YoungWithoutRef(limit)
 
 
 def _decide_snapshot(
     snapshot: Snapshot, rules: list[KeepReason | RemoveReason], *, requested: bool
 ) -> SnapshotDecision:
-    """One rule that keeps is enough, unless the snapshot was requested."""
+    """A single rule that keeps it is enough, unless its removal was requested."""
     keeping = tuple(r for r in rules if isinstance(r, KeepReason))
     if keeping and not requested:
         return SnapshotDecision(snapshot, True, keeping)
@@ -219,7 +219,7 @@ def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection
 
 
 class CleanupLevel(StrEnum):
-    """What is deleted of what no snapshot needs any more."""
+    """Which of the files that no snapshot needs any more are deleted."""
 
     ALL = "all"
     METADATA = "metadata"
@@ -231,7 +231,7 @@ _NAMES = {**{level.value: level for level in CleanupLevel}, "metadata_only": Cle
 
 
 def parse_level(level: Any) -> CleanupLevel:
-    """A level by its name, in small or large letters; Java's METADATA_ONLY too."""
+    """The level with this name, ignoring case; also Java's METADATA_ONLY."""
     found = _NAMES.get(level.lower()) if isinstance(level, str) else None
     if found is None:
         raise InvalidInputError(f"expected a level of all, metadata or none, found {shown(level)}")

@@ -18,8 +18,8 @@ from bergline.scan.manifests import load_columns, load_manifest_lists
 def remove_unused_layout(io: FileIO, metadata: TableMetadata, fresh: FreshReads) -> tuple[Update, ...]:
     """Updates that remove what no snapshot, manifest or equality delete needs.
 
-    Stay: the current schema and the default spec; those with the highest ids, which would be given again; and the
-    schemas in which the columns of specs and of equality deletes are found, because they may have been dropped since.
+    These stay: the current schema and the default spec; those with the highest ids, which would otherwise be assigned
+    again; and the schemas with the columns of specs and equality deletes, which may have been dropped since.
     """
     manifests = _manifests(io, metadata, fresh)
     specs = {m.partition_spec_id for m in manifests} | {metadata.default_spec_id, max(metadata.specs_by_id)}
@@ -37,7 +37,7 @@ def remove_unused_layout(io: FileIO, metadata: TableMetadata, fresh: FreshReads)
 
 
 def layout_requirements(base: TableMetadata) -> tuple[Requirement, ...]:
-    """What must hold for layout to be removed: nobody has begun to use it."""
+    """The requirements for removing layouts: nobody has begun to use them."""
     heads = tuple(AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in sorted(base.refs.items()))
     return (*same_layout(base), *heads)
 
@@ -48,7 +48,7 @@ def _manifests(io: FileIO, metadata: TableMetadata, fresh: FreshReads) -> list[M
 
 
 def _used_schemas(metadata: TableMetadata, together: Iterable[set[int]]) -> set[int | None]:
-    """The schemas of snapshots, the current and the latest one, and where columns are looked up, as it is done now."""
+    """The schemas of snapshots, the current and the latest one, and those in which columns are looked up."""
     used = {s.schema_id for s in metadata.snapshots} | {metadata.current_schema_id}
     used.add(max(s.schema_id or 0 for s in metadata.schemas))
     for columns in together:

@@ -1,1 +1,1 @@
-"""Files that others wrote, added to tables where they are."""
+"""Files by other writers, added to tables in place."""

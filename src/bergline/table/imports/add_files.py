@@ -1,4 +1,4 @@
-"""Files that others wrote, described from their footers and appended with the name mapping that they need."""
+"""Files by other writers, described from their footers and appended with the name mapping that they need."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ from bergline.table.engine.row_engine import RowEngine
 from bergline.table.operations.append import Append
 
 _FEW: Final = 64
-"""Footers that this process reads sooner than a job would have started."""
+"""Up to this many footers, reading them in this process is faster than starting a job."""
 _PART: Final = 64
 
 
 def described_files(
     io: FileIO, metadata: TableMetadata, spec: PartitionSpec, sources: Sequence[SourceFile], engine: RowEngine | None
 ) -> list[DataFile]:
-    """Data files with metrics; many footers are read by the engine."""
+    """Data files with metrics; the engine reads the footers if there are many."""
     used = ArrowRowEngine() if engine is None or len(sources) <= _FEW else engine
     size = max(1, min(_PART, len(sources) // _FEW))
     parts = [sources[n : n + size] for n in range(0, len(sources), size)]
@@ -44,13 +44,13 @@ def described_files(
 
 
 def name_mapping_of(metadata: TableMetadata) -> NameMapping:
-    """The table's name mapping, or the one that it gets: by the current names of its columns."""
+    """The table's name mapping, or the one that it will get: by the current names of its columns."""
     text = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return create_name_mapping(metadata.schema) if text is None else parse_name_mapping(text)
 
 
 class AddFiles(Append):
-    """An append of files without field ids: the same commit sets a name mapping, where the table has none."""
+    """An append of files without field ids: the same commit sets a name mapping, if the table has none."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class AddFiles(Append):
         self._loaded = loaded
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """The append; ConflictError if the names of columns mean others by now."""
+        """The append; ConflictError if column names refer to other columns by now."""
         change = super().attempt(base, stamp)
         if not change.updates:
             return change

@@ -17,14 +17,14 @@ from bergline.table.engine.imported_files import SourceFile
 
 
 class PartitionedFile(msgspec.Struct, frozen=True):
-    """A file and the texts of the partition values that its source has for it, in their order."""
+    """A file and the partition values that its source has for it, as text, in order."""
 
     location: str
     values: tuple[tuple[str, str], ...] = ()
 
 
 def source_files(io: FileIO, source: Any, spec: PartitionSpec) -> list[PartitionedFile]:
-    """The files of a source as a caller gives it; `spec` says how many directories next to a file name values."""
+    """The files of a caller's source; `spec` says how many directories above a file name partition values."""
     if isinstance(source, str):
         return _listed(io, source)
     if isinstance(source, Mapping):
@@ -71,7 +71,7 @@ def matching_spec(metadata: TableMetadata, names: Sequence[str]) -> PartitionSpe
 def pick_files(
     files: Iterable[PartitionedFile], metadata: TableMetadata, spec: PartitionSpec, wanted: Mapping[str, str]
 ) -> list[SourceFile]:
-    """The files of the partitions that a filter picks, with the values of their partitions."""
+    """The files of the partitions that a filter selects, with their partition values."""
     types = {f.name.lower(): f.type for f in spec.partition_type(metadata.schema_for(spec)).fields}
     unknown = [name for name in wanted if name.lower() not in types]
     if unknown:

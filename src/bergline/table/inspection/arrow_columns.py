@@ -1,4 +1,4 @@
-"""Columns of manifests as Arrow arrays of the types that metadata tables have."""
+"""Columns of manifests as Arrow arrays with the types of metadata tables."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ BOUNDS: Final = pa.map_(pa.int32(), pa.field("value", pa.binary(), nullable=Fals
 
 
 def column_array(series: pl.Series, type_: pa.DataType) -> pa.Array:
-    """A column as an Arrow type; FormatError where a value does not fit it."""
+    """A column as an Arrow type; FormatError if a value does not fit."""
     try:
         if pa.types.is_map(type_):
             return _map_array(series, type_)
@@ -29,7 +29,7 @@ def column_array(series: pl.Series, type_: pa.DataType) -> pa.Array:
 
 
 def value_array(series: pl.Series, type_: IcebergType) -> pa.Array:
-    """Decoded values as the Arrow type of a table's column; FormatError where a value does not fit it."""
+    """Decoded values as the Arrow type of a table's column; FormatError if a value does not fit."""
     wanted = arrow_type(type_)
     try:
         if series.dtype == pl.Object:

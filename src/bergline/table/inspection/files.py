@@ -25,7 +25,7 @@ from bergline.table.inspection.metadata_view import MetadataView, of_content
 from bergline.table.scans.partition_union import partition_union
 
 _SLICE_ROWS = 1 << 16
-"""Rows of one Arrow chunk: offsets of 32 bits are then enough."""
+"""The rows of one Arrow chunk: few enough for 32-bit offsets."""
 
 
 def files_table(view: MetadataView, content: ManifestContent | None = None) -> pa.Table:
@@ -39,12 +39,12 @@ def all_files_table(view: MetadataView, content: ManifestContent | None = None) 
 
 
 def entries_table(view: MetadataView) -> pa.Table:
-    """What the manifests of the snapshot say, of removed files too."""
+    """The entries of the snapshot's manifests, including removed files."""
     return _entries(view, view.entries(view.manifests()))
 
 
 def all_entries_table(view: MetadataView) -> pa.Table:
-    """What the manifests of all snapshots say."""
+    """The entries of the manifests of all snapshots."""
     return _entries(view, view.entries(view.all_manifests()))
 
 
@@ -122,7 +122,7 @@ def _file_arrays(entries: pl.DataFrame, spec_id: int, union: StructType) -> list
         pl.col("content").fill_null(0),
         pl.col("file_format").str.to_uppercase(),
         pl.lit(spec_id, pl.Int32).alias("spec_id"),
-        # as Java: offsets beyond the end of the file are not to be trusted
+        # as in Java: offsets beyond the end of the file cannot be trusted
         pl.when(last_offset < pl.col("file_size_in_bytes")).then(pl.col("split_offsets")),
     )
     return [
@@ -161,7 +161,7 @@ def metrics_type(schema: Schema) -> pa.StructType:
 
 
 def metrics_array(files: pl.DataFrame, schema: Schema) -> pa.Array:
-    """The metrics of files, a row each."""
+    """The metrics of files, one row each."""
     columns = [_column_array(files, field) for _, field in _columns(schema)]
     return struct_array(columns, metrics_type(schema), files.height)
 

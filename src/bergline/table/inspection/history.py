@@ -1,4 +1,4 @@
-"""Metadata tables from the table's metadata file alone: refs, snapshots, history, its own log."""
+"""Metadata tables from the table's metadata file alone: refs, snapshots, history, metadata log."""
 
 import pyarrow as pa
 
@@ -78,7 +78,7 @@ def snapshots_table(view: MetadataView) -> pa.Table:
 
 
 def history_table(view: MetadataView) -> pa.Table:
-    """When `main` pointed where."""
+    """The snapshots that `main` has pointed to, and when."""
     metadata = view.metadata
     current = {s.snapshot_id for s in metadata.ancestors(metadata.current_snapshot_id)}
     known = metadata.snapshots_by_id

@@ -30,7 +30,7 @@ def manifests_table(view: MetadataView) -> pa.Table:
 def all_manifests_table(view: MetadataView) -> pa.Table:
     """The manifests of every snapshot, once for each snapshot that has them.
 
-    Here `contains_nan` is never null: floats of which an old list does not say it may have NaN.
+    Here `contains_nan` is never null: if an old list does not say, floats count as containing NaN.
     """
     check_rows_readable(view.metadata)
     extra = [pa.field("reference_snapshot_id", pa.int64(), nullable=False), pa.field("key_metadata", pa.binary())]
@@ -44,7 +44,7 @@ def all_manifests_table(view: MetadataView) -> pa.Table:
 
 
 def _schema(*, required: bool) -> pa.Schema:
-    """The columns of both tables; what old lists may leave out is required only in that of one snapshot."""
+    """The columns of both tables; those that old lists may omit are required only in the table of one snapshot."""
     summary = pa.struct(
         [
             pa.field("contains_null", pa.bool_(), nullable=False),
@@ -112,5 +112,5 @@ def _may_contain_nan(summary: FieldSummary, type_: IcebergType) -> bool:
 
 
 def _text(field: PartitionField, type_: IcebergType, bound: bytes | None) -> str:
-    """A bound as people read it; that of nothing but nulls is the word `null`, as Java has it."""
+    """A bound as text; as in Java, it is the word `null` if there are only nulls."""
     return render_partition_value(field.transform, type_, None if bound is None else decode_value(type_, bound))

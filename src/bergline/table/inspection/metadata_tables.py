@@ -1,4 +1,4 @@
-"""Metadata tables by name: what a table is made of as Arrow, with the columns of the official runtime."""
+"""Metadata tables by name, as Arrow, with the columns of the official runtime."""
 
 from collections.abc import Callable
 from functools import partial

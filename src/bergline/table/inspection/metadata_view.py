@@ -25,7 +25,7 @@ class MetadataView(msgspec.Struct, frozen=True):
     snapshot: Snapshot | None
 
     def manifests(self) -> list[ManifestFile]:
-        """The manifests of the snapshot, whose bounds tell values."""
+        """The manifests of the snapshot; their bounds reveal values, so the catalog's restrictions apply."""
         check_rows_readable(self.metadata)
         return [] if self.snapshot is None else load_manifest_list(self.io, self.snapshot)
 
@@ -57,7 +57,7 @@ def of_content(manifests: Iterable[ManifestFile], content: ManifestContent | Non
 
 
 def _with_own_fields(entries: pl.DataFrame, spec: PartitionSpec) -> pl.DataFrame:
-    """Entries with the partition fields of their spec alone, those of unknown transforms as text."""
+    """Entries with only the partition fields of their spec, those of unknown transforms as text."""
     own = {str(f.field_id): f.transform for f in spec.fields}
     unknown = [name for name, t in own.items() if isinstance(t, UnknownTransform) and name in entries.columns]
     texts = [pl.Series(name, map(unknown_text, entries[name].to_list()), pl.String) for name in unknown]

@@ -1,4 +1,4 @@
-"""The metadata table of partitions: what the files of each add up to."""
+"""The metadata table of partitions, with totals of their files."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -56,11 +56,11 @@ class _Partitions:
         self._values: list[tuple[Any, ...]] = []
 
     def placed(self, spec_id: int, frame: pl.DataFrame) -> pl.DataFrame:
-        """What counts of some files, with the number of the partition that each is in."""
+        """The columns to sum for some files, with the number of each file's partition."""
         spec = self._metadata.specs_by_id[spec_id]
         own = {f.field_id for f in spec.fields}
         columns = [partition_values(frame, f.id, f.type) for f in self._union.fields]
-        # nothing in a field and no such field are different partitions
+        # a null value and a missing field are different partitions
         known = sum(f.id in own for f in self._union.fields)
         rows = zip(*columns, strict=True) if columns else [()] * frame.height
         numbers = [self._number(known, values) for values in rows]

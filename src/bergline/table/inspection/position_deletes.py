@@ -30,7 +30,7 @@ def position_deletes_table(view: MetadataView) -> pa.Table:
 
 
 def _columns(metadata: TableMetadata) -> Schema:
-    """The columns that every format version has; of the row that was deleted only some writers keep a copy."""
+    """The columns that every format version has; only some writers keep a copy of the deleted row."""
     union = partition_union(metadata)
     partition = NestedField(PARTITION_ID, "partition", True, union)
     return Schema(

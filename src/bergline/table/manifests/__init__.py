@@ -1,1 +1,1 @@
-"""Manifests in a commit: files looked up, removed, and manifests merged."""
+"""Manifests in a commit: looking up and removing files, and merging manifests."""

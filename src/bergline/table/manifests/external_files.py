@@ -1,4 +1,4 @@
-"""Files that were written elsewhere, checked before they are committed: InvalidInputError for what cannot be right."""
+"""Files that were written elsewhere, checked before they are committed: InvalidInputError if something is wrong."""
 
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -62,7 +62,8 @@ class ExternalFiles:
             list(threads.map(self._check_one, once))
 
     def _check_one(self, file: DataFile) -> None:
-        if file.file_format not in ROW_FORMATS or file.key_metadata is not None:  # its rows cannot be counted
+        # the rows of an encrypted file cannot be counted
+        if file.file_format not in ROW_FORMATS or file.key_metadata is not None:
             if not self._io.exists(file.file_path):
                 raise _missing(file)
             return
@@ -76,14 +77,14 @@ class ExternalFiles:
 
 
 def without_physical_schemas(files: Iterable[DataFile]) -> list[DataFile]:
-    """Files without their physical schema: the caller may be wrong about it, the footers are not."""
+    """Files without their physical schema: the caller may be wrong about it, but the footers are not."""
     return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 
 
 def check_removed(
     io: FileIO, base: TableMetadata, heads: Iterable[Snapshot | None], removed: Collection[DataFile], branch: str
 ) -> None:
-    """Refuse to remove files that are in none of these snapshots: nobody else has removed them."""
+    """Refuse to remove files that are in none of these snapshots, so that nobody else can have removed them."""
     missing = {file_key(f): f for f in removed}
     for head in heads:
         if missing and head is not None:
@@ -97,13 +98,13 @@ def check_removed(
 
 
 def live_files(io: FileIO, manifests: Iterable[ManifestFile], files: Collection[DataFile]) -> set[FileKey]:
-    """Which of the files are live in some manifests, however their locations are spelt there."""
+    """Which of the files are live in some manifests, however their locations are spelled there."""
     keys = {file_key(f) for f in files}
     return live_at(io, manifests, {path for path, _ in keys}) & keys
 
 
 def live_at(io: FileIO, manifests: Iterable[ManifestFile], paths: Collection[str]) -> set[FileKey]:
-    """The files that are live in some manifests at these locations, which may be spelt otherwise there."""
+    """The files that are live in some manifests at these locations, which may be spelled differently there."""
     spelt = {spelling: path for path in paths for spelling in _spellings(path)}
     wanted = pl.Series(list(spelt), dtype=pl.String).implode()
     is_live = pl.col("status") != int(EntryStatus.DELETED)

@@ -1,4 +1,4 @@
-"""Manifests without the files that a commit removes: read and rewritten only where some may be listed.
+"""Manifests without the files that a commit removes: read and rewritten only if they may list some.
 
 Removed entries become DELETED by this snapshot, the other live ones EXISTING, with the numbers and row ids they had;
 older DELETED ones go. What was written for a source manifest is used again by the next attempt.
@@ -31,7 +31,7 @@ _NO_METRICS: Final = dict.fromkeys(sorted(METRICS))
 
 
 class ManifestWriter(Protocol):
-    """Who writes manifests for a snapshot in the making."""
+    """Writes manifests for a snapshot in the making."""
 
     snapshot_id: int
 
@@ -43,7 +43,7 @@ class ManifestWriter(Protocol):
 
 
 class Filtered(msgspec.Struct, frozen=True):
-    """Manifests in the order of their sources, without dead ones, and what was removed from them."""
+    """Manifests in the order of their sources, except those without live files, and what was removed from them."""
 
     manifests: tuple[ManifestFile, ...] = ()
     removed: tuple[DataFile, ...] = ()
@@ -94,7 +94,7 @@ class ManifestFilter:
         selector: FileSelector,
         obsolete: "_Obsolete | None" = None,
     ) -> dict[str, Filtered]:
-        """What becomes of each manifest, by path."""
+        """The result for each manifest, by path."""
         outcome = {m.manifest_path: Filtered((m,)) for m in manifests}
         open_ones = [m for m in manifests if selector.may_pick(m) or (obsolete and obsolete.may_pick(m))]
 
@@ -113,7 +113,7 @@ class ManifestFilter:
         return outcome
 
     def _without(self, base: TableMetadata, manifest: ManifestFile, picked: frozenset[int]) -> Filtered:
-        # commits in between may have given row ids to the manifest, and upgrades want numbers in it that v1 leaves out
+        # commits in between may have assigned row ids to the manifest, and upgrades need counts that v1 omits
         key = manifest, base.format_version, picked
         if key not in self._rewritten:
             entries = load_entries(self._io, manifest, base)
@@ -140,12 +140,12 @@ class ManifestFilter:
 
 
 def _without_metrics(file: DataFile) -> DataFile:
-    """A data file without metrics, which take most of the memory; those of a delete file tell what it is about."""
+    """A data file without metrics, which take most of the memory; a delete file keeps them to find its data files."""
     return msgspec.structs.replace(file, **_NO_METRICS) if file.content is FileContent.DATA else file
 
 
 class _Obsolete:
-    """Delete files that nothing needs any more, once some data files are gone."""
+    """Delete files that become obsolete when some data files are removed."""
 
     def __init__(self, base: TableMetadata, gone: Sequence[DataFile], left: Iterable[ManifestFile]) -> None:
         numbers = [m.min_sequence_number for m in left if m.min_sequence_number is not None]
@@ -160,6 +160,7 @@ class _Obsolete:
     def picks(self, live: pl.DataFrame, manifest: ManifestFile) -> set[int]:
         """The positions of the obsolete entries among the live ones."""
         number = pl.col("sequence_number").fill_null(manifest.sequence_number)
+        # as in Java, number 0 says nothing about age: it is that of everything from format version 1
         too_old = (number > 0) & (number < self._oldest)
         by_position = pl.col("content") == int(FileContent.POSITION_DELETES)
         dangling = by_position & pl.col("referenced_data_file").is_in(self._paths)

@@ -1,4 +1,4 @@
-"""What a commit removes: files by name, whole partitions, or all; and how such files are found in manifests."""
+"""What a commit removes: given files, whole partitions, or everything; and finding such files in manifests."""
 
 import math
 from collections import defaultdict
@@ -35,7 +35,7 @@ FileKey = tuple[str, int | None]
 
 
 class RemovedFiles(msgspec.Struct, frozen=True):
-    """These data or delete files; where they must exist, one that is not there is a conflict."""
+    """These data or delete files; if they must exist, a missing one is a conflict."""
 
     files: tuple[DataFile, ...]
     must_exist: bool = False
@@ -55,7 +55,7 @@ Removal = RemovedFiles | RemovedPartitions | Everything
 
 
 def file_key(file: DataFile) -> FileKey:
-    """What identifies a file of a snapshot: one Puffin file holds many deletion vectors."""
+    """The identity of a file in a snapshot: a Puffin file may hold many deletion vectors."""
     return file.file_path, file.content_offset
 
 
@@ -83,7 +83,7 @@ class PartitionLookup:
         by_spec: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
         for spec_id, values in partitions:
             spec = base.specs_by_id.get(spec_id)
-            if spec is not None and len(spec.fields) == len(values):  # else nothing can be there
+            if spec is not None and len(spec.fields) == len(values):  # otherwise it cannot contain any of them
                 by_spec[spec_id].append(values)
         self._filters = {spec_id: _partition_filter(base, spec_id, values) for spec_id, values in by_spec.items()}
 
@@ -154,7 +154,7 @@ def _picker(removal: Removal, base: TableMetadata) -> _PickFiles | _PickPartitio
 
 
 def _partition_filter(base: TableMetadata, spec_id: int, partitions: Collection[tuple[Any, ...]]) -> Predicate:
-    """True for these partitions, and for others that mix their values."""
+    """True for these partitions, and for others that combine their values."""
     spec = base.specs_by_id[spec_id]
     known = partition_schema(spec, base.schema).ids
     return all_of(

@@ -1,1 +1,1 @@
-"""Files that no table needs: found, swept, and purged with a dropped table."""
+"""Files that no table needs: finding and sweeping orphans, and purging a dropped table."""

@@ -29,4 +29,4 @@ def load_listed(catalog: Catalog, name: TableName) -> LoadedTable | None:
                 return None
             if error.name == missing:
                 raise
-            missing = error.name  # it may be purged at this moment: look once more
+            missing = error.name  # it may be being purged right now: look once more

@@ -20,7 +20,7 @@ _HIDDEN = ("_", ".")
 def directories_to_list(table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
     """The directories to list: the table's own, or the given one.
 
-    That must be one of them or below one, or below one that the table has left.
+    The given one must be one of them or below one, or below one that the table has left.
     """
     if location is None:
         return _without_nested(written_directories(table.metadata), HiddenNames(table.metadata), rules)
@@ -28,7 +28,7 @@ def directories_to_list(table: LoadedTable, location: str | None, rules: PathRul
     below = rules.below(requested)
     if not any(below.startswith(rules.below(directory)) for directory in own):
         raise RefusedError(
-            f"cannot look for orphan files of `{table.name}` in {requested}: it is no directory of this table",
+            f"cannot look for orphan files of `{table.name}` in {requested}: it is not a directory of this table",
             hints=[f"its files are in {directory}" for directory in own],
         )
     return (requested,)
@@ -54,9 +54,9 @@ def check_not_shared(
 
 
 class HiddenNames:
-    """Which names are hidden: those that begin with `_` or `.`, unless a partition field is called so.
+    """Which names are hidden: those that begin with `_` or `.`, unless a partition field has that name.
 
-    Nor are our own files that a writer left unfinished.
+    Unfinished files of our own writers are not hidden either.
     """
 
     def __init__(self, metadata: TableMetadata) -> None:
@@ -73,7 +73,7 @@ class HiddenNames:
 
 
 def _without_nested(directories: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
-    """Directories that are not listed with another one anyway."""
+    """Directories without those below another one, which are listed with it anyway."""
 
     def is_within(directory: str, other: str) -> bool:
         inner, outer = rules.below(directory), rules.below(other)
@@ -81,12 +81,12 @@ def _without_nested(directories: list[str], hidden: HiddenNames, rules: PathRule
 
     once = list({rules.below(p): p for p in reversed(directories)}.values())[
         ::-1
-    ]  # the first of those that are spelt alike
+    ]  # the first of those with the same spelling
     return tuple(p for p in once if not any(is_within(p, other) for other in once))
 
 
 def _shared(others: OtherTables, other: LoadedTable, listed: DirectorySet, rules: PathRules) -> str | None:
-    """A directory that another table uses too: that it writes to, or that contains one of its files."""
+    """A directory that another table also uses: it writes there, or one of its files is there."""
     if (shared := listed.overlapping(table_directories(other.metadata))) is not None:
         return shared
     return listed.holding(rules.exact(location) for location in others.files_of(other))

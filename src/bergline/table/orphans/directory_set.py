@@ -18,7 +18,7 @@ class DirectorySet:
         self._loose = sorted({rules.loosely_below(directory) for directory in self._exact.values()})
 
     def overlapping(self, directories: Iterable[str]) -> str | None:
-        """The first of ours that is inside one of the directories, or contains it; invalid locations are skipped."""
+        """The first of our directories that is inside a given one, or contains it; invalid ones are skipped."""
         for directory in directories:
             with contextlib.suppress(InvalidInputError):
                 found = _overlapping(self._sorted, self._rules.below(directory))
@@ -27,7 +27,7 @@ class DirectorySet:
         return None
 
     def may_overlap(self, directories: Iterable[str]) -> bool:
-        """Whether one may overlap by its path alone, whatever its scheme and bucket; true for invalid locations."""
+        """Whether a directory may overlap, judged by its path without scheme and bucket; true for invalid locations."""
         try:
             below = [self._rules.loosely_below(directory) for directory in directories]
         except InvalidInputError:
@@ -36,11 +36,11 @@ class DirectorySet:
 
     @property
     def paths(self) -> list[str]:
-        """The loose spellings, each with a slash at its end."""
+        """The loose spellings, each with a trailing slash."""
         return self._loose
 
     def holding(self, files: Iterable[str]) -> str | None:
-        """The first of ours that contains one of the files, given by their exact spelling."""
+        """The first of our directories that contains one of the files, given by their exact spelling."""
         for name in files:
             found = next((above for above in _above(name) if above in self._exact), None)
             if found is not None:
@@ -61,7 +61,7 @@ def _overlapping(sorted_: list[str], directory: str) -> str | None:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The directories that a path is in, the innermost first; each with a slash at its end."""
+    """The directories around a path, innermost first, each with a trailing slash."""
     end = path.rstrip("/").rfind("/")
     while end >= 0:
         yield path[: end + 1]

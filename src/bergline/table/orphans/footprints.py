@@ -1,4 +1,4 @@
-"""Where the files of other tables are, as the catalog keeps it; what it does not know is read once, and kept."""
+"""The directories of other tables' files, as the catalog records them; unknown ones are read once and recorded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,21 +25,21 @@ _RULES = PathRules({}, {})
 
 
 class NearOwners(msgspec.Struct, frozen=True):
-    """Tables and views that may have files in some directories, and the metadata files of such in the trash."""
+    """Tables and views that may have files in some directories, and metadata files of those in the trash."""
 
     tables: tuple[TableName, ...]
     views: tuple[TableName, ...]
     dropped: frozenset[str]
 
     def has_dropped(self, name: TableName, metadata_location: str) -> bool:
-        """Whether one in the trash is among them, or was dropped since, when it was among the tables."""
+        """Whether one of them is in the trash, or was dropped after it was listed as a table."""
         return metadata_location in self.dropped or name in self.tables
 
 
 def find_near(io: FileIO, footprints: Footprints, directories: DirectorySet, table_uuid: str | None) -> NearOwners:
-    """Those that may have files in the directories, or have the UUID, or of which nothing can be known."""
+    """Tables and views that may have files in the directories, have the UUID, or are unknown."""
     _read_unknown(io, footprints)
-    # what was committed meanwhile is unknown again, and so among them
+    # tables with commits in the meantime are unknown again, and so among them
     near: dict[FootprintKind, dict[FootprintOwner, None]] = {kind: {} for kind in FootprintKind}
     for found in footprints.near(directories.paths, table_uuid):
         same = table_uuid is not None and found.table_uuid == table_uuid
@@ -53,7 +53,7 @@ def find_near(io: FileIO, footprints: Footprints, directories: DirectorySet, tab
 
 
 def footprint_of_table(table: LoadedTable, owner: FootprintOwner) -> Footprint:
-    """The directories of a table, if certainly all of its files are there."""
+    """The directories of a table, if certainly all its files are in them."""
     named = list(referenced_in_metadata(table))
     metadata = table.metadata
     if may_have_files_elsewhere(table, named) or is_outside(metadata, named):
@@ -69,14 +69,15 @@ def footprint_of_view(metadata: ViewMetadata, owner: FootprintOwner) -> Footprin
 
 
 def _read_unknown(io: FileIO, footprints: Footprints) -> None:
-    """Read what nothing is kept of, and keep it; what cannot be read stays unknown."""
+    """Read and record what is unknown; what cannot be read stays unknown."""
     read = _reader(io)
     with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-footprints") as pool:
         for owners in footprints.unknown():
             found = [footprint for footprint in pool.map(read, owners) if footprint is not None]
             try:
                 footprints.keep(found)
-            except BerglineError:  # kept or not, who may not write or gets no answer does without
+            except BerglineError:
+                # recording is optional: the user may lack the right to write, or the database may not respond
                 return
 
 
@@ -96,7 +97,7 @@ def _reader(io: FileIO) -> Callable[[FootprintOwner], Footprint | None]:
 
 
 def _directories(locations: Sequence[str]) -> tuple[FilesDirectory, ...]:
-    """Directories to keep: on a disk all of them, else those that are in no other one; none if one is invalid."""
+    """The directories to record: on a disk all, else those not inside another one; none if one is invalid."""
     try:
         absolute = list(dict.fromkeys(absolute_location(location).rstrip("/") for location in locations))
         found = [FilesDirectory(location, _path(location)) for location in absolute]

@@ -1,8 +1,8 @@
-"""The other tables and views of a catalog, checked before files are deleted that one of them may use.
+"""The other tables and views of a catalog, checked before deleting files that one of them may use.
 
 Locations are compared first: manifests are read only of tables whose directories overlap, or whose metadata shows that
-they may have files outside of their own. An unreadable table blocks the deletion only if it may be one of those. Where
-the catalog keeps the directories of its tables, metadata is read only of those too, and of what it does not know.
+they may have files outside of their own. An unreadable table blocks the deletion only if it may be one of those. If the
+catalog records the directories of its tables, metadata is read only of such tables and of unknown ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,10 +34,10 @@ _UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError
 
 
 class OtherTables:
-    """All tables and views but one, also those in the trash, where they may use files in some directories.
+    """All tables and views but one, including those in the trash, that may use files in some directories.
 
-    The one may itself be in the trash. RefusedError, which names the operation, if the files of one of them cannot be
-    determined. With `read_all` the manifests of all tables are read.
+    The excluded one may itself be in the trash. RefusedError, which names the operation, if the files of one of them
+    cannot be determined. With `read_all` the manifests of all tables are read.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class OtherTables:
 
     @property
     def _is_live(self) -> bool:
-        """Whether the name of the one is its own, and not that of a table that came after it."""
+        """Whether the excluded table still has its name, which no later table has taken."""
         return not self._is_in_bin(self._table.metadata_location)
 
     def tables(self) -> Iterator[LoadedTable]:
@@ -63,7 +63,7 @@ class OtherTables:
 
     @cached_property
     def _near(self) -> NearOwners | None:
-        """Those that may have files in the directories; None if all must be looked at."""
+        """The tables and views that may have files in the directories; None if all must be checked."""
         footprints = None if self._read_all else self._catalog.footprints()
         if footprints is None:
             return None
@@ -88,7 +88,7 @@ class OtherTables:
                 continue
             try:
                 loaded = load_listed(self._catalog, other)
-            except UnavailableError:  # it says nothing about the table
+            except UnavailableError:  # the catalog did not respond, which says nothing about the table
                 raise
             except BerglineError as error:
                 if self._is_elsewhere(other, self._catalog.pointer):
@@ -98,7 +98,7 @@ class OtherTables:
                 yield loaded
             elif self._is_listed(other):
                 raise UnavailableError(
-                    f"cannot {self._operation}: the catalog lists table `{other}`, and does not find it"
+                    f"cannot {self._operation}: the catalog lists table `{other}`, but does not find it"
                 )
 
     def files_of(self, other: LoadedTable) -> Iterator[str]:
@@ -107,7 +107,7 @@ class OtherTables:
         if other.metadata_location in self._in_trash:
             yield from self._files_of_dropped(other)
             return
-        for _ in looks(f"table `{other.name}` moved on whenever its files were looked for"):
+        for _ in looks(f"table `{other.name}` kept changing while its files were listed"):
             try:
                 yield from self._read_files(table)
             except _UNREADABLE as error:
@@ -116,7 +116,7 @@ class OtherTables:
                     return
                 if newest.metadata_location == table.metadata_location:
                     raise self._unreadable(other.name, error) from error
-                table = newest  # it moved on, and expiry was allowed to delete the file
+                table = newest  # the table moved on, and expiry was allowed to delete the file
             else:
                 return
 
@@ -140,7 +140,7 @@ class OtherTables:
                 raise self._unreadable(name, error) from error
 
     def _dropped_views(self) -> Iterator[LoadedView]:
-        """The views in the trash, which need their metadata file to come back; none where it is gone already."""
+        """The views in the trash, which need their metadata file to be restored; without those whose file is gone."""
         files = view_files(self._catalog.io)
         for dropped in self._catalog.dropped_views():
             location = dropped.metadata_location
@@ -155,7 +155,7 @@ class OtherTables:
             yield LoadedView(dropped.name, metadata, location)
 
     def _dropped_tables(self) -> Iterator[LoadedTable]:
-        """The tables in the trash: they may come back, and need their files until then."""
+        """The tables in the trash: they may be restored, and need their files until then."""
         for dropped in self._catalog.dropped_tables():
             location = dropped.metadata_location
             if dropped.purge_begun or location == self._table.metadata_location:
@@ -195,7 +195,7 @@ class OtherTables:
             return False
 
     def _matters(self, table: LoadedTable) -> bool:
-        """Whether only its manifests show which files a table has in the directories."""
+        """Whether the manifests must be read to know which files a table has in the directories."""
         return (
             self._read_all
             or self._directories.may_overlap(table_directories(table.metadata))
@@ -203,7 +203,7 @@ class OtherTables:
         )
 
     def _is_elsewhere(self, name: TableName, pointer_of: "_PointerOf") -> bool:
-        """Whether a table or view is elsewhere by its pointer alone, which is in `<location>/metadata`."""
+        """Whether the pointer alone, in `<location>/metadata`, shows that a table or view is elsewhere."""
         try:
             return self._is_at_another_place(pointer_of(name))
         except BerglineError:

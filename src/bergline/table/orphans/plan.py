@@ -35,7 +35,7 @@ class OrphanRequest(msgspec.Struct, frozen=True):
 
 
 class OrphanPlan(msgspec.Struct, frozen=True):
-    """The files that may go, and how many stay for which reason; `print(plan)` shows it."""
+    """The files to delete, and how many stay for which reason; `print(plan)` shows it."""
 
     table: TableName
     table_uuid: str | None
@@ -53,14 +53,14 @@ class OrphanPlan(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes in the files that may go."""
+        """The total size of the files to delete."""
         return sum(f.size for f in self.files)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def to_arrow(self) -> pa.Table:
-        """One row for each file that may go."""
+        """One row for each file to delete."""
         return pa.table(
             {
                 "location": pa.array([printable(f.location) for f in self.files], pa.string()),

@@ -1,4 +1,4 @@
-"""Purge: drop a table, then delete every file of its own that its metadata reaches, and its earlier metadata files."""
+"""Purge: drops a table, then deletes all its own files that metadata reaches, and earlier metadata files."""
 
 import contextlib
 from collections.abc import Callable
@@ -37,40 +37,40 @@ _METADATA_FILE = ".metadata.json"
 
 
 class PurgeResult(msgspec.Struct, frozen=True):
-    """How many files were deleted; `failed` ones could not be, and nothing needs them any more."""
+    """How many files were deleted; `failed` ones could not be deleted, but nothing needs them any more."""
 
     deleted_files: int
     failed: tuple[str, ...] = ()
 
 
 def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) -> PurgeResult:
-    """Drop the table as it was read, and delete its files once it is certain that it is gone.
+    """Drop the table in the state in which it was read, and delete its files once it is certainly gone.
 
     If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
     `gc.enabled=false`, it raises and the table stays as it is. With `read_all` the manifests of all tables are read to
-    know, else of those that may have files in the same directories. A server with a trash deletes the files itself,
-    when the table has been there for long enough.
+    find out, else of those that may have files in the same directories. A server with a trash deletes the files itself,
+    when the table's time in the trash is over.
     """
     if catalog.purge_later(name):
         return PurgeResult(0)
     refused: tuple[str, ConflictError] | None = None
-    tries = attempts(f"table `{name}` moved on whenever it was to be purged")
+    tries = attempts(f"table `{name}` kept changing while it was purged")
     while True:
         next(tries)
         table = catalog.load_table(name)
         if refused is not None and refused[0] == table.metadata_location:
-            raise refused[1]  # nobody came first: it would be refused again
+            raise refused[1]  # no other commit came first: it would only be refused again
         files = _plan_files(catalog.io, table)
         files += [] if catalog.metadata_files_stay else _forgotten_metadata(catalog.io, table, files)
         _check_not_shared(catalog, table, files, read_all=read_all)
         try:
             catalog.drop_table(name, table.metadata_location)
-        except ConflictError as error:  # a commit came first: its files are to go as well
+        except ConflictError as error:  # another commit came first: its files must be deleted as well
             refused = table.metadata_location, error
             continue
-        except UnprovenDropError:  # below it is looked for under other names
+        except UnprovenDropError:  # whether it has other names is checked below
             if table.metadata_location in {dropped.metadata_location for dropped in catalog.dropped_tables()}:
-                raise  # somebody else dropped it, into the trash
+                raise  # somebody else dropped it, and it went into the trash
         _check_gone(catalog, table)
         _check_again(catalog, table, files, read_all=read_all)
         if catalog.metadata_files_stay:
@@ -83,7 +83,7 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
 def purge_dropped(
     catalog: Catalog, table: LoadedTable, begin: Callable[[], bool], go_on: Callable[[], None], *, resumed: bool
 ) -> PurgeResult | None:
-    """Delete the files of a table in the trash; None if it came back, and nothing was deleted.
+    """Delete the files of a table in the trash; None if it was restored, and nothing was deleted.
 
     `begin` is called when all is known and before the first file goes; `go_on` before each piece, and ends the purge by
     what it raises. Data files go before the manifests that name them, and metadata last: where a purge ended half way,
@@ -95,7 +95,7 @@ def purge_dropped(
     if not begin():
         return None
     if not resumed:
-        _check_not_shared(catalog, table, files, read_all=False)  # one may have been registered meanwhile
+        _check_not_shared(catalog, table, files, read_all=False)  # another table may have been registered meanwhile
     deleted, failed = 0, []
     for stage in stages:
         for start in range(0, len(stage), _PIECE):
@@ -104,12 +104,12 @@ def purge_dropped(
             failed += delete_files(catalog.io, piece)
             deleted += len(piece)
         if failed:
-            break  # what leads to the others stays with them
+            break  # files that lead to undeleted ones stay, too
     return PurgeResult(deleted - len(failed), tuple(failed))
 
 
 def _stages(io: FileIO, table: LoadedTable, *, resumed: bool) -> list[list[str]]:
-    """The files in the order in which they go; of a resumed purge, what can still be found."""
+    """The files in the order of deletion; for a resumed purge, those that can still be found."""
     check_purge(table)
     reached: list[StoredFile]
     try:
@@ -130,15 +130,15 @@ def _stages(io: FileIO, table: LoadedTable, *, resumed: bool) -> list[list[str]]
 
 
 def _left_after_contents(io: FileIO, table: LoadedTable) -> list[StoredFile]:
-    """What is left once a manifest is gone: all data files went before it."""
+    """What is left once a manifest is gone: all data files were deleted before it."""
     try:
         return reachable_files(io, table.metadata, contents=False)
-    except NotFoundError:  # and all manifests went before the first manifest list
+    except NotFoundError:  # all manifests were deleted before the first manifest list
         return named_files(table.metadata)
 
 
 def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
-    """Look at the other tables once more: one may have been registered or renamed between the look and the drop."""
+    """Check the other tables once more: one may have been registered or renamed between the check and the drop."""
     try:
         _check_not_shared(catalog, table, files, read_all=read_all)
     except BerglineError as error:
@@ -154,17 +154,17 @@ def _gone_with_files(table: LoadedTable, why: BerglineError) -> RefusedError:
 
 
 def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
-    """Have the catalog itself say that it no longer names the table, before any file goes."""
+    """Make sure that the catalog no longer has the table, before any file is deleted."""
     try:
         pointer = catalog.pointer(table.name)
         uuids = {catalog.load_table(table.name).metadata.table_uuid, table.metadata.table_uuid}
         if pointer != table.metadata_location and None not in uuids and len(uuids) > 1:
             return  # a new table has the name
-        what = "was to be dropped, and the catalog still names it"
+        what = "should have been dropped, but the catalog still has it"
     except NotFoundError as error:
         if error.kind != "file":
             return
-        what = f"was to be dropped, and the catalog still names it: {error}"
+        what = f"should have been dropped, but the catalog still has it: {error}"
     except BerglineError as error:
         what = f"was dropped, but whether it is gone cannot be read: {error}"
     raise CommitUnknownError(
@@ -176,7 +176,7 @@ def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
 
 
 def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
-    """All own files, those that lead to others last; raises if one that must be read cannot be."""
+    """All files of its own, those that lead to others last; raises if a file that must be read cannot be."""
     check_purge(table)
     own = OwnFiles(table.metadata)
     reached = (*(f.location for f in reachable_files(io, table.metadata)), *_metadata_files(table))
@@ -184,9 +184,9 @@ def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
 
 
 def check_purge(table: LoadedTable) -> None:
-    """RefusedError for a table that says that others share its files."""
+    """RefusedError for a table whose properties say that others share its files."""
     collecting = table.metadata.properties.get("gc.enabled", "true")
-    if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
+    if collecting.lower() != "true":  # a misspelled value counts as false, too: nothing must be deleted by mistake
         raise RefusedError(
             f"cannot purge table `{table.name}`: `gc.enabled` is {collecting}, other tables may share the files",
             hints=["drop it without purging, and its files stay"],
@@ -194,7 +194,7 @@ def check_purge(table: LoadedTable) -> None:
 
 
 def _forgotten_metadata(io: FileIO, table: LoadedTable, known: list[str]) -> list[str]:
-    """Metadata files in the table's directories that its log has forgotten, and that say that they are the table's."""
+    """Metadata files in the table's directories that its log no longer has, but that carry the table's UUID."""
     uuid, metadata = table.metadata.table_uuid, table.metadata
     if uuid is None:
         return []
@@ -214,7 +214,7 @@ class _Identity(msgspec.Struct, rename="kebab"):
 
 
 def _uuid(io: FileIO, location: str) -> str | None:
-    """The uuid of the table in a metadata file; None if it is none that can be read."""
+    """The UUID of the table in a metadata file; None if the file cannot be read as metadata."""
     try:
         return msgspec.json.decode(unpack(io.read(location, MAX_METADATA_BYTES), location), type=_Identity).table_uuid
     except (NotFoundError, FormatError, msgspec.MsgspecError):
@@ -226,12 +226,12 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
-    """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
+    """Refuse if another name leads to the same table, as after registering it twice, or uses any of its files."""
     operation = f"purge table `{table.name}`"
     try:
         _compare_others(catalog, table, files, operation, read_all=read_all)
     except BerglineError as error:
-        if error.told is None:  # whatever it says, it is about others
+        if error.told is None:  # everything in it is about other tables
             _naming(error, None, _told_of_unreadable(error, operation))
         raise
 
@@ -260,13 +260,13 @@ def _shared(name: TableName, kind: str, other: TableName) -> RefusedError:
 
 
 def _naming(error: _Error, neighbour: tuple[str, Any] | None, told: BerglineError) -> _Error:
-    """The error with what callers are told who may not see the neighbour; None for neighbours that are not known."""
+    """The error with a message for callers who may not see the neighbour; None if the neighbour is unknown."""
     error.neighbour, error.told = neighbour, told
     return error
 
 
 def _told_of_unreadable(error: BerglineError, operation: str) -> BerglineError:
-    """The error without what it says about other tables."""
+    """The error without anything about other tables."""
     kind = UnavailableError if isinstance(error, UnavailableError) else RefusedError
     return kind(
         f"cannot {operation}: what another table or view uses cannot be read",

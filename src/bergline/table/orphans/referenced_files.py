@@ -1,4 +1,4 @@
-"""Every file that a table's metadata references, from whatever ref or log."""
+"""Every file that a table's metadata references, from any ref or log."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ class ReferenceState(Enum):
 class ReferencedFiles:
     """The files that any of several states of a table references. Only what is new in a state is read.
 
-    Hashes are kept: if two files had the same one, both would count as referenced.
+    Only hashes are kept: two files with the same hash both count as referenced.
     """
 
     def __init__(self, io: FileIO, rules: PathRules) -> None:
@@ -46,7 +46,7 @@ class ReferencedFiles:
         """Schemes and authorities that metadata uses."""
 
     def include(self, table: LoadedTable) -> None:
-        """Add all that a state of the table references; raises if any of its metadata cannot be read."""
+        """Add everything that a state of the table references; raises if any of its metadata cannot be read."""
         for location in referenced_files(self._io, table, self._read):
             spelling = self._rules.spell(location)
             self._exact.add(hash(spelling.exact))
@@ -76,7 +76,7 @@ def referenced_files(io: FileIO, table: LoadedTable, read: set[str] | None = Non
     for start in range(0, len(new), _MANIFESTS_AT_ONCE):
         for frame in load_columns(io, new[start : start + _MANIFESTS_AT_ONCE], fresh):
             yield from frame.filter(pl.col("status") != int(EntryStatus.DELETED))["file_path"]
-    known.update(manifests)  # only now: what raised is read again
+    known.update(manifests)  # only now, so that lists and manifests whose reading raised are read again
     known.update(s.manifest_list for s in snapshots if s.manifest_list is not None)
 
 

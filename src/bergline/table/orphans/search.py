@@ -24,17 +24,17 @@ _SAY_EVERY = 1000
 
 
 class KeptReason(Enum):
-    """Why a file that was listed stays."""
+    """Why a listed file is kept."""
 
     NEEDED = "metadata or the catalog needs it"
-    RECENT = "it may belong to a commit that is under way"
+    RECENT = "it may belong to a commit in progress"
     HIDDEN = "its name is hidden"
 
 
 def plan_orphans(
     catalog: Catalog, table: LoadedTable, request: OrphanRequest, now_ms: int, progress: Progress | None = None
 ) -> OrphanPlan:
-    """Look through the table's directories; raises, and so plans nothing, if any metadata cannot be read."""
+    """Search the table's directories; raises, and so plans nothing, if any metadata cannot be read."""
     cutoff_ms = _cutoff(request, now_ms)
     rules = PathRules(request.equal_schemes, request.equal_authorities)
     named = ReferencedFiles(catalog.io, rules)
@@ -51,7 +51,7 @@ def plan_orphans(
                 found.append(verdict)
         if progress and listed % _SAY_EVERY == 0:
             progress(listed, len(found))
-    table = include_newest(catalog, table, named)  # what was committed while files were listed is needed as well
+    table = include_newest(catalog, table, named)  # files that were committed during the listing are needed as well
     naming = [(file, named.find(file.location)) for file in sorted(found)]
     in_doubt = tuple(file for file, how in naming if how is ReferenceState.IN_DOUBT)
     if in_doubt and request.prefix_mismatch is PrefixMismatch.ERROR:
@@ -75,16 +75,16 @@ def plan_orphans(
 
 
 def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: ReferencedFiles) -> LoadedTable:
-    """Add what the table names now; it is loaded again if files went away because it had moved on."""
+    """Add what the table references now; it is loaded again if files vanished because it had moved on."""
     name, table_uuid = (
         (table.name, table.metadata.table_uuid) if isinstance(table, LoadedTable) else (table.table, table.table_uuid)
     )
-    tries = looks(f"table `{name}` moved on whenever its files were looked for")
+    tries = looks(f"table `{name}` kept changing while its files were listed")
     while True:
         next(tries)
         newest = load_same_table(catalog, name, table_uuid, table.metadata_location)
         collecting = newest.metadata.properties.get("gc.enabled", "true")
-        if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
+        if collecting.lower() != "true":  # a misspelled value counts as false, too: nothing must be deleted by mistake
             raise RefusedError(
                 f"cannot remove orphan files of `{name}`: `gc.enabled` is {collecting}, files may be shared"
             )
@@ -98,7 +98,7 @@ def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: Ref
 
 
 def list_directories(catalog: Catalog, directories: Sequence[str]) -> Iterator[tuple[str, ListedFile]]:
-    """Every file below the directories, with its path in the directory."""
+    """Every file below the directories, with its path relative to the directory."""
     for directory in directories:
         spelt = normalized(directory) if scheme_of(directory) == "file" else directory
         for file in catalog.io.list_files(directory):
@@ -106,7 +106,7 @@ def list_directories(catalog: Catalog, directories: Sequence[str]) -> Iterator[t
 
 
 def deletable_namings(request: OrphanRequest) -> frozenset[ReferenceState]:
-    """How metadata may name a file that is deleted all the same."""
+    """The ways in which metadata may name a file that is deleted nevertheless."""
     bold = request.prefix_mismatch is PrefixMismatch.DELETE
     return frozenset({ReferenceState.UNREFERENCED, ReferenceState.IN_DOUBT} if bold else {ReferenceState.UNREFERENCED})
 
@@ -114,7 +114,7 @@ def deletable_namings(request: OrphanRequest) -> frozenset[ReferenceState]:
 def _judge(
     catalog: Catalog, table: LoadedTable, directories: Sequence[str], cutoff_ms: int, named: ReferencedFiles
 ) -> Iterator[KeptReason | ListedFile]:
-    """Each file below the directories: why it is kept, or the file itself."""
+    """For each file below the directories, why it is kept, or the file itself."""
     hidden = HiddenNames(table.metadata)
     for path, file in list_directories(catalog, directories):
         if hidden.holds(path):
@@ -133,8 +133,8 @@ def _cutoff(request: OrphanRequest, now_ms: int) -> int:
         raise RefusedError(
             f"cannot remove orphan files of the last 24 hours: expected an earlier time, found {readable_ms(cutoff)}",
             hints=[
-                "writers that are at work would lose their files",
-                "if certainly nobody writes, plan with allow_recent=True",
+                "active writers would lose their files",
+                "if nobody is writing, plan with allow_recent=True",
             ],
         )
     return cutoff
@@ -150,6 +150,6 @@ def _mismatch(
         f"under {', '.join(sorted(named.prefixes))}, and they are under {here}, or encoded otherwise: {shown}",
         hints=[
             "say which schemes and authorities are equal with equal_schemes and equal_authorities",
-            'leave such files alone with prefix_mismatch="ignore"; "delete" deletes them, for ever',
+            'leave such files alone with prefix_mismatch="ignore"; "delete" deletes them permanently',
         ],
     )

@@ -1,4 +1,4 @@
-"""Deletes the files of a plan that are still what they were and still needed by nothing."""
+"""Deletes the files of a plan that are unchanged and still not needed by anything."""
 
 import msgspec
 
@@ -11,22 +11,22 @@ from bergline.table.orphans.plan import OrphanPlan
 from bergline.table.orphans.referenced_files import ReferencedFiles
 from bergline.table.orphans.search import deletable_namings, include_newest, list_directories
 
-_FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
+_FILES_AT_ONCE = 2000  # files are deleted before the table is loaded again
 
 
 class SweepResult(msgspec.Struct, frozen=True):
-    """What became of the files of a plan."""
+    """The outcome for the files of a plan."""
 
     deleted: tuple[str, ...] = ()
     deleted_bytes: int = 0
     failed: tuple[str, ...] = ()
-    """Could not be deleted."""
+    """Files that could not be deleted."""
     spared: tuple[str, ...] = ()
-    """Needed by now, or written again since they were planned."""
+    """Files that are needed by now, or were written again since the plan."""
 
 
 def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress: Progress | None = None) -> SweepResult:
-    """Look at everything again, then delete; before each batch, what has been committed meanwhile is spared."""
+    """Check everything again, then delete; before each batch, files that have been committed meanwhile are spared."""
     if not plan.files:
         return SweepResult()
     rules = PathRules(plan.request.equal_schemes, plan.request.equal_authorities)
@@ -34,7 +34,8 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     wanted = {file.location: file for file in plan.files}
     there = [file for _, file in list_directories(catalog, plan.locations) if file.location in wanted]
     unchanged = [file for file in there if wanted[file.location] == file]
-    table = include_newest(catalog, plan, named)  # after listing: a file that was committed before is then referenced
+    # after the listing, so that a file that was committed before it counts as referenced
+    table = include_newest(catalog, plan, named)
     check_not_shared(catalog, table, plan.locations, rules, read_all=plan.request.read_all_tables)
     deleted: list[ListedFile] = []
     failed: set[str] = set()

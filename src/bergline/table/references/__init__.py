@@ -1,1 +1,1 @@
-"""Branches and tags: made, moved, merged, compared."""
+"""Branches and tags: creating, moving, merging and comparing them."""

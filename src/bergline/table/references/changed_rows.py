@@ -1,4 +1,4 @@
-"""The rows that changed between two states of a table: the changes of each snapshot, or only what they come to."""
+"""The rows that changed between two states of a table: the changes of each snapshot, or only the net changes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -26,7 +26,7 @@ _NET = MatchRules(net=True)
 
 
 class Changelog:
-    """The rows that changed between two states, in the columns of the later one; read when they are asked for.
+    """The rows that changed between two states, in the columns of the later one; read lazily.
 
     Rows that were only copied to other files are no change. Net changes between states of which the second does not
     descend from the first, or no longer visibly, have neither ordinals nor snapshots.
@@ -42,7 +42,7 @@ class Changelog:
         snapshots: Sequence[Snapshot] | None,
         states: tuple[int | None, int | None] | None = None,
     ) -> None:
-        """The changes of snapshots (see `changelog_snapshots`), or, without any, what two states differ in."""
+        """The changes of snapshots (see `changelog_snapshots`), or without any, how two states differ."""
         check_change_columns(schema)
         self.io = io
         self.rules = rules
@@ -57,26 +57,26 @@ class Changelog:
 
     @property
     def schema(self) -> Schema:
-        """The columns of the rows, and those that tell about each change."""
+        """The columns of the rows, and those that describe each change."""
         return changelog_schema(self._rows)
 
     @cached_property
     def added(self) -> pa.Table:
-        """The rows that the second state has and the first has not."""
+        """The rows that only the second state has."""
         return self._net_rows(INSERT)
 
     @cached_property
     def removed(self) -> pa.Table:
-        """The rows that the first state has and the second has not."""
+        """The rows that only the first state has."""
         return self._net_rows(DELETE)
 
     def plan(self) -> ChangelogPlan:
-        """The data files that hold the rows; with row ids if rows are matched by them."""
+        """The data files with the rows; including row ids if rows are matched by them."""
         columns = Schema(fields=(*self._rows.fields, ROW_ID)) if self.rules.by_row_id else self._rows
         return self._plan(columns, by_states=self._snapshots is None)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The changes in bounded memory; those that are not net changes in the order of the snapshots."""
+        """The changes in bounded memory; in the order of the snapshots unless they are net changes."""
         plan = self.plan()
         if self.rules.net:
             return self._matched(plan, plan.changes, self.rules)
@@ -85,11 +85,11 @@ class Changelog:
         return (batch for changes in parts for batch in self._matched(plan, changes, self.rules))
 
     def to_arrow(self) -> pa.Table:
-        """All changes, with columns that say which change of which snapshot each is, as in Iceberg's changelogs."""
+        """All changes, with columns for the type, ordinal and snapshot of each, as in Iceberg's changelogs."""
         return pa.Table.from_batches(self.to_batches(), arrow_schema(self.schema))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The changes as a stream that other libraries take."""
+        """The changes as a stream for other libraries."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.to_batches())
 
     def _plan(self, columns: Schema, *, by_states: bool) -> ChangelogPlan:
@@ -117,7 +117,7 @@ class Changelog:
 
     @cached_property
     def _net(self) -> pa.Table:
-        """The net changes, from the two states alone if both are there: what came and went between is not read."""
+        """The net changes, from the two states alone if both exist: what came and went in between is not read."""
         plan = self._plan(self._rows, by_states=True)
         return pa.Table.from_batches(self._matched(plan, plan.changes, _NET), arrow_schema(self.schema))
 
@@ -125,7 +125,7 @@ class Changelog:
 def changes_between(
     io: FileIO, metadata: TableMetadata, states: tuple[int | None, int | None], schema: Schema, rules: MatchRules
 ) -> Changelog:
-    """The changes from one snapshot to another; None is a table without any. See `snapshots_between` for errors."""
+    """The changes from one snapshot to another; None is an empty table. See `snapshots_between` for errors."""
     before, after = states
     has_start = before is None or before in metadata.snapshots_by_id
     try:
@@ -138,6 +138,6 @@ def changes_between(
 
 
 def needs_matching(changes: Iterable[FileChange]) -> bool:
-    """Whether some of the rows may cancel each other out, or be images of one update."""
+    """Whether some of the rows may cancel each other out, or form update images."""
     changes = tuple(changes)
     return any(c.may_insert for c in changes) and any(c.may_delete for c in changes)

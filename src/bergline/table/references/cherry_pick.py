@@ -1,4 +1,4 @@
-"""Cherry-pick: one snapshot of any line of history, or a staged one, brought to a branch."""
+"""Cherry-pick: brings one snapshot of any line of history, or a staged one, to a branch."""
 
 from collections.abc import Callable, Iterable
 
@@ -33,7 +33,7 @@ _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 
 
 class CherryPick(SnapshotProducer):
-    """The branch moves to a snapshot that was made on its head; else appends and replaced partitions are replayed.
+    """The branch moves to a snapshot whose parent is its head; else appends and replaced partitions are replayed.
 
     `find` names the snapshot on each base; it must be the same on all.
     """
@@ -45,7 +45,7 @@ class CherryPick(SnapshotProducer):
         self.result = MergeResult(None, None)
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """A branch that only moves, or a new snapshot on its head; all checks anew."""
+        """A branch that only moves, or a new snapshot on its head; all checks are repeated."""
         check_branch_exists(base, self._branch)
         head, picked = branch_head(base, self._branch), self._find(base)
         head_id = head.snapshot_id if head else None
@@ -60,8 +60,8 @@ class CherryPick(SnapshotProducer):
         self._check_new(picked, history)
         if not can_be_repeated:
             raise RefusedError(
-                f"{self._refusal(picked)}: only appends and replaced partitions can be, "
-                f"or what was made on the head of `{self._branch}`",
+                f"{self._refusal(picked)}: only appends, replaced partitions and snapshots "
+                f"made on the head of `{self._branch}` can be picked",
                 hints=[merge_hint(picked, self._branch)],
             )
         self._prepare(base, picked)
@@ -75,7 +75,7 @@ class CherryPick(SnapshotProducer):
             raise RefusedError(f"{self._refusal(picked)}: {error}", hints=error.hints) from error
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
-        """What the snapshot added in new manifests, then the parent's without what it removed."""
+        """What the snapshot added, in new manifests, then the parent's manifests without what it removed."""
         if self._replayed is None:
             raise InvalidInputError("expected a snapshot to replay, found none")
         before = load_manifest_list(self._io, parent) if parent else []
@@ -106,19 +106,19 @@ class CherryPick(SnapshotProducer):
             self.needs_validation = picked.operation != SnapshotOperation.APPEND
 
     def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
-        """Refuse what the branch has had already, by this id or another."""
+        """Refuse a change that is already in the branch's history, under this id or another."""
         parts = parts_of(picked)
         for snapshot in history:
             if snapshot.snapshot_id == picked.snapshot_id:
                 raise RefusedError(f"{self._refusal(picked)}: it is in the history of `{self._branch}`")
             if known_by((picked,), (snapshot,)):
                 raise RefusedError(
-                    f"{self._refusal(picked)}: `{self._branch}` has had it already, as snapshot {snapshot.snapshot_id}"
+                    f"{self._refusal(picked)}: `{self._branch}` already has it, as snapshot {snapshot.snapshot_id}"
                 )
             if not parts.isdisjoint(first_ids((snapshot,))):
                 raise RefusedError(
                     f"{self._refusal(picked)}: it was squashed from several, "
-                    f"of which `{self._branch}` has some already, as snapshot {snapshot.snapshot_id}"
+                    f"of which `{self._branch}` already has some, as snapshot {snapshot.snapshot_id}"
                 )
 
     def _check_partitions(self, base: TableMetadata, parent: Snapshot | None, change: SnapshotChange) -> None:
@@ -128,7 +128,7 @@ class CherryPick(SnapshotProducer):
         scope = Scope(partitions=frozenset([partition_key(f) for f in change.added_data]))
         since = change.source.parent_snapshot_id
         if parent is None and since is not None:
-            raise self._unknown_base(change, f"snapshot {since}, which it was made on, is not in its history")
+            raise self._unknown_base(change, f"snapshot {since}, on which it is based, is not in its history")
         try:
             window = HistoryWindow(self._io, base, parent, since=since, branch=self._branch, earlier={})
         except ConflictError as error:
@@ -141,12 +141,12 @@ class CherryPick(SnapshotProducer):
             )
 
     def _check_files(self, before: Iterable[ManifestFile], change: SnapshotChange) -> None:
-        """A snapshot lists a file once."""
+        """Refuse files that the branch already has: a snapshot lists a file only once."""
         if there := live_files(self._io, before, change.added_data):
             raise ConflictError(f"{min(path for path, _ in there)} is on `{self._branch}` already")
 
     def _unknown_base(self, change: SnapshotChange, why: str) -> RefusedError:
-        """A retry does not help: the branch has never had what the partitions were replaced in."""
+        """The error if the branch never had the snapshot on which partitions were replaced; a retry does not help."""
         return RefusedError(f"{self._refusal(change.source)}: {why}", hints=[merge_hint(change.source, self._branch)])
 
     def _refusal(self, picked: Snapshot) -> str:
@@ -154,7 +154,7 @@ class CherryPick(SnapshotProducer):
 
 
 class _Replayed:
-    """What a picked snapshot did, and what is written for it, the same in all attempts."""
+    """What a picked snapshot did, and the manifests written for it, the same in all attempts."""
 
     def __init__(self, io: FileIO, producer: SnapshotProducer, change: SnapshotChange) -> None:
         self.change = change

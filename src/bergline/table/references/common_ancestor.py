@@ -1,4 +1,4 @@
-"""Where two lines of history part, what each has had since, and what both have had under different snapshot ids."""
+"""Where two lines of history diverge, what each has had since, and which changes both have under different ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,11 +10,11 @@ from bergline.table.references.summary import ORIGIN, SOURCE, SQUASHED, SQUASHED
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """Two lines of history since their common ancestor, each oldest first; no ancestor if both began with nothing."""
+    """Two lines of history since their common ancestor, each oldest first; no ancestor if both began empty."""
 
     ancestor: Snapshot | None
     picked: tuple[Snapshot, ...]
-    """The line that is to be replayed on top of the other."""
+    """The line to be replayed on top of the other."""
     others: tuple[Snapshot, ...]
 
     @property
@@ -41,7 +41,7 @@ class Divergence(msgspec.Struct, frozen=True):
         return known_by(self.others, self.picked[:count])
 
     def partly_present(self) -> Snapshot | None:
-        """A picked snapshot that was squashed from several, of which the other line has some and not all."""
+        """A picked snapshot that was squashed from several, of which the other line has some but not all."""
         there = all_names(self.others)
         present = self.present()
         partly = (s for s in self.picked if s.snapshot_id not in present and not there.isdisjoint(parts_of(s)))
@@ -61,19 +61,20 @@ def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence 
     common = next((s for s in theirs if s.snapshot_id in known), None)
     if common is not None:
         return Divergence(common, _since(theirs, common), _since(ours, common))
+    # both histories are complete, so they certainly began apart; otherwise the ancestor may have expired
     if ours[-1].parent_snapshot_id is None and theirs[-1].parent_snapshot_id is None:
         return Divergence(None, _since(theirs), _since(ours))
     return _by_squash(ours, theirs)
 
 
 def divergence_at(base: TableMetadata, picked: int, other: int, ancestor: Snapshot) -> Divergence:
-    """The same, with an ancestor that is known although the picked line no longer leads to it."""
+    """The same, with a known ancestor to which the picked line no longer leads."""
     ours, theirs = list(base.ancestors(other)), list(base.ancestors(picked))
     return Divergence(ancestor, _since(theirs), _since(ours, ancestor))
 
 
 def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> frozenset[int]:
-    """The snapshots that others are, repeat, or were repeated from; a squashed one if they have all parts of it."""
+    """The snapshots that are among others, replay them, or are replayed by them; a squash if all its parts are."""
     there = all_names(others)
     return frozenset(
         s.snapshot_id
@@ -83,23 +84,23 @@ def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> froze
 
 
 def names_of(snapshot: Snapshot) -> set[int]:
-    """The ids that a change is known by: those of the snapshot, of its source, and of its origin."""
+    """The ids of a change: those of the snapshot, of its source, and of its origin."""
     return {snapshot.snapshot_id, *_ids(snapshot, SOURCE), *_ids(snapshot, ORIGIN)}
 
 
 def parts_of(snapshot: Snapshot) -> frozenset[int]:
-    """The first snapshots of the changes that one was squashed from; nothing for a single change."""
+    """The original snapshots of the changes that a snapshot was squashed from; nothing for a single change."""
     texts = snapshot.summary.get(SQUASHED, "").split(",")
     return frozenset(int(text) for text in texts if text.isdecimal())
 
 
 def first_ids(snapshots: Iterable[Snapshot]) -> frozenset[int]:
-    """The first snapshots of all changes that some hold."""
+    """The original snapshots of all changes in some snapshots."""
     return frozenset().union(*(parts_of(s) or {_first_id(s)} for s in snapshots))
 
 
 def all_names(snapshots: Iterable[Snapshot]) -> set[int]:
-    """The ids that the changes of some snapshots are known by."""
+    """The ids of the changes in some snapshots."""
     names: set[int] = set()
     for snapshot in snapshots:
         parts = parts_of(snapshot)
@@ -125,7 +126,7 @@ def _since(newest_first: Sequence[Snapshot], ancestor: Snapshot | None = None) -
 
 
 def _by_squash(ours: Sequence[Snapshot], theirs: Sequence[Snapshot]) -> Divergence | None:
-    """The ancestor that an earlier squash of the same line has written down."""
+    """The ancestor that an earlier squash of the same line recorded."""
     line, by_id = {s.snapshot_id for s in theirs}, {s.snapshot_id: s for s in ours}
     for snapshot in ours:
         since = next(_ids(snapshot, SQUASHED_SINCE), None)

@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 class PartitionDiff(msgspec.Struct):
-    """What one partition has more and less; rows are those of the data files, before deletes."""
+    """What was added to and removed from one partition; rows are those of the data files, before deletes."""
 
     partition: str
     """As in file paths; empty for a table without partitions."""
@@ -49,23 +49,23 @@ class PartitionDiff(msgspec.Struct):
 
 
 class RefDiff(msgspec.Struct, frozen=True):
-    """What leads from one ref to another."""
+    """How one ref differs from another."""
 
     ancestor: Snapshot | None
-    """The last snapshot that both have; None if there is none, or if it has expired."""
+    """The last common snapshot; None if there is none, or if it has expired."""
     only_from: tuple[Snapshot, ...] = ()
-    """The snapshots that only the first has, oldest first, as far as they are known."""
+    """The snapshots that only the first has, oldest first, as far as known."""
     only_to: tuple[Snapshot, ...] = ()
     already_merged: frozenset[int] = frozenset()
-    """Those of `only_to` whose changes the first has had by a merge or cherry-pick."""
+    """Those of `only_to` whose changes the first already has, by a merge or cherry-pick."""
     partitions: tuple[PartitionDiff, ...] = ()
     schema_changes: tuple[str, ...] = ()
-    """By the schemas that the two are read with: a branch with the table's, a tag with its snapshot's."""
+    """By the schemas with which the two are read: a branch with the table's, a tag with its snapshot's."""
     from_ref: str = ""
     to_ref: str = ""
 
     def __str__(self) -> str:
-        """In a few lines: where they parted, what each has had since, and what differs."""
+        """A summary in a few lines: where they diverged, what each has had since, and what differs."""
         parted = "with no common ancestor" if self.ancestor is None else f"since snapshot {self.ancestor.snapshot_id}"
         merged = f", {len(self.already_merged)} of them merged already" if self.already_merged else ""
         own = f"{counted(len(self.only_to), 'snapshot')} of its own{merged}"
@@ -91,7 +91,7 @@ class RefDiff(msgspec.Struct, frozen=True):
 
 def diff_refs(io: FileIO, base: TableMetadata, from_ref: str, to_ref: str) -> RefDiff:
     """How the second ref differs from the first; manifests that both have are not opened."""
-    check_rows_readable(base)  # partitions tell values
+    check_rows_readable(base)  # partitions reveal values
     before, after = (base.snapshot(base.ref(name).snapshot_id) for name in (from_ref, to_ref))
     divergence = find_divergence(base, after.snapshot_id, before.snapshot_id) or _known(base, before, after)
     old, new = differing_entries(io, base, before, after)
@@ -110,7 +110,7 @@ def diff_refs(io: FileIO, base: TableMetadata, from_ref: str, to_ref: str) -> Re
 
 
 def schema_changes(before: Schema, after: Schema) -> tuple[str, ...]:
-    """Columns that were added, dropped, renamed or changed, in words; a column is known by its id."""
+    """Descriptions of added, dropped, renamed or changed columns; a column is identified by its id."""
     gone = [f"dropped `{name}`" for i, name in before.names_by_id.items() if i not in after.ids]
     return (*gone, *(text for field_id in after.ids for text in _changes(field_id, before, after)))
 
@@ -138,7 +138,7 @@ def _type(schema: Schema, field_id: int) -> str:
 
 
 def _known(base: TableMetadata, before: Snapshot, after: Snapshot) -> Divergence:
-    """The lines as far as they go, where nobody knows any more where they parted."""
+    """The lines as far as they go, if it is no longer known where they diverged."""
     ours, theirs = (tuple(base.ancestors(s.snapshot_id))[::-1] for s in (before, after))
     return Divergence(None, theirs, ours)
 

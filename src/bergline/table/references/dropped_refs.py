@@ -8,7 +8,7 @@ from bergline.io.fileio import FileIO
 
 
 def find_dropped(io: FileIO, metadata: TableMetadata, name: str) -> SnapshotRef:
-    """The ref as it was last, if its snapshot is still there; the newest metadata file that has it decides."""
+    """The last state of the ref, if its snapshot still exists; the newest metadata file that has it decides."""
     if name in metadata.refs:
         kind = metadata.refs[name].snapshot_ref_type
         raise AlreadyExistsError(f"{kind} `{name}` exists already", kind=str(kind), name=name)
@@ -17,7 +17,7 @@ def find_dropped(io: FileIO, metadata: TableMetadata, name: str) -> SnapshotRef:
     for entry in reversed(metadata.metadata_log):
         try:
             before = files.load(entry.metadata_file)
-        except NotFoundError:  # removed by `write.metadata.delete-after-commit.enabled`
+        except NotFoundError:  # the file was removed by `write.metadata.delete-after-commit.enabled`
             continue
         seen.update(before.refs)
         if name in before.refs:

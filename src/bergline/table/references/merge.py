@@ -1,4 +1,4 @@
-"""Merge and rebase: the snapshots of one line of history replayed on top of another, in one commit."""
+"""Merge and rebase: replaying the snapshots of one line of history on top of another, in one commit."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ from bergline.table.references.summary import SQUASHED, SQUASHED_SINCE
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """Where the ref was and is, and the new snapshots by those that they repeat: none where it only moved."""
+    """Where the ref was and is, and the new snapshots by those that they replay: none if it only moved."""
 
     previous: int | None
     head: int | None
@@ -52,7 +52,7 @@ class Merge:
         self.result = MergeResult(None, None)
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """All snapshots on this base, or a ref that only moves."""
+        """All snapshots replayed on this base, or a ref that only moves."""
         plan = plan_merge(self._io, base, self._request)
         ref = base.refs.get(self._request.moved)
         previous = ref.snapshot_id if ref else None
@@ -73,11 +73,11 @@ class Merge:
         return combine_changes(changes)
 
     def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
-        """Whether the other line has all that is picked already, so that nothing is left to replay."""
+        """Whether the other line already has everything, so that nothing is left to replay."""
         return next(self._to_replay(base, divergence), None) is None
 
     def settled(self, landed: Landed | None) -> None:
-        """Remove what nothing needs; the data files were there before."""
+        """Remove what nothing needs; the data files existed before."""
         for replay in (*self._replays.values(), *self._outdated):
             replay.settled(landed)
 
@@ -89,7 +89,7 @@ class Merge:
         return Change((set_ref(self._request.moved, moved),), (*same_table(base), held))
 
     def _ends(self, base: TableMetadata) -> Iterator[AssertRefSnapshotId]:
-        """Both lines must end where they did: files of both are used, and expiry spares only what a ref names."""
+        """Requirements that both lines still end where they did: files of both are used, and only refs protect them."""
         yield from (AssertRefSnapshotId(n, base.ref(n).snapshot_id) for n in (self._request.picked, self._request.onto))
 
     def _replay(
@@ -100,12 +100,12 @@ class Merge:
         stamp: CommitStamp,
         used: list[Replay],
     ) -> Iterator[Change]:
-        """One change after the other, each on the result of those before it."""
+        """Replay one change after the other, each on the result of those before it."""
         head = base.snapshot(base.ref(self._request.onto).snapshot_id)
         if (partly := divergence.partly_present()) is not None:
             raise RefusedError(
                 f"{self._request.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
-                f"of which `{self._request.onto}` has some already, and not all"
+                f"of which `{self._request.onto}` already has some, but not all"
             )
         replay_base = ReplayBase(
             MergeConflicts(self._io, base, head, since=divergence.ancestor_id, branch=self._request.onto),
@@ -122,7 +122,7 @@ class Merge:
             replay_base = replay_base.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
 
     def _to_replay(self, base: TableMetadata, divergence: Divergence) -> Iterator[tuple[int, Replay]]:
-        """What is to be replayed, each with the number of picked snapshots that it builds on."""
+        """The changes to replay, each with the number of picked snapshots that it builds on."""
         if self._request.squash:
             squashed = load_squashed(self._io, base, divergence, self._request.refusal)
             if squashed is not None:
@@ -143,9 +143,9 @@ class Merge:
     def _known(
         self, change: SnapshotChange, start: int | None = None, squashed: dict[str, str] | None = None
     ) -> Replay:
-        """The replay of a change, made once: attempts share what it writes.
+        """The replay of a change, created once: attempts share what it writes.
 
-        A snapshot of the same transaction is another one under its old id once it was drafted on another base.
+        A snapshot of the same transaction that is drafted again on another base has other content under its old id.
         """
         key = change.source.snapshot_id, start
         known = self._replays.get(key)
@@ -164,7 +164,7 @@ class Merge:
 
 
 def _of_squash(divergence: Divergence, done: int) -> dict[str, str]:
-    """What the summary says of the snapshots that are squashed."""
+    """The summary entries about the squashed snapshots."""
     ancestor = divergence.ancestor_id
     parts = sorted(first_ids(divergence.picked[done:]))
     return {SQUASHED_SINCE: "" if ancestor is None else str(ancestor), SQUASHED: ",".join(map(str, parts))}

@@ -45,7 +45,7 @@ class MergeConflicts:
     def find(
         self, change: SnapshotChange, *, known: Collection[int], replayed: Mapping[str, int]
     ) -> list[MergeConflict]:
-        """Everything that prevents a change.
+        """Everything that prevents the replay of a change.
 
         `known` are snapshots of this line whose changes were in what the change was made on. `replayed` data files,
         with their sequence numbers here, are added by the same merge: nobody on this line can have touched them, except
@@ -63,11 +63,11 @@ class MergeConflicts:
         ]
 
     def described(self, conflict: MergeConflict) -> str:
-        """A conflict in words."""
+        """A description of a conflict."""
         return f"{describe_snapshot(conflict.snapshot, [self._branch])} {conflict.did}"
 
     def _twice(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """A snapshot lists a file once."""
+        """Added files that are there already: a snapshot lists a file only once."""
         paths = [f.file_path for f in change.added_data]
         for written in theirs.data(_ADDED & pl.col("file_path").is_in(paths)) if paths else ():
             yield MergeConflict(written.snapshot, f"added {self._shown(written.file)} too")
@@ -75,7 +75,7 @@ class MergeConflicts:
     def _touched(
         self, change: SnapshotChange, theirs: "_Theirs", replayed: Mapping[str, int]
     ) -> Iterator[MergeConflict]:
-        """Data files that the change removes, or deletes rows of, must be as they were."""
+        """Data files that the change removes or deletes rows of must be unchanged."""
         touched = {f.file_path: f for f in _data_files_of(change)}
         wide = [d.file for d in change.added_deletes if _is_wide_by_position(d.file)]
         for written in theirs.data(_DELETED) if touched or wide else ():
@@ -109,10 +109,11 @@ class MergeConflicts:
                     )
 
     def _new_rows(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """Nothing may have been added that the change would delete now, and did not know of."""
+        """Nothing may have been added that the change would delete now without having known of it."""
         equality = [d.file for d in change.added_deletes if self._deletes_new_rows(d)]
         if not change.replaced and not equality:
             return
+        # the key of an unpartitioned spec is its id alone: then the whole table was replaced
         whole = any(len(key) == 1 for key in change.replaced)
         for written in theirs.new_rows():
             if whole or partition_key(written.file) in change.replaced:
@@ -129,7 +130,7 @@ class MergeConflicts:
                     )
 
     def _needed_deletes(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """Equality deletes that nothing needed may be needed by rows that were written again under an older number."""
+        """Removed equality deletes may be needed by rows that were rewritten with an older sequence number."""
         gone = [d for d in change.removed_deletes if d.file.content is FileContent.EQUALITY_DELETES]
         for written in theirs.data(_ADDED) if gone else ():
             for delete in gone:
@@ -141,7 +142,7 @@ class MergeConflicts:
                     )
 
     def _taken_back(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """Rows that reappear because deletes of many files were removed must still be in their files."""
+        """Rows that reappear because deletes of several files were removed must still be in their files."""
         if change.operation is SnapshotOperation.REPLACE:
             return
         gone = [d for d in change.removed_deletes if only_data_file(d.file) is None]
@@ -160,14 +161,18 @@ class MergeConflicts:
         return written.number < delete.number and near and may_share_keys(written.file, delete.file, self._base)
 
     def _only_moves(self, change: SnapshotChange, delete: WrittenFile, replayed: Mapping[str, int]) -> bool:
-        """Whether an equality delete that came after the rows still deletes them where the change has moved them."""
+        """Whether an equality delete that is newer than the rows still deletes them where the change has moved them."""
         if change.operation is not SnapshotOperation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
             return False
         added = [f for f in change.added if f.is_data]
+        # the new files must keep numbers below that of the delete, and from before the lines diverged: numbers that
+        # were assigned later say nothing on this line
         if any(not f.pinned or f.number > self._number or f.number >= delete.number for f in added):
             return False
+        # rows that this merge has added itself are newer than the delete, which never applied to them
         if any(replayed.get(f.file_path, 0) >= delete.number for f in change.removed_data):
             return False
+        # rows that move to another spec leave the partition that the delete covers, unless it covers all
         specs = {f.spec_id for f in (*change.added_data, *change.removed_data)}
         return len(specs) <= 1 or self._base.specs_by_id[delete.file.spec_id].is_unpartitioned
 
@@ -186,7 +191,7 @@ class MergeConflicts:
 
 
 class _Theirs:
-    """The entries that the snapshots of the other line wrote, without those that the change knew of."""
+    """The entries that the snapshots of the other line wrote, without those known to the change."""
 
     def __init__(self, window: HistoryWindow, known: Collection[int]) -> None:
         self._window = window
@@ -202,7 +207,7 @@ class _Theirs:
         return (written for written in files if written.snapshot.operation != SnapshotOperation.REPLACE)
 
     def changed_deletes(self) -> Iterator[tuple[WrittenFile, str]]:
-        """Delete files that were added or removed, each with its effect; a rewrite removes none for good."""
+        """Delete files that were added or removed, each with its effect; a rewrite removes none permanently."""
         for written in self._files(ManifestContent.DELETES, _ADDED):
             yield written, _DELETED_ROWS
         for written in self._files(ManifestContent.DELETES, _DELETED):
@@ -225,7 +230,7 @@ def _known_by_deletes(change: SnapshotChange) -> Iterator[DataFile]:
     for delete in (*change.added_deletes, *change.removed_deletes):
         path = only_data_file(delete.file) if delete.file.content is FileContent.POSITION_DELETES else None
         if path is not None:
-            # all that the delete file says of it: where it is
+            # the delete file says nothing about it but its path
             yield DataFile(path, "PARQUET", delete.file.partition, 0, 0, spec_id=delete.file.spec_id)
 
 
@@ -242,7 +247,7 @@ def _may_be_about(delete: DataFile, data: DataFile) -> bool:
 
 
 def _same_partition(file: DataFile, delete: DataFile, base: TableMetadata) -> bool:
-    """Whether a delete file may concern a file, or the same data as another delete file, by their partitions."""
+    """Whether, by their partitions, a delete file may apply to a file, or to the same data as another delete file."""
     if delete.content is FileContent.EQUALITY_DELETES and base.specs_by_id[delete.spec_id].is_unpartitioned:
         return True
     return partition_key(file) == partition_key(delete)

@@ -1,4 +1,4 @@
-"""What a merge or rebase amounts to on one base: a ref that only moves, or two lines of history to be merged."""
+"""The plan of a merge or rebase on one base: a ref that only moves, or two lines of history to be merged."""
 
 from typing import Literal
 
@@ -15,13 +15,13 @@ from bergline.table.references.squash import squash_divergence
 
 
 class MergeRequest(msgspec.Struct, frozen=True):
-    """Whose snapshots go on top of which ref, and which of the two moves."""
+    """Which ref's snapshots go on top of which other, and which of the two moves."""
 
     picked: str
     onto: str
     moves: Literal["picked", "onto"]
     squash: bool = False
-    """Whether the difference of the two ends is enough, as one snapshot."""
+    """Whether to replay the difference of the two ends as one snapshot."""
 
     def __post_init__(self) -> None:
         for name in (self.picked, self.onto):
@@ -36,14 +36,14 @@ class MergeRequest(msgspec.Struct, frozen=True):
 
     @property
     def refusal(self) -> str:
-        """How an error about it begins."""
+        """The beginning of errors about it."""
         if self.moves == "onto":
             return f"cannot merge `{self.picked}` into `{self.onto}`"
         return f"cannot rebase `{self.picked}` onto `{self.onto}`"
 
 
 class MergePlan(msgspec.Struct, frozen=True):
-    """Where the moved ref goes first, if it does, and what is to be replayed on top of that."""
+    """Where the moved ref goes first, if at all, and what to replay on top of that."""
 
     start: int | None = None
     divergence: Divergence | None = None
@@ -69,16 +69,16 @@ def plan_merge(io: FileIO, base: TableMetadata, request: MergeRequest) -> MergeP
 
 
 def _unknown(base: TableMetadata, request: MergeRequest) -> RefusedError:
-    """The common ancestor has expired: the oldest known parents show which snapshots are missing."""
+    """The error for an expired common ancestor: the oldest known parents show which snapshots are missing."""
     oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (request.picked, request.onto)}
     missing = [f"{s.parent_snapshot_id} of `{name}`" for name, s in oldest.items() if s.parent_snapshot_id is not None]
     hints = (
-        ["append the rows that `changes` gives, or keep snapshots longer than branches live"]
+        ["append the rows that `changes` returns, or keep snapshots for longer than branches"]
         if request.squash
-        else ["`squash=True` takes the difference of the two ends, if the snapshot where they parted is still there"]
+        else ["`squash=True` replays the difference of the two ends, if their common ancestor still exists"]
     )
     return RefusedError(
-        f"{request.refusal}: the snapshot where they parted cannot be found, for snapshots have expired: "
+        f"{request.refusal}: their common ancestor cannot be found, because snapshots have expired: "
         f"{' and '.join(missing)}",
         hints=hints,
     )

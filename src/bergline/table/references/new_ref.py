@@ -40,7 +40,7 @@ class NewRef(msgspec.Struct, frozen=True):
         def create(base: TableMetadata) -> Change:
             check_ref_name(self.name)
             if self.if_not_exists and self.name in base.refs:
-                existing_ref(base, self.name, self.kind)  # what is wanted is there only if it is of this kind
+                existing_ref(base, self.name, self.kind)  # an existing ref counts only if it is of the same kind
                 return Change()
             snapshot_id = None if at is None else snapshot_at(base, at)
             return create_ref(base, self.name, self.kind, snapshot_id, self.retention, or_replace=self.or_replace)
@@ -49,7 +49,7 @@ class NewRef(msgspec.Struct, frozen=True):
 
 
 class StartBranch(Append):
-    """`create` is the plain creation of the ref, for a table that has a `main`."""
+    """Creates a branch of an empty table; `create` is the plain creation, for a table that has a `main`."""
 
     def __init__(self, io: FileIO, name: str, retention: Retention, create: MetadataOperation) -> None:
         super().__init__(io, [], branch=name)
@@ -57,7 +57,7 @@ class StartBranch(Append):
         self._create = create
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """The plain creation, or an empty snapshot that the branch names while `main` stays absent."""
+        """The plain creation, or an empty snapshot for the branch while `main` stays absent."""
         if MAIN in base.refs or self._branch in base.refs:
             return self._create.attempt(base, stamp)
         self._create.check_unchanged(base)

@@ -1,4 +1,4 @@
-"""Publish: what a branch has goes into another, and the branch has served its purpose; one change."""
+"""Publish: brings a branch into another and drops it, in one change."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from bergline.table.references.ref_changes import Retention, create_ref, drop_re
 
 
 class PublishRequest(msgspec.Struct, frozen=True):
-    """What goes where, whether both may have moved on, and whether the branch stays."""
+    """What to publish where, whether the two may have diverged, and whether the branch stays."""
 
     branch: str
     into: str
@@ -24,22 +24,22 @@ class PublishRequest(msgspec.Struct, frozen=True):
     squash: bool = False
     keep_branch: bool = False
     tag: str | None = None
-    """A tag for where `into` is then."""
+    """A tag for the new head of `into`."""
     head: int | None = None
     """Where the branch must be; None for wherever the first attempt finds it."""
     run: PublishedRun | None = None
-    """The pipeline's run that is published, to be kept in the table if `into` moves."""
+    """The pipeline's run that is published, to be recorded in the table if `into` moves."""
 
     @property
     def merging(self) -> MergeRequest:
-        """The same as a merge."""
+        """The request as a merge."""
         return MergeRequest(self.branch, self.into, "onto", self.squash)
 
 
 class Publish:
-    """The branch as the first attempt finds it: one that others move meanwhile is not what the caller looked at."""
+    """Publishes the branch as the first attempt finds it; if others move it later, the caller has not seen that."""
 
-    # checked anew on every base; several tables meet other commits so often that a number of attempts would not do
+    # checked anew on every base; several tables meet other commits too often for a fixed number of attempts
     needs_validation = False
 
     def __init__(self, io: FileIO, request: PublishRequest) -> None:
@@ -77,7 +77,7 @@ class Publish:
         self._merge.settled(landed)
 
     def _note_run(self, base: TableMetadata, moved: Change, stamp: CommitStamp, run: PublishedRun) -> Change:
-        """None where `into` stays: a requirement that it has not moved guards the property."""
+        """Record the run; None if `into` does not move. A requirement that it has not moved guards the property."""
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
         before, head = base.head(self._request.into), after.head(self._request.into)
         return Change() if head is None or head == before else Change((note_run(base, run, head),))
@@ -87,7 +87,7 @@ class Publish:
         return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._request.into).snapshot_id, Retention())
 
     def _is_done(self, base: TableMetadata) -> bool:
-        """Whether all that an earlier attempt wanted is so by now: the branch is gone then, which is no failure."""
+        """Whether everything that an earlier attempt wanted is done: then a missing branch is no failure."""
         head = self._merge.result.head
         if not self._was_attempted or self._request.keep_branch or self._request.branch in base.refs or head is None:
             return False

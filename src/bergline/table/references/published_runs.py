@@ -1,6 +1,6 @@
-"""Which runs of pipelines were published to a branch, kept in a property of the table, where expiry does not reach.
+"""Which runs of pipelines were published to a branch, recorded in a table property, out of reach of expiry.
 
-Each run is kept with the snapshot that it was published as, so that a run that was rolled back can be published again.
+Each run is recorded with the snapshot that published it, so that a run that was rolled back can be published again.
 """
 
 from typing import Final
@@ -34,7 +34,7 @@ _Runs = dict[str, dict[str, _PublishedAs]]
 
 
 def note_run(metadata: TableMetadata, run: PublishedRun, snapshot: Snapshot) -> SetProperties:
-    """Keep a run, and forget the oldest of its pipeline if there are too many."""
+    """Record a run, and drop the oldest ones of its pipeline if there are too many."""
     runs = _kept_runs(metadata)
     own = {run_id: known for run_id, known in runs.get(run.pipeline, {}).items() if run_id != run.run_id}
     own[run.run_id] = _PublishedAs(snapshot.snapshot_id, snapshot.sequence_number)
@@ -44,7 +44,7 @@ def note_run(metadata: TableMetadata, run: PublishedRun, snapshot: Snapshot) -> 
 
 
 def has_run(metadata: TableMetadata, branch: str, run: PublishedRun) -> bool:
-    """Whether a branch has a run that is kept; one that is not kept may be in its history all the same."""
+    """Whether a branch has a recorded run; a run without a record may still be in its history."""
     known = _kept_runs(metadata).get(run.pipeline, {}).get(run.run_id)
     head = metadata.head(branch)
     if known is None or head is None:
@@ -52,9 +52,9 @@ def has_run(metadata: TableMetadata, branch: str, run: PublishedRun) -> bool:
     history = list(metadata.ancestors(head.snapshot_id))
     if any(snapshot.snapshot_id == known.snapshot_id for snapshot in history):
         return True
-    # it was rolled back if history goes further back; else it has expired, or the table was replaced since
+    # if history goes further back, the run was rolled back; else it has expired, or the table was replaced since
     published = metadata.snapshots_by_id.get(known.snapshot_id)
-    if metadata.format_version == 1:  # without sequence numbers
+    if metadata.format_version == 1:  # v1 tables have no sequence numbers
         return published is None or all(s.timestamp_ms >= published.timestamp_ms for s in history)
     return all(s.sequence_number >= known.sequence_number for s in history)
 

@@ -27,13 +27,13 @@ class Retention(msgspec.Struct, frozen=True):
     max_ref_age_ms: int | None = None
 
     def __post_init__(self) -> None:
-        # zero is "not set" nowhere: refuse it here too, where None means "leave as it is"
+        # zero never means "not set": refuse it here too, where None means "leave unchanged"
         SnapshotRef(
             0, SnapshotRefType.BRANCH, self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
         )
 
     def given(self) -> dict[str, int]:
-        """The settings that it names."""
+        """The settings that are given."""
         return {k: v for k, v in msgspec.structs.asdict(self).items() if v is not None}
 
 
@@ -51,7 +51,7 @@ def create_ref(
     *,
     or_replace: bool = False,
 ) -> Change:
-    """A new branch or tag at a snapshot, by default the head of `main`; one of that name moves with `or_replace`."""
+    """Create a branch or tag at a snapshot, by default the head of `main`; with `or_replace` an existing one moves."""
     check_ref_name(name)
     old = base.refs.get(name)
     if old is not None and not or_replace:
@@ -66,14 +66,14 @@ def create_ref(
 def replace_ref(
     base: TableMetadata, name: str, kind: SnapshotRefType, snapshot_id: int | None, retention: Retention
 ) -> Change:
-    """Move a ref anywhere; retention that is not mentioned stays."""
+    """Move a ref to any snapshot; retention that is not given stays."""
     ref = existing_ref(base, name, kind)
     moved = msgspec.structs.replace(ref, snapshot_id=_target(base, name, snapshot_id))
     return _set(base, name, _with_retention(moved, retention))
 
 
 def rename_ref(base: TableMetadata, name: str, kind: SnapshotRefType, to: str) -> Change:
-    """Give a ref another name; it stays where it is, with its retention. `main` may only be a new name, of a branch."""
+    """Rename a ref; snapshot and retention stay. `main` is possible only as the new name of a branch."""
     check_ref_name(to)
     if kind is SnapshotRefType.BRANCH and name == MAIN:
         raise RefusedError("cannot rename branch `main`: every table keeps it")
@@ -88,14 +88,14 @@ def rename_ref(base: TableMetadata, name: str, kind: SnapshotRefType, to: str) -
 
 
 def move_branch(base: TableMetadata, branch: str, snapshot_id: int) -> Change:
-    """Move a branch anywhere; `main` is made where a table has none yet."""
+    """Move a branch to any snapshot; `main` is created if a table has none yet."""
     if branch == MAIN and MAIN not in base.refs:
         return create_ref(base, MAIN, SnapshotRefType.BRANCH, snapshot_id, Retention())
     return replace_ref(base, branch, SnapshotRefType.BRANCH, snapshot_id, Retention())
 
 
 def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists: bool = False) -> Change:
-    """Forget a ref; its snapshots stay until expiry."""
+    """Drop a ref; its snapshots stay until expiry."""
     check_text(name, _NAME)
     if kind is SnapshotRefType.BRANCH and name == MAIN:
         raise RefusedError("cannot drop branch `main`: every table keeps it")
@@ -106,10 +106,10 @@ def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists
 
 
 def hold_snapshot(snapshot_id: int) -> tuple[Update, Update]:
-    """Updates that change nothing, and that no catalog takes once the snapshot has expired.
+    """Updates that change nothing, but that every catalog refuses once the snapshot has expired.
 
-    What is made of its files needs them, and requirements are about refs alone: a server that compares nothing else
-    would let in a commit on files that expiry has deleted.
+    A commit that reuses its files needs them, and requirements are only about refs: a server that checks nothing else
+    would accept a commit with files that expiry has deleted.
     """
     name = f"hold-{snapshot_id}-{uuid.uuid4()}"
     return set_ref(name, SnapshotRef(snapshot_id, SnapshotRefType.TAG)), RemoveSnapshotRef(name)
@@ -130,7 +130,7 @@ def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
 
 
 def rollback_target(base: TableMetadata, branch: str, to: SnapshotChoice) -> int:
-    """The snapshot that a branch goes back to: for a moment, the last one of its history before it."""
+    """The snapshot to which a branch is rolled back: for a time, the last one in its history before it."""
     head = existing_ref(base, branch, SnapshotRefType.BRANCH).snapshot_id
     if isinstance(to, dt.datetime):
         return _last_before(base, branch, head, epoch_ms(to))
@@ -144,7 +144,7 @@ def rollback_target(base: TableMetadata, branch: str, to: SnapshotChoice) -> int
 
 
 def left_behind(base: TableMetadata, branch: str, target: int) -> frozenset[int]:
-    """The snapshots that a branch has and will not have once it is at the target."""
+    """The snapshots that a branch loses by moving to the target."""
     ref = base.refs.get(branch)
     if ref is None:
         return frozenset()
@@ -166,13 +166,13 @@ def _last_before(base: TableMetadata, branch: str, head: int, moment_ms: int) ->
 
 
 def set_retention(base: TableMetadata, name: str, retention: Retention, clear: Collection[str]) -> Change:
-    """Change how long a ref and its history are kept; settings that are cleared are the table's again."""
+    """Change how long a ref and its history are kept; for cleared settings, the table's apply again."""
     cleared = msgspec.structs.replace(base.ref(name), **dict.fromkeys(clear))
     return _set(base, name, _with_retention(cleared, retention))
 
 
 def check_cleared(retention: Retention, clear: Collection[str]) -> None:
-    """Settings to clear have the names of settings, and none is given as well; without any there is nothing to do."""
+    """Refuse to clear unknown settings, or ones that are also given, and a call without any settings."""
     given, known = retention.given(), Retention.__struct_fields__
     for setting in clear:
         if setting not in known:
@@ -184,24 +184,28 @@ def check_cleared(retention: Retention, clear: Collection[str]) -> None:
 
 
 def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
-    """Why a branch cannot be moved forward, and what would be right."""
+    """Why a branch cannot be moved forward, and what to do instead."""
     divergence = find_divergence(base, base.ref(to).snapshot_id, base.ref(branch).snapshot_id)
     refusal = f"cannot fast-forward `{branch}` to `{to}`: `{branch}` is not an ancestor of `{to}`"
     if divergence is None:
         return RefusedError(
-            f"{refusal}, as far as is known: where they parted has expired",
-            hints=[f'`refs.merge("{to}", into="{branch}", squash=True)` brings what `{to}` has into `{branch}`'],
+            f"{refusal}, as far as is known: their common ancestor has expired",
+            hints=[f'`refs.merge("{to}", into="{branch}", squash=True)` merges `{to}` into `{branch}`'],
         )
     theirs, ours = len(divergence.picked), len(divergence.others)
     if theirs == 0:
         return RefusedError(
             f"{refusal}, but {counted(ours, 'snapshot')} ahead of it: there is nothing to move forward to"
         )
-    parted = "they began apart" if divergence.ancestor is None else f"they parted at snapshot {divergence.ancestor_id}"
+    parted = (
+        "they have no common ancestor"
+        if divergence.ancestor is None
+        else f"they diverged at snapshot {divergence.ancestor_id}"
+    )
     return RefusedError(
         f"{refusal}: {parted}, `{branch}` has had {counted(ours, 'snapshot')} since and `{to}` {theirs}",
         hints=[
-            f'`refs.merge("{to}", into="{branch}")`, in SQL `CALL system.merge`, repeats those of `{to}` on `{branch}`'
+            f'`refs.merge("{to}", into="{branch}")`, in SQL `CALL system.merge`, replays those of `{to}` on `{branch}`'
         ],
     )
 
@@ -219,7 +223,7 @@ def _set(base: TableMetadata, name: str, ref: SnapshotRef) -> Change:
 
 
 def existing_ref(base: TableMetadata, name: str, kind: SnapshotRefType) -> SnapshotRef:
-    """The ref of this name and kind; NotFoundError, or InvalidInputError where it is of the other kind."""
+    """The ref with this name and kind; NotFoundError, or InvalidInputError if it is of the other kind."""
     check_text(name, _NAME)
     ref = base.refs.get(name)
     if ref is None:

@@ -1,4 +1,4 @@
-"""`table.refs`: branches and tags as a user works with them."""
+"""`table.refs`: the user's interface to branches and tags."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -44,7 +44,7 @@ _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 class Refs:
     """Every method is one commit, retried when others come first; reading shows the table as last loaded.
 
-    `at` and `to` are a snapshot id, a ref, or a moment: what `main` was then.
+    `at` and `to` are a snapshot id, a ref, or a time: what `main` was then.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Refs:
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> None:
-        """A branch, by default at the head of `main`; on an empty table with an empty snapshot."""
+        """Create a branch, by default at the head of `main`; on an empty table with an empty snapshot."""
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         self._run(NewRef(name, _BRANCH, retention, if_not_exists, or_replace).operation(self._io, at))
 
@@ -111,14 +111,14 @@ class Refs:
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> None:
-        """A tag, by default at the head of `main`."""
+        """Create a tag, by default at the head of `main`."""
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
         self._run(NewRef(name, _TAG, retention, if_not_exists, or_replace).operation(self._io, at))
 
     def replace_branch(
         self, name: str, *, at: SnapshotChoice | None = None, retention: Retention | None = None
     ) -> None:
-        """Move a branch anywhere, keeping the retention that is not mentioned."""
+        """Move a branch to any snapshot; retention that is not given stays."""
         self._replace(name, _BRANCH, at, retention)
 
     def replace_tag(self, name: str, *, at: SnapshotChoice | None = None, retention: Retention | None = None) -> None:
@@ -126,23 +126,23 @@ class Refs:
         self._replace(name, _TAG, at, retention)
 
     def rename_branch(self, name: str, *, to: str) -> None:
-        """Give a branch another name; `main` only to a branch of a table without one."""
+        """Rename a branch; to `main` only if the table has no `main`."""
         self._change(rename_ref, name, _BRANCH, to)
 
     def rename_tag(self, name: str, *, to: str) -> None:
-        """Give a tag another name."""
+        """Rename a tag."""
         self._change(rename_ref, name, _TAG, to)
 
     def drop_branch(self, name: str, *, if_exists: bool = False) -> None:
-        """Forget a branch; `main` is refused."""
+        """Drop a branch; `main` is refused."""
         self._drop(name, _BRANCH, if_exists=if_exists)
 
     def drop_tag(self, name: str, *, if_exists: bool = False) -> None:
-        """Forget a tag."""
+        """Drop a tag."""
         self._drop(name, _TAG, if_exists=if_exists)
 
     def restore(self, name: str) -> None:
-        """Bring back a dropped branch or tag, as the table's earlier metadata has it, while its snapshot is there."""
+        """Restore a dropped branch or tag from the table's earlier metadata, while its snapshot exists."""
 
         def restored(base: TableMetadata) -> Change:
             ref = find_dropped(self._io, base, name)
@@ -160,7 +160,7 @@ class Refs:
         max_ref_age_ms: int | None = None,
         clear: Iterable[str] = (),
     ) -> None:
-        """Change how long a ref and its history are kept; settings in `clear`, by name, are the table's again."""
+        """Change how long a ref and its history are kept; for settings named in `clear`, the table's apply again."""
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         cleared = check_list(clear, "setting")
         check_cleared(retention, cleared)
@@ -171,26 +171,27 @@ class Refs:
         return self._move(branch, lambda base: fast_forward(base, branch, to))
 
     def rollback(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
-        """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a moment.
+        """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a time.
 
-        ConflictError if others commit to the branch meanwhile: their snapshots are never undone unseen.
+        ConflictError if others commit to the branch meanwhile: commits that the caller has not seen are never undone.
         """
         return self._leave(branch, lambda base: rollback_target(base, branch, to))
 
     def set_current(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
-        """Move a branch to any snapshot: by id, by ref, or what `main` was at a moment."""
+        """Move a branch to any snapshot: by id, by ref, or what `main` was at a time."""
         return self._leave(branch, lambda base: snapshot_at(base, to))
 
     def cherry_pick(self, snapshot: SnapshotChoice, *, onto: str = MAIN) -> MergeResult:
-        """Bring one snapshot, by its id or the ref that names it, to a branch.
+        """Bring one snapshot, by its id or a ref, to a branch.
 
-        The branch moves to a snapshot that was made on its head. Else an append is replayed on top of it, and replaced
-        partitions too, if nobody added to them since; RefusedError for all others, and for what the branch has already.
+        The branch moves to a snapshot whose parent is its head. Else an append is replayed on top of it, and so are
+        replaced partitions to which nobody has added since; RefusedError for all others, and for changes it already
+        has.
         """
         return self._pick(lambda base: base.snapshot(snapshot_at(base, snapshot)), onto)
 
     def publish(self, wap_id: str, *, into: str = MAIN) -> MergeResult:
-        """Cherry-pick the snapshot that was staged under a WAP id; a second time is refused."""
+        """Cherry-pick the snapshot that was staged under a WAP id; refused the second time."""
         return self._pick(lambda base: find_staged(base, wap_id, into), into)
 
     def staged(self, wap_id: str) -> Snapshot:
@@ -198,10 +199,10 @@ class Refs:
         return find_staged(self._metadata(), wap_id)
 
     def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
-        """Bring what a branch has into another: move it forward, or replay each snapshot on top of it.
+        """Merge a branch into another: move it forward, or replay each snapshot on top of it.
 
-        ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
-        two ends as one snapshot.
+        ConflictError if both changed the same files. If history has expired, `squash` replays the difference of the two
+        ends as one snapshot.
         """
         return self._merge(MergeRequest(branch, into, "onto", squash))
 
@@ -225,7 +226,7 @@ class Refs:
         approvals: int = 0,
         bypass: Iterable[str] = (),
     ) -> None:
-        """Protect the refs that a pattern names, such as `main`, `release/*` or `v*`, in place of its earlier rule.
+        """Protect the refs that match a pattern, such as `main`, `release/*` or `v*`, replacing its earlier rule.
 
         The rule is a property of the table: bergline honours it in every commit, and `bergline serve` for every client.
         """
@@ -254,7 +255,7 @@ class Refs:
         return parse_rules(self._metadata().properties)
 
     def protection(self) -> dict[str, tuple[ProtectingRule, ...]]:
-        """For each ref the rules that name it: the table's own, those of its namespaces and those of the catalog."""
+        """For each ref the rules that match it: the table's own, those of its namespaces and those of the catalog."""
         metadata = self._metadata()
         rules = all_rules(metadata.properties, self._levels())
         return {name: protecting_rules(rules, name, is_branch=ref.is_branch) for name, ref in metadata.refs.items()}
@@ -292,7 +293,7 @@ class Refs:
         )
 
     def _leave(self, branch: str, target: Callable[[TableMetadata], int]) -> MergeResult:
-        """Move a branch so that its last snapshots may no longer be in its history."""
+        """Move a branch in a way that may drop its last snapshots from its history."""
         return self._move(
             branch,
             lambda base: move_branch(base, branch, target(base)),

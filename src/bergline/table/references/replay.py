@@ -1,4 +1,4 @@
-"""Replay: the change of a snapshot on one line of history, applied on top of another. Data files are reused."""
+"""Replay: applies the change of a snapshot on one line of history on top of another. Data files are reused."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -42,19 +42,19 @@ _COMPUTED: Final = frozenset(
 
 
 class ReplayBase(msgspec.Struct, frozen=True):
-    """What a snapshot is replayed on, in one attempt."""
+    """The base of a replay, in one attempt."""
 
     conflicts: MergeConflicts
     ancestor_number: int
     known: frozenset[int] = frozenset()
-    """Snapshots of the other line whose changes were in what the replayed one was made on."""
+    """Snapshots of the other line whose changes were in the base of the original."""
     replayed: dict[str, int] = {}
     """Data files that earlier replays of the same merge added, with the sequence numbers that they have here."""
     numbers: tuple[tuple[int, int], ...] = ()
-    """The sequence numbers of the line, oldest first, each with the one that the same change has here."""
+    """The sequence numbers of the original line, oldest first, each with that of the same change here."""
 
     def number_of(self, added: ChangedFile) -> int | None:
-        """The data sequence number that an added file is given; None for that of the commit."""
+        """The data sequence number to assign to an added file; None for that of the commit."""
         if not added.pinned:
             return None
         if added.number <= self.ancestor_number:
@@ -62,7 +62,7 @@ class ReplayBase(msgspec.Struct, frozen=True):
         return next((here for there, here in reversed(self.numbers) if there <= added.number), self.ancestor_number)
 
     def after(self, change: SnapshotChange, number: int) -> "ReplayBase":
-        """What the next change is replayed on, once one was replayed under a sequence number."""
+        """The base of the next replay, after one with this sequence number."""
         added = ((f.file.file_path, self.number_of(f)) for f in change.added if f.is_data)
         return msgspec.structs.replace(
             self,
@@ -72,7 +72,7 @@ class ReplayBase(msgspec.Struct, frozen=True):
 
 
 class Replay(SnapshotProducer):
-    """The files that the snapshot added, in manifests of its own, and the parent's without those that it removed."""
+    """The files that the snapshot added, in its own manifests, and the parent's without those that it removed."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Replay(SnapshotProducer):
             raise ConflictError("; ".join(texts[:_SHOWN]) + more)
 
     def _added_manifests(self, base: TableMetadata, numbers: Sequence[int | None]) -> tuple[ManifestFile, ...]:
-        """Written once, and again only if numbers that were given have become others."""
+        """The added manifests, written once, and again only if assigned sequence numbers have changed."""
         key = base.format_version > 1, tuple(numbers)
         if key not in self._written:
             by_kind: dict[tuple[ManifestContent, int], list[ManifestEntry]] = defaultdict(list)

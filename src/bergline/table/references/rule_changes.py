@@ -10,7 +10,7 @@ from bergline.table.commits.operation import Change, MetadataOperation
 
 
 def set_rule(rule: RefRule) -> MetadataOperation:
-    """A rule in place of the one that its pattern has."""
+    """Set a rule, replacing an earlier one with the same pattern."""
     key = property_of(rule.pattern)
     return MetadataOperation(
         lambda _: Change((SetProperties({key: render_rule(rule)}),)), overwrites=lambda base: base.properties.get(key)
@@ -18,7 +18,7 @@ def set_rule(rule: RefRule) -> MetadataOperation:
 
 
 def remove_rule(pattern: str) -> MetadataOperation:
-    """No rule for a pattern."""
+    """Remove the rule of a pattern."""
     key = property_of(check_text(pattern, "the pattern of a rule"))
 
     def remove(base: TableMetadata) -> Change:

@@ -1,4 +1,4 @@
-"""What a snapshot changed, or two snapshots differ in: files added and removed, with their sequence numbers."""
+"""What a snapshot changed, or how two snapshots differ: files added and removed, with their sequence numbers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,12 +15,12 @@ from bergline.table.references.summary import REPLACED, REPLACED_AMONG_OTHERS
 
 
 class ChangedFile(msgspec.Struct, frozen=True):
-    """A file and the data sequence number that it has."""
+    """A file and its data sequence number."""
 
     file: DataFile
     number: int
     pinned: bool = False
-    """Whether the number was given, because the rows are older than the snapshot that added the file."""
+    """Whether the number was assigned explicitly, because the rows are older than the snapshot that added the file."""
 
     @property
     def is_data(self) -> bool:
@@ -66,7 +66,7 @@ class SnapshotChange(msgspec.Struct, frozen=True):
 
 
 def load_change(io: FileIO, base: TableMetadata, snapshot: Snapshot) -> SnapshotChange:
-    """What a snapshot did itself, from the manifests that it wrote."""
+    """What a snapshot itself did, from the manifests that it wrote."""
     entries = [
         entry
         for manifest in load_manifest_list(io, snapshot)
@@ -92,11 +92,11 @@ def replaces_partitions(snapshot: Snapshot) -> bool:
 
 
 def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot) -> SnapshotChange:
-    """What two snapshots differ in, as one change; sequence numbers up to the first's count as given."""
+    """How two snapshots differ, as one change; sequence numbers up to the first's count as assigned explicitly."""
     old, new = differing_entries(io, base, before, after)
     since = 0 if before is None else before.sequence_number
-    # format version 1 does not count: there a low number says nothing
-    # a file that was removed and added again has another number: deletes that were about it are no longer
+    # format version 1 has no sequence numbers: a low one says nothing there a file that was removed and added again has
+    # another number: deletes that were about it are no longer
     first, last = ({(k, e.sequence_number): e for k, e in entries.items()} for entries in (old, new))
     new_entries = (e for k, e in last.items() if k not in first)
     added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for e in new_entries)
@@ -112,7 +112,7 @@ def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, af
 def differing_entries(
     io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot | None
 ) -> tuple[dict[FileKey, ManifestEntry], dict[FileKey, ManifestEntry]]:
-    """The live entries of two snapshots, each without the manifests that both have."""
+    """The live entries of two snapshots, without those in manifests that both have."""
     lists = [load_manifest_list(io, s) if s else [] for s in (before, after)]
     old, new = ({m.manifest_path for m in manifests} for manifests in lists)
     return (
@@ -130,6 +130,6 @@ def _changed(entry: ManifestEntry, *, pinned: bool = False) -> ChangedFile:
 
 
 def _operation(snapshot: Snapshot) -> SnapshotOperation:
-    """Its operation; an unknown one counts as the most that a snapshot can do."""
+    """Its operation; an unknown one counts as the most general, overwrite."""
     known: Iterator[SnapshotOperation] = (o for o in SnapshotOperation if o == snapshot.operation)
     return next(known, SnapshotOperation.OVERWRITE)

@@ -1,4 +1,4 @@
-"""Squash: what a line of history has changed in all, as one change, also where snapshots in between have expired."""
+"""Squash: everything that a line of history has changed, as one change, even if snapshots in between have expired."""
 
 import msgspec
 
@@ -19,14 +19,15 @@ from bergline.table.references.snapshot_change import (
 
 
 def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -> Divergence | None:
-    """Two lines of history, of which the picked one has holes: where they parted, if that is certain.
+    """Where two lines of history diverged, if the picked one has gaps but this is still certain.
 
     The picked one comes from the last snapshot of the other that has left traces in it, or from a later one that has
-    left none; and what is missing of it may have taken over any of the later ones. So these must be newer than all
-    that is missing.
+    left none; and what is missing of it may have taken over any of the later ones. So these must be newer than all that
+    is missing.
     """
     line = {s.snapshot_id: s for s in base.ancestors(onto)}
     manifests = load_manifest_list(io, base.snapshot(picked))
+    # manifests and entries keep the id of the snapshot that wrote them, even after it has expired: that is the evidence
     traces = {m.added_snapshot_id for m in manifests}
     traces |= {e.snapshot_id or 0 for e in live_entries(io, manifests, base)}
     ancestor = next((line[i] for i in line if i in traces), None)
@@ -38,7 +39,7 @@ def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -
 
 
 def load_squashed(io: FileIO, base: TableMetadata, divergence: Divergence, refusal: str) -> SnapshotChange | None:
-    """The difference of the two ends, without what the other line has already; None if that is all."""
+    """The difference of the two ends, without what the other line already has; None if nothing is left."""
     present, done = divergence.present(), divergence.leading_present()
     left = divergence.picked[done:]
     if not left:
@@ -59,6 +60,7 @@ def _last_missing(base: TableMetadata, divergence: Divergence) -> int:
     """The highest sequence number that an expired snapshot of the picked line can have had."""
     used = {s.sequence_number for s in base.snapshots}
     number = divergence.picked[0].sequence_number - 1
+    # the number of a snapshot that still exists cannot be that of an expired one
     while number in used:
         number -= 1
     return max(number, 0)  # in format version 1 all are 0
@@ -77,12 +79,14 @@ def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence,
                 raise RefusedError(
                     f"{refusal} by squashing: snapshot {snapshot.snapshot_id} replays snapshot {name}, which "
                     "may be among those that have expired",
-                    hints=["append the rows that `changes` gives, or keep snapshots longer than branches live"],
+                    hints=["append the rows that `changes` returns, or keep snapshots for longer than branches"],
                 )
 
 
 def _check_order(base: TableMetadata, change: SnapshotChange, refusal: str) -> None:
-    """Equality deletes do not delete rows of their own snapshot: those that did must not become one with them."""
+    """Refuse equality deletes of rows added by the same line: in one snapshot they would not delete them."""
+    # pinned files keep their sequence number in the squash. All others get the number of the one new snapshot, and an
+    # equality delete applies only to data with a lower number than its own.
     new_data = [f for f in change.added if f.is_data and not f.pinned]
     for delete in change.added_deletes:
         if delete.file.content is not FileContent.EQUALITY_DELETES or delete.pinned:

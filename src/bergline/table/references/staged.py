@@ -1,4 +1,4 @@
-"""Staged writes: snapshots that no ref names, known by a WAP id (write, audit, publish) until they are published."""
+"""Staged writes: snapshots without a ref, identified by a WAP id (write, audit, publish) until published."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from bergline.table.references.summary import PUBLISHED_WAP_ID, WAP_ID, check_wa
 
 
 class Staged:
-    """A write whose snapshot is added to the table while every ref stays where it is."""
+    """A write whose snapshot is added to the table without moving any ref."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
@@ -27,7 +27,7 @@ class Staged:
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The snapshot alone; a branch that does not exist is not created.
 
-        What it was made on must still be there all the same: once that has expired, so have its files.
+        Its parent must still exist: once that has expired, so may have its files.
         """
         change = self._operation.attempt(base, stamp)
         added = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
@@ -39,12 +39,12 @@ class Staged:
 
 
 def staged(operation: Operation, wap_id: str | None) -> Operation:
-    """The write as it is, or staged where there is a WAP id."""
+    """The write itself, or staged if there is a WAP id."""
     return operation if wap_id is None else Staged(operation)
 
 
 def find_staged(base: TableMetadata, wap_id: str, branch: str | None = None) -> Snapshot:
-    """The one snapshot that was staged under a WAP id; where it is for a branch, one that this has not had."""
+    """The one snapshot that was staged under a WAP id; if for a branch, one that the branch does not have yet."""
     check_wap_id(wap_id)
     found = [s for s in base.snapshots if s.summary.get(WAP_ID) == wap_id]
     if not found:
@@ -62,7 +62,7 @@ def find_staged(base: TableMetadata, wap_id: str, branch: str | None = None) -> 
 
 
 def check_not_published(picked: Snapshot, history: Sequence[Snapshot], branch: str) -> None:
-    """Refuse a snapshot whose WAP id a branch has had already."""
+    """Refuse a snapshot whose WAP id is already in the history of a branch."""
     wap_id = picked.summary.get(WAP_ID)
     for snapshot in history if wap_id else ():
         if wap_id in (snapshot.summary.get(WAP_ID), snapshot.summary.get(PUBLISHED_WAP_ID)):
@@ -77,8 +77,8 @@ def check_not_published(picked: Snapshot, history: Sequence[Snapshot], branch: s
 
 
 def merge_hint(snapshot: Snapshot, branch: str) -> str:
-    """How a snapshot that cannot be picked comes to a branch all the same."""
+    """How to bring a snapshot that cannot be picked to a branch anyway."""
     return (
         f'`refs.create_branch("pick", at={snapshot.snapshot_id})` and `refs.merge("pick", into="{branch}")` '
-        f"bring snapshot {snapshot.snapshot_id} with what it was made on, whatever it did"
+        f"bring snapshot {snapshot.snapshot_id} with its history, whatever it did"
     )

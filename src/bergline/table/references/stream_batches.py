@@ -1,4 +1,4 @@
-"""Batches of streaming queries, each committed once: the summary of its snapshot says whose batch it is."""
+"""Batches of streaming queries, each committed once: the summary of its snapshot identifies the batch."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from bergline.table.commits.operation import Change, CommitStamp, Landed, Operat
 
 QUERY_ID: Final = "spark.sql.streaming.queryId"
 EPOCH_ID: Final = "spark.sql.streaming.epochId"
-"""The entries that Iceberg's own runtime writes, too: a query may go on in either."""
+"""The same entries as Iceberg's own runtime: a query may continue in either."""
 
 
 class StreamBatch(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class StreamBatch(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> dict[str, str]:
-        """The entries of its snapshot."""
+        """The summary entries of its snapshot."""
         return {QUERY_ID: self.query_id, EPOCH_ID: str(self.batch_id)}
 
     def is_committed(self, metadata: TableMetadata, branch: str) -> bool:
@@ -34,7 +34,7 @@ class StreamBatch(msgspec.Struct, frozen=True):
 
 
 class CommittedOnce:
-    """The write of a batch: nothing to do on a base that has the batch, whoever committed it."""
+    """The write of a batch: nothing to do on a base that already has the batch, whoever committed it."""
 
     def __init__(self, operation: Operation, batch: StreamBatch, branch: str) -> None:
         self._operation = operation
@@ -47,7 +47,7 @@ class CommittedOnce:
         return self._operation.needs_validation
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """The change, unless it is there."""
+        """The change, unless the base already has it."""
         if self._batch.is_committed(base, self._branch):
             return Change()
         return msgspec.structs.replace(self._operation.attempt(base, stamp), can_rebase=False)

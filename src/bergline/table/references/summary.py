@@ -13,17 +13,17 @@ from bergline.format.metadata.snapshot import (
 )
 
 SOURCE: Final = SOURCE_SNAPSHOT_ID
-"""The snapshot that this one replays, on another line of history."""
+"""The snapshot, on another line of history, that this one replays."""
 ORIGIN: Final = "origin-snapshot-id"
-"""The first of them, where the source was itself a replay."""
+"""The original snapshot, if the source was itself a replay."""
 SQUASHED_SINCE: Final = "squashed-since-snapshot-id"
 """The snapshot after which the squashed history began; the source is its last one. Empty for the beginning."""
 SQUASHED: Final = "squashed-snapshot-ids"
-"""The first snapshots of all changes that were squashed, as far as they had not expired."""
+"""The original snapshots of all squashed changes, as far as they had not expired."""
 REPLACED: Final = "replace-partitions"
 """Whether the snapshot replaced all rows of the partitions that it wrote to."""
 REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
-"""Whether the snapshot replays one that did, where the specification has no entry for it."""
+"""Whether the snapshot replays one that did; the specification has no entry for that."""
 WAP_ID: Final = STAGED_WAP_ID
 """The id that a snapshot was staged under."""
 PUBLISHED_WAP_ID: Final = PUBLISHED_STAGED_WAP_ID
@@ -35,7 +35,7 @@ _OWN: Final = frozenset(
 
 
 def check_summary(given: Any) -> dict[str, str]:
-    """A caller's entries; InvalidInputError for those that say what a snapshot replays: merges would leave out rows."""
+    """A caller's entries; InvalidInputError for those that say what a snapshot replays: merges would skip its rows."""
     summary = {} if given is None else check_texts(given, "summary entry")
     if taken := sorted(_OWN & summary.keys()):
         hints = ["`wap_id` stages a write"] if WAP_ID in taken else []

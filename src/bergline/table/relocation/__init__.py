@@ -1,1 +1,1 @@
-"""A table's metadata rewritten for another place, to which its files are to be copied."""
+"""Rewriting a table's metadata for another location, to which its files will be copied."""

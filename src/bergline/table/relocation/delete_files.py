@@ -1,4 +1,4 @@
-"""Delete files name data files by their paths: position delete files and deletion vectors with other paths."""
+"""Position delete files and deletion vectors with other paths: they reference data files by path."""
 
 import msgspec
 import pyarrow as pa
@@ -19,17 +19,17 @@ _Bounds = dict[int, bytes] | None
 
 
 def names_paths(file: DataFile) -> bool:
-    """Whether a file has paths of others in it."""
+    """Whether a file contains paths of other files."""
     return file.content is FileContent.POSITION_DELETES
 
 
 def rewritten_content(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
-    """The content of a delete file about the same data files elsewhere."""
+    """The content of a delete file for the same data files in another location."""
     return _vectors(io, file, prefix) if is_deletion_vector(file) else _positions(io, file, prefix)
 
 
 def moved_file(file: DataFile, prefix: PathPrefix, size: int | None) -> DataFile:
-    """A file as manifests describe it at its new place, with the size of its new content if it has one."""
+    """A file as manifests describe it at its new location, with the size of its new content if it has any."""
     referenced = file.referenced_data_file
     moved = msgspec.structs.replace(
         file,
@@ -40,13 +40,13 @@ def moved_file(file: DataFile, prefix: PathPrefix, size: int | None) -> DataFile
     if not names_paths(file):
         return moved
     lower, upper = (_bounds(bounds, prefix) for bounds in (file.lower_bounds, file.upper_bounds))
-    # positions are written as Parquet, whatever they were read from
+    # positions are written as Parquet, whatever format they were read from
     file_format = file.file_format if is_deletion_vector(file) else "PARQUET"
     return msgspec.structs.replace(moved, lower_bounds=lower, upper_bounds=upper, file_format=file_format)
 
 
 def _bounds(bounds: _Bounds, prefix: PathPrefix) -> _Bounds:
-    """Bounds of paths that were cut off before the prefix ends are left out: no bound is no claim."""
+    """Bounds of paths that are truncated within the prefix are dropped: a missing bound claims nothing."""
     if bounds is None or FILE_PATH_ID not in bounds:
         return bounds
     path = bounds[FILE_PATH_ID].decode(errors="replace")

@@ -9,18 +9,18 @@ from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class PathPrefix(msgspec.Struct, frozen=True):
-    """Replaces a prefix, none of the three with a slash at its end; files with new content are staged."""
+    """Replaces a prefix; files with new content are staged. No location has a trailing slash."""
 
     source: str
     target: str
     staging: str
 
     def moved(self, path: str) -> str:
-        """Where a file goes; InvalidInputError if it is not below the prefix."""
+        """The new location of a file; InvalidInputError if it is not below the prefix."""
         return self.target + self._below(path)
 
     def staged(self, path: str) -> str:
-        """Where a file with new content is until it is copied."""
+        """The staging location of a file with new content, until it is copied."""
         return self.staging + self._below(path)
 
     def contains(self, path: str) -> bool:
@@ -28,7 +28,7 @@ class PathPrefix(msgspec.Struct, frozen=True):
         return path == self.source or path.startswith(f"{self.source}/")
 
     def metadata(self, metadata: TableMetadata) -> TableMetadata:
-        """A table's metadata with all locations replaced; directories that are elsewhere stay there."""
+        """A table's metadata with all locations replaced; directories outside of the prefix stay."""
         properties = {
             key: self.moved(value) if key in PATH_PROPERTIES and self.contains(value.rstrip("/")) else value
             for key, value in metadata.properties.items()

@@ -1,6 +1,6 @@
-"""`rewrite_path`: a table's metadata for another place is staged, with a list of what is to be copied where.
+"""`rewrite_path`: stages a table's metadata for another location, with a list of what to copy where.
 
-Nothing of the table changes. Manifests are rewritten before the lists that hold their lengths, delete files before the
+The table does not change. Manifests are rewritten before the lists that hold their lengths, delete files before the
 manifests that hold their sizes.
 """
 
@@ -32,19 +32,19 @@ _Found = TypeVar("_Found")
 
 
 class RewrittenPaths(msgspec.Struct, frozen=True):
-    """What was staged: copy each file of the list from its first location to its second, then register the latest."""
+    """What was staged: copy each file in the list from its first location to its second, then register the latest."""
 
     latest_version: str
     """The name of the newest metadata file."""
     staging_location: str
     file_list_location: str | None
-    """A file with a line `from,to` for each file; None if it was not asked for."""
+    """A file with a line `from,to` for each file; None if it was not requested."""
     rewritten_manifests: int
     rewritten_delete_files: int
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """The metadata files to rewrite, the newest first, and the state that was copied before."""
+    """The metadata files to rewrite, newest first, and the state that was copied earlier."""
 
     files: tuple[tuple[str, TableMetadata], ...]
     start: TableMetadata | None = None
@@ -72,7 +72,7 @@ def find_versions(io: FileIO, current: str, metadata: TableMetadata, start: str 
 
 
 def stage_table_path(io: FileIO, versions: Versions, prefix: PathPrefix, *, file_list: bool) -> RewrittenPaths:
-    """Write the metadata for the new place to the staging location; an error leaves no file there."""
+    """Write the metadata for the new location to the staging location; an error leaves no file there."""
     staging = _Staging(io, versions, prefix)
     try:
         return staging.run(file_list=file_list)
@@ -115,7 +115,7 @@ class _Staging:
         )
 
     def _copied_before(self, start: TableMetadata | None) -> frozenset[str]:
-        """The manifests and files of the state that was copied before."""
+        """The manifests and files of the state that was copied earlier."""
         if start is None or not start.snapshots:
             return frozenset()
         lists = load_manifest_lists(self._io, start.snapshots)
@@ -124,7 +124,7 @@ class _Staging:
         return frozenset({*manifests, *files})
 
     def _delete_files(self, manifests: Iterable[ManifestFile], copied: frozenset[str]) -> tuple[dict[str, int], int]:
-        """Rewrite the delete files that name paths; their new sizes by path, and how many are new.
+        """Rewrite the delete files that contain paths; returns their new sizes by path, and how many are new.
 
         A Puffin file with several deletion vectors is rewritten once; each of the vectors counts.
         """
@@ -144,7 +144,7 @@ class _Staging:
     def _manifests(
         self, manifests: Iterable[ManifestFile], sizes: dict[str, int], copied: frozenset[str]
     ) -> dict[str, int]:
-        """Rewrite manifests; their new lengths by path, also of those that were copied before."""
+        """Rewrite manifests; returns their new lengths by path, including those that were copied earlier."""
         manifests = list(manifests)
 
         def rewrite(manifest: ManifestFile) -> int:
@@ -234,6 +234,6 @@ def _ids(metadata: TableMetadata | None) -> set[int]:
 
 
 def _each(work: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """What a function returns for each item, several at a time."""
+    """Apply a function to each item, several at a time."""
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-paths") as threads:
         return list(threads.map(work, items))

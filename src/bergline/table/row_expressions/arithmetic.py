@@ -17,7 +17,7 @@ from bergline.table.row_expressions.rows import RowExpression, Rows, places_of
 Operator = Literal["+", "-", "*", "/", "%", "div"]
 _MOST_DIGITS: Final = 38
 _ANY_DOUBLE: Final = Context(prec=800)
-"""Enough digits for the shortest form of any double at any scale that it has digits for."""
+"""Enough digits for the shortest form of any double, at any scale."""
 _LEAST_SCALE: Final = 6
 _Kernels = dict[str, Callable[[Any, Any], Any]]
 _CHECKED: Final[_Kernels] = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
@@ -69,7 +69,7 @@ def absolute(value: RowExpression, text: str) -> RowExpression:
 
 
 def rounded_number(value: RowExpression, scale: int, text: str) -> RowExpression:
-    """`round(value, scale)`, half away from zero; doubles as they are written; decimals get the scale, as in Spark."""
+    """`round(value, scale)`, half away from zero as in Spark: doubles by shortest text, decimals get the scale."""
     if value.type in WHOLE and scale >= 0:
         return value
     if value.type in FLOATING:
@@ -86,7 +86,7 @@ def rounded_number(value: RowExpression, scale: int, text: str) -> RowExpression
 
 
 def common_number(left: IcebergType, right: IcebergType) -> IcebergType:
-    """The type in which two numbers meet; whole numbers and decimals meet floats as doubles."""
+    """The common type of two numbers; whole numbers and decimals become doubles next to floats."""
     if left == right:
         return left
     if left in FLOATING or right in FLOATING:
@@ -109,7 +109,7 @@ def as_decimal(type_: IcebergType, literal: Any = None) -> DecimalType:
 
 
 def exact_decimal(number: Decimal, text: str) -> DecimalType:
-    """The decimal type with just the digits of a number; InvalidInputError if there is none."""
+    """The decimal type with exactly the digits of a number; InvalidInputError if there is none."""
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         raise InvalidInputError(f"expected a finite number, found {text}")
@@ -121,7 +121,7 @@ def exact_decimal(number: Decimal, text: str) -> DecimalType:
 
 
 def _known(value: RowExpression, other: RowExpression) -> RowExpression:
-    """NULL has the type of the other operand."""
+    """NULL takes the type of the other operand."""
     if value.type != UNKNOWN:
         return value
     return retyped(value, INT if other.type == UNKNOWN else other.type)
@@ -215,7 +215,7 @@ def _natural_digits(operator: Operator, first: DecimalType, second: DecimalType)
 
 
 def _decimal_result(operator: Operator, first: DecimalType, second: DecimalType) -> DecimalType:
-    """Spark's rules, which keep whole digits first, and at least six of the scale."""
+    """Spark's rules, which give integer digits precedence, but keep at least six digits of the scale."""
     scale = max(first.scale, second.scale)
     match operator:
         case "+" | "-":
@@ -236,7 +236,7 @@ def _adjusted(precision: int, scale: int) -> DecimalType:
 
 
 def _half_up(number: float, scale: int) -> float:
-    """The number as its shortest text rounded; zero has no sign."""
+    """The number rounded by its shortest text; zero has no sign."""
     exact = Decimal(repr(number))
     exponent = exact.as_tuple().exponent
     if not isinstance(exponent, int) or exponent >= -scale:  # NaN, infinite, or without digits to round

@@ -1,6 +1,6 @@
 """Conversion of values between types: CAST, and Spark's ANSI store assignment to a column.
 
-A value that the other type does not hold is an error, never wrapped or cut to the nearest one. Times without a zone
+A value that the other type cannot hold is an error, never wrapped or replaced by the nearest one. Times without a zone
 count as UTC.
 """
 
@@ -73,7 +73,7 @@ def is_time(type_: IcebergType) -> bool:
 
 
 def assigned(value: RowExpression, field: NestedField, column: str) -> RowExpression:
-    """The value as a column stores it; InvalidInputError if the types do not fit."""
+    """The value as a column stores it; InvalidInputError if the types are not compatible."""
     if value.type in (field.type, UNKNOWN):
         return retyped(value, field.type)
     if child_fields(field.type) or child_fields(value.type):
@@ -95,14 +95,14 @@ def cast_expression(value: RowExpression, target: IcebergType, text: str) -> Row
 
 
 def assigned_text(value: RowExpression, text: str) -> RowExpression:
-    """The value as text; InvalidInputError if its type has no one form as text."""
+    """The value as text; InvalidInputError if its type has no unique form as text."""
     if value.type not in (STRING, UNKNOWN) and not _may_store(value.type, STRING):
         raise InvalidInputError(f"expected text, found `{value.text}` of type `{value.type}` in `{text}`")
     return retyped(value, STRING)
 
 
 def retyped(value: RowExpression, target: IcebergType) -> RowExpression:
-    """The value in another type; the caller knows that there is a conversion."""
+    """The value in another type; the caller has checked that there is a conversion."""
     source = value.type
     if source == target:
         return value
@@ -114,7 +114,7 @@ def retyped(value: RowExpression, target: IcebergType) -> RowExpression:
 
 
 def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: str) -> pa.Array:
-    """Values of one type in another; InvalidInputError names a value that it does not hold."""
+    """Convert values to another type; InvalidInputError names a value that it cannot hold."""
     if source == target:
         return values
     if source == UNKNOWN:
@@ -131,7 +131,7 @@ def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: st
         case _ if source == DOUBLE and target == FLOAT:
             return _narrowed(values, text)
         case DecimalType(), _ if target in FLOATING:
-            # through text, which gives the nearest number; Arrow's own cast may be one beside it
+            # via text, which gives the nearest number; Arrow's own cast may be off by one unit
             return pc.cast(pc.cast(values, pa.string()), arrow_type(target))
         case DecimalType(), _ if target == STRING:
             return by_value(values, target, lambda number: format(number, "f"), text)
@@ -156,7 +156,7 @@ def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: st
 
 
 def _may_store(source: IcebergType, target: IcebergType) -> bool:
-    """Spark's rule; a uuid is text in Spark."""
+    """Whether Spark's store assignment allows it; a uuid is text in Spark."""
     if is_number(source) and is_number(target):
         return True
     if is_time(source) and is_time(target):
@@ -169,7 +169,7 @@ def _may_store(source: IcebergType, target: IcebergType) -> bool:
 
 
 def _may_cast(source: IcebergType, target: IcebergType) -> bool:
-    """What only an explicit cast does."""
+    """Whether an explicit cast allows it."""
     if source == STRING:
         return is_number(target) or target in (BOOLEAN, *_FROM_TEXT)
     return (source == BOOLEAN and target in WHOLE) or (source in WHOLE and target == BOOLEAN)
@@ -184,7 +184,7 @@ def _store_hints(value: RowExpression, target: IcebergType) -> list[str]:
 
 
 def _assigned_nested(value: RowExpression, field: NestedField, column: str) -> RowExpression:
-    """Structs, lists and maps fit as rows do that are appended."""
+    """Structs, lists and maps fit as in appended rows."""
     optional = msgspec.structs.replace(field, required=False)
 
     def run(rows: Rows) -> pa.Array:
@@ -249,7 +249,7 @@ def _whole_from_text(values: pa.Array, target: IcebergType, text: str) -> pa.Arr
 
 
 def _truncated(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
-    """Doubles as whole numbers, cut at the point, as Spark's ANSI cast does."""
+    """Doubles truncated to whole numbers, as in Spark's ANSI cast."""
     whole = pc.trunc(pc.cast(values, pa.float64()))
     low, high = _LIMITS[target]
     inside = pc.and_(pc.greater_equal(whole, float(low)), pc.less(whole, float(high + 1)))
@@ -274,7 +274,7 @@ def _fixed(values: pa.Array, length: int, text: str) -> pa.Array:
 
 
 def by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], Any], text: str) -> pa.Array:
-    """One Python value after the other, each distinct one once."""
+    """Convert value by value in Python, each distinct one once."""
     encoded = pc.dictionary_encode(values)
     found = []
     for value in encoded.dictionary.to_pylist():
@@ -308,7 +308,7 @@ def rounded(number: Decimal, target: DecimalType) -> Decimal:
 
 
 def decimal_from_text(text: str) -> Decimal:
-    """The number as written; ValueError for other text, and for digits that only Python reads."""
+    """The number as written; ValueError for other text, and for digits that only Python accepts."""
     plain = text.strip()
     if not _NUMBER.fullmatch(plain):
         raise ValueError(text)

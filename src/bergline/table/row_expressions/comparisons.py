@@ -1,4 +1,4 @@
-"""Comparisons and logic in SQL's three values. NaN equals itself and is the greatest number, as in Spark."""
+"""Comparisons and logic in SQL's three-valued logic. NaN equals itself and is the greatest number, as in Spark."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -129,7 +129,7 @@ def condition(value: RowExpression, text: str) -> RowExpression:
 
 
 def in_common_type(values: Sequence[RowExpression], text: str) -> list[RowExpression]:
-    """The values in one type in which they can be compared; InvalidInputError if there is none."""
+    """The values in a common type for comparison; InvalidInputError if there is none."""
     known = [v for v in values if v.type != UNKNOWN]
     # text in quotes is read as the other side's type
     typed = [v for v in known if not (v.type == STRING and v.is_literal)] or known
@@ -193,7 +193,7 @@ def _chain(parts: Sequence[RowExpression], join: Callable[[Any, Any], Any], sett
 
 
 def _spread(values: pa.Array, mask: pa.Array, rest: bool) -> pa.Array:
-    """Values in the places of a mask, and another everywhere else."""
+    """Values at the positions of a mask, and another value everywhere else."""
     if len(values) == len(mask):
         return values
     base = pa.repeat(pa.scalar(rest), len(mask))

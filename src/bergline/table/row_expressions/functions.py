@@ -114,7 +114,7 @@ def _substring(value: str, start: int, length: int | None = None) -> str:
 
 
 def _in_case(ascii_kernel: Callable[[pa.Array], pa.Array], convert: Callable[[str], str]) -> Callable[[Any], Any]:
-    """Python converts letters as Java does, also to several letters; Arrow one by one."""
+    """Python converts letters as Java does, possibly to several letters; Arrow converts them one by one."""
 
     def run(values: pa.Array) -> pa.Array:
         if pc.all(pc.string_is_ascii(values)).as_py() is not False:

@@ -1,6 +1,6 @@
 """Row expressions from SQL text such as `amount * 2` or `source.seen > target.seen`, as Spark reads it.
 
-What is understood is listed in docs/reference/filters-and-rows.md; all else is refused before any row is read.
+docs/reference/filters-and-rows.md lists what is supported; everything else is refused before any row is read.
 """
 
 import datetime as dt
@@ -71,19 +71,19 @@ _UNDERSTOOD: Final = (
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The columns that an expression may name, by the alias of the side that they are on."""
+    """The columns that an expression may name, by the alias of their side."""
 
     sides: Mapping[str, Schema]
     now: dt.datetime
-    """What `current_timestamp()` is in the whole statement."""
+    """The value of `current_timestamp()` in the whole statement."""
 
     def only(self, *aliases: str) -> "Names":
-        """The names of some sides."""
+        """Only the names of some sides."""
         return Names({alias: schema for alias, schema in self.sides.items() if alias in aliases}, self.now)
 
 
 def parse_expression(text: str, names: Names) -> RowExpression:
-    """Parse and bind an expression; an error says what in it is wrong, or not understood."""
+    """Parse and bind an expression; an error says what in it is wrong or not supported."""
     try:
         return _Binder(text, names).bind(parse_sql(text))
     except RecursionError as error:
@@ -96,7 +96,7 @@ def parse_condition(text: str, names: Names) -> RowExpression:
 
 
 def bind_tree(tree: exp.Expression, text: str, names: Names) -> RowExpression:
-    """Bind a part of an expression that was parsed."""
+    """Bind a part of a parsed expression."""
     try:
         return _Binder(text, names).bind(tree)
     except RecursionError as error:
@@ -104,7 +104,7 @@ def bind_tree(tree: exp.Expression, text: str, names: Names) -> RowExpression:
 
 
 def number_literal(value: Any, text: str) -> RowExpression:
-    """A number of the narrowest type that SQL gives it."""
+    """A number in the type that SQL gives it: the narrowest one."""
     if isinstance(value, float):
         return literal_expression(DOUBLE, value, text)
     if isinstance(value, int):
@@ -116,7 +116,7 @@ def number_literal(value: Any, text: str) -> RowExpression:
 
 
 def parse_sql(text: str) -> Any:
-    """The syntax tree of an expression; SqlSyntaxError if the text is none."""
+    """The syntax tree of an expression; SqlSyntaxError for other text."""
     try:
         return syntax_tree(text, "expression")
     except RecursionError as error:
@@ -133,7 +133,7 @@ def conjuncts(tree: exp.Expression) -> list[exp.Expression]:
 
 
 def column_place(tree: Any, names: Names, text: str) -> tuple[ColumnPlace, tuple[str, ...], IcebergType]:
-    """The column that a name stands for, and the path of a field inside it."""
+    """The column that a name refers to, and the path of a field inside it."""
     parts = [part.name for part in tree.parts]
     alias = next((a for a in names.sides if a.casefold() == parts[0].casefold()), None)
     if alias is not None and len(parts) > 1:
@@ -358,7 +358,7 @@ def _chain(tree: Any, kind: type[exp.Expression]) -> list[Any]:
 
 
 def _is_typed(tree: exp.Cast) -> bool:
-    """Whether a cast of a literal is how a date or time is written: `DATE '…'`."""
+    """Whether a cast of a literal is a date or time literal: `DATE '…'`."""
     return bool(tree.this.is_string and tree.is_type("date", "time", "timestamp", "timestamptz", "timestampntz"))
 
 

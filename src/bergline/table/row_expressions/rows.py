@@ -1,4 +1,4 @@
-"""Rows that expressions are evaluated on, and expressions bound to their columns.
+"""Rows on which expressions are evaluated, and expressions bound to their columns.
 
 An expression knows its type before any row is read. Branches of CASE and the like are evaluated only on the rows that
 take them, so that an error in another branch does not matter, as in SQL.
@@ -33,7 +33,7 @@ class Rows:
 
     @classmethod
     def of(cls, sides: Mapping[str, pa.Table | pa.RecordBatch], count: int | None = None) -> "Rows":
-        """Tables side by side; a count is only needed where there may be no column."""
+        """Tables side by side; the row count is needed only if there may be no columns."""
         columns = {
             ColumnPlace(side, name): _whole(table.column(name))
             for side, table in sides.items()
@@ -48,7 +48,7 @@ class Rows:
 
 
 class RowExpression(msgspec.Struct, frozen=True):
-    """A value for each row: its type, the columns that it reads, and how it is computed."""
+    """An expression with a value for each row: its type, the columns that it reads, and how to compute it."""
 
     type: IcebergType
     run: Callable[[Rows], pa.Array]
@@ -56,9 +56,9 @@ class RowExpression(msgspec.Struct, frozen=True):
     text: str = ""
     """For messages."""
     literal: Any = msgspec.UNSET
-    """The value, if it is the same for all rows and was written as a literal."""
+    """The value, if it was written as a literal."""
     column: tuple[str, ...] | None = None
-    """The path of names, if it is a column as it is."""
+    """The path of names, if it is a plain column."""
 
     @property
     def is_literal(self) -> bool:
@@ -103,7 +103,7 @@ def places_of(*expressions: RowExpression) -> frozenset[ColumnPlace]:
 
 
 def choose(rows: Rows, branches: Sequence[tuple[RowExpression | None, RowExpression]], type_: IcebergType) -> pa.Array:
-    """The value of the first branch whose condition holds, null if none does; each is evaluated where it is reached.
+    """The value of the first branch whose condition holds, null if none does; each is evaluated only if reached.
 
     A branch without a condition takes all remaining rows.
     """
@@ -125,7 +125,7 @@ def choose(rows: Rows, branches: Sequence[tuple[RowExpression | None, RowExpress
 
 
 class _Taken(Mapping[ColumnPlace, pa.Array]):
-    """Columns whose rows are taken when a column is asked for."""
+    """Columns whose rows are taken lazily, when a column is used."""
 
     def __init__(self, columns: Mapping[ColumnPlace, pa.Array], indices: pa.Array) -> None:
         self._columns = columns

@@ -1,1 +1,1 @@
-"""UPDATE, upsert and MERGE from Python: which rows of a table change, found file by file in this process."""
+"""UPDATE, upsert and MERGE from Python: the changing rows are found file by file in this process."""

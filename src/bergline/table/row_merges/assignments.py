@@ -1,4 +1,4 @@
-"""SET and INSERT lists bound to a table's columns: for each column the value that a row gets."""
+"""SET and INSERT lists bound to a table's columns: the value of a row for each column."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -30,7 +30,7 @@ Assignments = Mapping[str, RowExpression]
 
 
 def bind_update(values: Mapping[str, Any], target: Schema, alias: str, names: Names) -> Assignments:
-    """The columns that an UPDATE sets, those of nested fields whole; the others keep their values."""
+    """The columns that an UPDATE sets, complete ones for nested fields; the others keep their values."""
     given = _by_field(values, target, alias)
     top: dict[str, dict[tuple[str, ...], RowExpression]] = {}
     for field_id, (name, value) in given.items():
@@ -42,7 +42,7 @@ def bind_update(values: Mapping[str, Any], target: Schema, alias: str, names: Na
 
 
 def bind_insert(values: Mapping[str, Any], target: Schema, alias: str, names: Names) -> Assignments:
-    """The columns of a new row; those that are not given have their default, or null."""
+    """The columns of a new row; those that are not given get their default, or null."""
     given = {}
     for field_id, (name, value) in _by_field(values, target, alias).items():
         if len(target.paths[field_id]) > 1:
@@ -52,7 +52,7 @@ def bind_insert(values: Mapping[str, Any], target: Schema, alias: str, names: Na
 
 
 def same_names(source: Schema, target: Schema, alias: str, heading: str, *, partial: bool) -> dict[str, RowExpression]:
-    """The source's columns for the target's of the same names, exactly or in any case; all of them, unless partial."""
+    """The source's columns for the target's of the same name, exactly or ignoring case; all of them, unless partial."""
     found = {}
     for field in target.fields:
         match = _named(source, field.name)
@@ -70,12 +70,12 @@ def same_names(source: Schema, target: Schema, alias: str, heading: str, *, part
 
 
 def with_defaults(given: Assignments, target: Schema) -> Assignments:
-    """The columns of a new row of which some are given."""
+    """The columns of a new row, with defaults for those that are not given."""
     return {field.name: given[field.name] if field.name in given else _absent(field) for field in target.fields}
 
 
 def bind_value(value: Any, field: NestedField, column: str, names: Names) -> RowExpression:
-    """SQL text, or a Python value as a literal, as the column stores it."""
+    """SQL text, or a Python value as a literal, converted to what the column stores."""
     if isinstance(value, str):
         if value.strip().upper() == "DEFAULT":
             return _absent(field)
@@ -84,7 +84,7 @@ def bind_value(value: Any, field: NestedField, column: str, names: Names) -> Row
 
 
 def _python_value(value: Any, field: NestedField, column: str) -> RowExpression:
-    """Numbers are assigned as SQL literals are, all else fits as a value of a row that is appended does."""
+    """Numbers are assigned like SQL literals, everything else like values of appended rows."""
     check_whole(pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value, field, column)
     try:
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and is_number(field.type):
@@ -154,7 +154,7 @@ def _absent(field: NestedField) -> RowExpression:
 def _nested(
     field: NestedField, parts: Mapping[tuple[str, ...], RowExpression], place: ColumnPlace, name: str
 ) -> RowExpression:
-    """A column with some of the fields inside it replaced; of a struct that was null all others are null."""
+    """A column with some of its nested fields replaced; if a struct was null, its other fields become null."""
     if () in parts:
         return parts[()]
     places = places_of(*parts.values()) | {place}

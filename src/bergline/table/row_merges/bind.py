@@ -71,7 +71,7 @@ from bergline.table.row_merges.source import SourceRows
 from bergline.table.scans.scan import to_predicate
 
 _MOST_LISTED: Final = 200
-"""How many distinct keys a scan's filter lists; of more it has the lowest and the highest."""
+"""The most distinct keys that a scan's filter lists; for more it has the lowest and the highest."""
 _NANOS_PER_UNIT: Final[dict[IcebergType, int]] = {
     DATE: NANOS_PER_DAY,
     TIME: 1000,
@@ -83,7 +83,7 @@ _NANOS_PER_UNIT: Final[dict[IcebergType, int]] = {
 
 
 class BoundClause(msgspec.Struct, frozen=True):
-    """A condition, and what becomes of a row for which it holds."""
+    """A condition, and what to do with a row for which it holds."""
 
     action: Action
     condition: RowExpression | None = None
@@ -91,7 +91,7 @@ class BoundClause(msgspec.Struct, frozen=True):
 
 
 class JoinKey(msgspec.Struct, frozen=True):
-    """`target = source`, both in one type."""
+    """`target = source`, both in a common type."""
 
     target: RowExpression
     source: RowExpression
@@ -99,7 +99,7 @@ class JoinKey(msgspec.Struct, frozen=True):
 
 
 class BoundMerge(msgspec.Struct, frozen=True):
-    """All that is needed to find the rows that change."""
+    """Everything needed to find the rows that change."""
 
     target_alias: str
     source_alias: str
@@ -107,7 +107,7 @@ class BoundMerge(msgspec.Struct, frozen=True):
     """A bound predicate that is true for every target row that can change."""
     keys: tuple[JoinKey, ...] = ()
     condition: RowExpression | None = None
-    """What must hold of a pair besides its keys."""
+    """What must hold for a pair besides equal keys."""
     matched: tuple[BoundClause, ...] = ()
     not_matched: tuple[BoundClause, ...] = ()
     by_source: tuple[BoundClause, ...] = ()
@@ -116,7 +116,7 @@ class BoundMerge(msgspec.Struct, frozen=True):
 
     @property
     def one_source_row(self) -> bool:
-        """Whether a target row may have only one source row; a row that is deleted anyway may have several."""
+        """Whether a target row may have only one source row; a row that is unconditionally deleted may have several."""
         only_delete = [c.action for c in self.matched] == ["delete"] and self.matched[0].condition is None
         return bool(self.matched) and not only_delete
 
@@ -129,9 +129,9 @@ class BoundMerge(msgspec.Struct, frozen=True):
 
 
 def bind_update_request(request: UpdateRequest, target: Schema, names: Names, *, by_engine: bool = False) -> BoundMerge:
-    """An UPDATE is a merge without source rows: every row that the condition holds for is not matched.
+    """An UPDATE as a merge without source rows: every row for which the condition holds is not matched.
 
-    An engine evaluates the condition itself, in a time zone of its own: see `_filter_of`.
+    An engine evaluates the condition itself, in its own time zone: see `_filter_of`.
     """
     values = bind_update(request.values, target, TARGET, names)
     condition: RowExpression | None = None
@@ -154,7 +154,7 @@ def bind_merge(
 ) -> BoundMerge:
     """Bind the condition and the clauses; the scan is limited to the keys that the source has.
 
-    An engine evaluates the condition itself, in a time zone of its own: see `_filter_of`.
+    An engine evaluates the condition itself, in its own time zone: see `_filter_of`.
     """
     keys, rest, own_filter = _bind_on(request, target, names, any_zone=by_engine)
     bound: dict[str, list[BoundClause]] = {"matched": [], "not matched": [], "not matched by source": []}
@@ -186,7 +186,7 @@ def bind_merge(
 def _bind_on(
     request: RowMergeRequest, target: Schema, names: Names, *, any_zone: bool
 ) -> tuple[tuple[JoinKey, ...], RowExpression | None, Predicate]:
-    """The keys of the join, what else must hold, and what of it is about the target alone, bound."""
+    """The keys of the join, the rest of the condition, and what of it concerns only the target, bound."""
     if isinstance(request.on, str):
         text = request.on
         parse_condition(text, names)
@@ -215,7 +215,7 @@ def _equality(column: str, request: RowMergeRequest) -> exp.Expression:
 
 
 def _join_key(tree: exp.Expression, text: str, names: Names, request: RowMergeRequest) -> JoinKey | None:
-    """An equality of something of the target with something of the source."""
+    """A join key, if a condition is an equality of a target expression and a source expression."""
     if not isinstance(tree, exp.EQ):
         return None
     left, right = (bind_tree(part, text, names) for part in (tree.this, tree.expression))
@@ -224,7 +224,7 @@ def _join_key(tree: exp.Expression, text: str, names: Names, request: RowMergeRe
         left, right = right, left
     elif sides != [{request.target_alias}, {request.source_alias}]:
         return None
-    bind_tree(tree, text, names)  # says what cannot be compared
+    bind_tree(tree, text, names)  # raises an error that says what cannot be compared
     left, right = in_common_type([left, right], text)
     return JoinKey(left, right, left.text)
 
@@ -232,7 +232,7 @@ def _join_key(tree: exp.Expression, text: str, names: Names, request: RowMergeRe
 def _bind_clause(
     clause: ValueClause, request: RowMergeRequest, target: Schema, source: Schema, names: Names
 ) -> BoundClause:
-    """A clause sees the sides that it has a row of."""
+    """A clause sees only the sides of which it has a row."""
     aliases = {
         "matched": (request.target_alias, request.source_alias),
         "not matched": (request.source_alias,),
@@ -256,9 +256,10 @@ def _bind_clause(
 def _filter_of(
     text: str, trees: Sequence[exp.Expression], target: Schema, alias: str, names: Names, *, any_zone: bool
 ) -> Predicate:
-    """What a scan can filter by, bound, of conditions that must all hold: those of the target's columns with literals.
+    """The bound filter for a scan, from conditions that must all hold: those that compare target columns with literals.
 
-    Times without a zone count as UTC here; with `any_zone`, only conditions that are the same in every time zone count.
+    Times without a zone count as UTC here; with `any_zone`, only conditions with the same meaning in all time zones
+    count.
     """
     found = []
     for tree in trees:
@@ -270,19 +271,19 @@ def _filter_of(
             if not (any_zone and _depends_on_zone(plain, predicate, target)):
                 found.append(bind(predicate, target))
         except BerglineError:
-            continue  # it is evaluated on the rows all the same
+            continue  # the condition is still evaluated on the rows
     return all_of(found)
 
 
 def _depends_on_zone(tree: exp.Expression, predicate: Predicate, target: Schema) -> bool:
-    """Whether a time zone may decide what a comparison with literals means: dates compared with dates need none."""
+    """Whether a comparison with literals depends on the time zone; dates compared with dates do not."""
     if any(target.find(name).type in TIMESTAMPS for name in columns_of(predicate)):
         return True
     return any(cast.is_type("timestamp", "timestamptz", "timestampntz") for cast in tree.find_all(exp.Cast))
 
 
 def _is_same_in_any_zone(key: JoinKey, target: Schema, source: Schema) -> bool:
-    """Whether both sides are columns as they are, of one type if it is a date or a timestamp."""
+    """Whether both sides are plain columns, of the same type if it is a date or a timestamp."""
     if key.target.column is None or key.source.column is None:
         return False
     first, second = (s.find(".".join(e.column or ())).type for s, e in ((target, key.target), (source, key.source)))
@@ -290,7 +291,7 @@ def _is_same_in_any_zone(key: JoinKey, target: Schema, source: Schema) -> bool:
 
 
 def _unqualified(tree: exp.Expression, alias: str, names: Names, text: str) -> exp.Expression | None:
-    """The condition with plain names of the target's columns; None if it names others."""
+    """The condition with unqualified names of the target's columns; None if it names others."""
     plain = exp.Paren(this=tree.copy())
     for column in list(plain.find_all(exp.Column)):
         place, path, _ = column_place(column, names, text)
@@ -303,7 +304,7 @@ def _unqualified(tree: exp.Expression, alias: str, names: Names, text: str) -> e
 def _key_filters(
     keys: Sequence[JoinKey], source: SourceRows, target: Schema, request: RowMergeRequest
 ) -> Iterator[Predicate]:
-    """For each key that is a column of the target, the values that the source has."""
+    """A filter for each key that is a target column: the values that the source has."""
     rows = Rows.of({request.source_alias: source.table}, source.table.num_rows)
     for key in keys:
         values = key.source.evaluate(rows)
@@ -318,11 +319,11 @@ def _key_filters(
         try:
             yield bind(found, target)
         except BerglineError:
-            continue  # values of another type, which the join compares all the same
+            continue  # values of another type are left to the join
 
 
 def _values_filter(key: JoinKey, distinct: pa.Array, target: Schema) -> Predicate | None:
-    """A list of the values, or where they lie; None if they cannot be compared in a scan."""
+    """A filter with the list of values, or their range; None if they cannot be compared in a scan."""
     if key.target.column is None:
         return None
     name, type_ = target.names_by_id[target.find(".".join(key.target.column)).id], key.source.type
@@ -335,7 +336,7 @@ def _values_filter(key: JoinKey, distinct: pa.Array, target: Schema) -> Predicat
 
 def _extremes(values: pa.Array, type_: IcebergType) -> list[Any] | None:
     if type_ == UUID:
-        return None  # readers disagree on their order
+        return None  # readers disagree on the order of UUIDs
     ordered = values.take(pc.sort_indices(values.cast(pa.binary()) if isinstance(type_, FixedType) else values))
     return _literals(ordered.take(pa.array([0, len(ordered) - 1])), type_)
 
@@ -345,7 +346,7 @@ def _is_simple(type_: IcebergType) -> bool:
 
 
 def _literals(values: pa.Array, type_: IcebergType) -> list[Any] | None:
-    """Values as literals of a predicate; None where they are not comparable that way."""
+    """Values as literals of a predicate; None if they are not comparable that way."""
     if _is_simple(type_):
         return list(values.to_pylist())
     if type_ == UUID:

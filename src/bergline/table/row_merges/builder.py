@@ -1,4 +1,4 @@
-"""A merge as a caller puts it together, clause by clause, as in Delta Lake and in Spark's `mergeInto`."""
+"""A merge that a caller builds clause by clause, as in Delta Lake and Spark's `mergeInto`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from bergline.table.row_merges.clauses import Action, MergeClause, RowCounts, Ro
 
 
 class MergeBuilder:
-    """Each clause is tried in the order in which it was given, and the first whose condition holds is taken.
+    """Clauses are tried in the order in which they were given, and the first whose condition holds applies.
 
     Values and conditions are SQL text over the columns of `source` and `target`; values that are not text are literals.
     """
@@ -25,7 +25,7 @@ class MergeBuilder:
         return self._with("matched", "update", condition, set)
 
     def when_matched_update_all(self, condition: str | None = None) -> "MergeBuilder":
-        """Set all columns of target rows that have a source row to the source's columns of the same names."""
+        """Set all columns of target rows that have a source row to the source's columns of the same name."""
         return self._with("matched", "update", condition)
 
     def when_matched_delete(self, condition: str | None = None) -> "MergeBuilder":
@@ -33,7 +33,7 @@ class MergeBuilder:
         return self._with("matched", "delete", condition)
 
     def when_not_matched_insert(self, values: Mapping[str, Any], condition: str | None = None) -> "MergeBuilder":
-        """Insert a row for each source row without a target row; columns that are not given have their default."""
+        """Insert a row for each source row without a target row; columns that are not given get their default."""
         return self._with("not matched", "insert", condition, values)
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> "MergeBuilder":

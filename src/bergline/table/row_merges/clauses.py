@@ -1,4 +1,4 @@
-"""What a merge is asked to do, as the caller said it: conditions and values, not yet bound to columns."""
+"""Merges as requested by the caller: conditions and values, not yet bound to columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
@@ -17,16 +17,16 @@ Values = TypeVar("Values")
 class MergeClause(msgspec.Struct, Generic[Condition, Values], frozen=True):
     """`WHEN … [AND condition] THEN action`, from Python, from `mergeInto` or from the text of a statement.
 
-    What a condition is, and how values are given to columns, differs by where the clause is from.
+    The types of conditions and values depend on where the clause comes from.
     """
 
     when: When
     action: Action
     condition: Condition | None = None
     values: Values | None = None
-    """What columns are set to; None where rows are deleted, and for the source's columns of the same names."""
+    """The values of columns; None if rows are deleted, or get the source's columns of the same name."""
     start: int = 0
-    """Where it stands in the text of a statement."""
+    """Its offset in the text of a statement."""
 
     @property
     def has_star(self) -> bool:
@@ -35,7 +35,7 @@ class MergeClause(msgspec.Struct, Generic[Condition, Values], frozen=True):
 
     @property
     def heading(self) -> str:
-        """The clause as SQL begins it, for messages."""
+        """The beginning of the clause in SQL, for messages."""
         return f"WHEN {self.when.upper()} THEN {self.action.upper()}"
 
 
@@ -44,7 +44,7 @@ ValueClause = MergeClause[str, Mapping[str, Any]]
 
 
 def clause_before_others(clauses: Sequence[MergeClause[Any, Any]]) -> MergeClause[Any, Any] | None:
-    """The first clause without a condition that others of its kind come after: nothing would be left for them."""
+    """The first clause without a condition that is followed by others of its kind, which could never apply."""
     for number, clause in enumerate(clauses):
         if clause.condition is None and any(later.when == clause.when for later in clauses[number + 1 :]):
             return clause
@@ -52,7 +52,7 @@ def clause_before_others(clauses: Sequence[MergeClause[Any, Any]]) -> MergeClaus
 
 
 class RowMergeRequest(msgspec.Struct, frozen=True):
-    """How source rows find target rows, and what becomes of both."""
+    """How source rows match target rows, and what to do with both."""
 
     on: str | tuple[str, ...]
     """A condition, or the columns that are equal on both sides."""
@@ -60,9 +60,9 @@ class RowMergeRequest(msgspec.Struct, frozen=True):
     target_alias: str = TARGET
     source_alias: str = SOURCE
     only_changed: bool = False
-    """Whether rows stay as they are where an update would give them the values that they have."""
+    """Whether an update skips rows that already have the new values."""
     partial: bool = False
-    """Whether columns that the source does not have stay as they are, or get their default in new rows."""
+    """Whether the source may lack columns: they keep their values, or get their default in new rows."""
     unique_source: bool = False
     """Whether the columns of `on` must identify one source row each."""
 

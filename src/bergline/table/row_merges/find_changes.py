@@ -1,7 +1,8 @@
 """The rows of a snapshot that a merge or an update changes: their positions, and files with their new versions.
 
-One data file after the other, in two passes: first the columns that conditions read, to decide which rows change, and
-how; then, only if rows are updated, the rows that are. The source rows and the positions of one file are in memory.
+One data file after the other, in two passes: the first reads the columns of the conditions and decides which rows
+change, and how; the second, only if rows are updated, reads these rows. The source rows and the positions of one file
+are in memory.
 """
 
 import uuid
@@ -32,7 +33,7 @@ from bergline.table.row_merges.source import SourceRows
 
 
 class MergeChanges(msgspec.Struct, frozen=True):
-    """What becomes of the rows, and how many of them."""
+    """The changes of rows, and their counts."""
 
     changes: RowChanges
     counts: RowCounts
@@ -55,7 +56,7 @@ def find_changes(
 
 
 def written_schema(metadata: TableMetadata) -> Schema:
-    """The columns of changed rows: in format version 3 with those that keep a row's identity."""
+    """The columns of changed rows; in format version 3, including those with a row's identity."""
     schema = metadata.schema
     if metadata.format_version < ROW_LINEAGE_VERSION:
         return schema
@@ -77,7 +78,7 @@ class _Decisions(msgspec.Struct, frozen=True):
 
 
 class _Run:
-    """One merge, and what is known of it so far."""
+    """One merge, with its results so far."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class _Run:
         )
 
     def _decide_matched(self, target: Rows, pairs: Pairs, positions: pa.Array) -> Iterator[_Decisions]:
-        if not self._merge.one_source_row:  # a row is deleted once, however many source rows it has
+        if not self._merge.one_source_row:  # a row is deleted only once, however many source rows match it
             first = pc.unique(pairs.target)
             pairs = Pairs(first, pa.nulls(len(first), pa.int64()))
         for number, clause in enumerate(self._merge.matched):
@@ -184,7 +185,7 @@ class _Run:
                 yield self._write_versions(self._clauses[number], rows, pairs)
 
     def _write_versions(self, clause: BoundClause, old: pa.RecordBatch, pairs: Pairs) -> pa.Array:
-        """Write the rows as a clause changes them; those that stay the same are left out where that is asked for."""
+        """Write rows as changed by a clause; if requested, without those that stay the same."""
         target = Rows.of({self._merge.target_alias: old}, old.num_rows)
         rows = self._source.side_by_side(target, pairs) if self._source.rows.count else target
         columns = {

@@ -1,4 +1,4 @@
-"""Pairs of target and source rows that belong together, for a part of the target at a time."""
+"""Pairs of matching target and source rows, for a part of the target at a time."""
 
 from collections import ChainMap
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from bergline.table.row_merges.bind import BoundMerge
 from bergline.table.row_merges.source import SourceRows
 
 _MOST_PAIRS: Final = 1 << 20
-"""How many pairs are looked at together where no key is equal."""
+"""How many pairs are examined at a time if the join has no keys."""
 _ROW: Final = "row"
 
 
 class Pairs:
-    """Target and source rows by their numbers: those of a part of the target, and those of all source rows."""
+    """Target and source rows by their indexes, in a part of the target and in all source rows."""
 
     def __init__(self, target: pa.Array, source: pa.Array) -> None:
         self.target = target
@@ -56,7 +56,7 @@ class SourceIndex:
         return pairs
 
     def side_by_side(self, target: Rows, pairs: Pairs) -> Rows:
-        """The columns of both sides of some pairs."""
+        """The columns of both sides for some pairs."""
         left, right = target.take(pairs.target), self.rows.take(pairs.source)
         return Rows(len(pairs.target), ChainMap(left.columns, right.columns))  # type: ignore[arg-type]
 
@@ -121,7 +121,7 @@ class SourceIndex:
 
 
 def _hashable(keys: pa.Array, type_: IcebergType) -> pa.Array:
-    """Keys as polars joins them."""
+    """Keys in a form that polars can join."""
     if type_ == UUID:
         keys = keys.cast(pa.binary(16))
     return keys.cast(pa.binary()) if type_ == UUID or isinstance(type_, FixedType) else keys

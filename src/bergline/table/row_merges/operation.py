@@ -1,4 +1,4 @@
-"""A merge or an update as an operation: its rows are found on the first base, and committed as they were found."""
+"""A merge or an update as an operation: its changes are computed on the first base and committed unchanged."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -29,7 +29,7 @@ from bergline.table.row_merges.source import SourceRows
 
 @runtime_checkable
 class MergeEngine(Protocol):
-    """A row engine that finds the rows which a request changes where it reads them."""
+    """A row engine that itself finds the rows that a request changes."""
 
     def find_changes(
         self,
@@ -39,11 +39,11 @@ class MergeEngine(Protocol):
         request: RowMergeRequest | UpdateRequest,
         source: SourceRows,
     ) -> MergeChanges:
-        """The changes of the rows of a scan, their new versions written; an error leaves no file."""
+        """The changes in the rows of a scan, with new versions written; an error leaves no file behind."""
 
 
 class RowMerge:
-    """Nothing to do where no row changes; otherwise a retry writes manifests, never rows."""
+    """If no row changes there is nothing to do; otherwise a retry writes manifests, never rows."""
 
     needs_validation = True
 
@@ -61,8 +61,8 @@ class RowMerge:
     ) -> None:
         """`bind` gives the merge in the columns of a table's state; files are rewritten by the engine.
 
-        `schema` has the columns that the caller knows. `source_read` is the snapshot of the same branch that the source
-        rows were read from.
+        `schema` has the columns that the caller knows. `source_read` is the snapshot of the same branch from which the
+        source rows were read.
         """
         self._io = io
         self._request = request
@@ -78,7 +78,7 @@ class RowMerge:
         self.counts = RowCounts()
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """What was found on the first base, on this one; ConflictError if others changed the same rows."""
+        """The changes found on the first base, applied to this one; ConflictError if others changed the same rows."""
         if self._first_base is None:
             self._plan(base)
             self._first_base = base
@@ -111,14 +111,14 @@ class RowMerge:
         if engine is None:
             found = find_changes(self._io, base, read, merge, self._source)
         else:
-            SourceIndex(merge, self._source)  # which checks the keys of the source
+            SourceIndex(merge, self._source)  # this also checks the keys of the source
             found = engine.find_changes(self._io, base, read, self._request, self._source)
         self.counts = found.counts
         if not found.changes.is_empty:
             self._planned = write_row_changes(self._io, base, read, found.changes, self._write, engine=self._engine)
 
     def _check_still_nothing(self, base: TableMetadata, stamp: CommitStamp) -> None:
-        """In a transaction others may have added rows of the scope since none was found to change."""
+        """In a transaction, others may have added rows in the scope since no row was found to change."""
         given, read = self._write.isolation, self._read
         if base is self._first_base or read is None or given == NO_ISOLATION:
             return
@@ -136,7 +136,7 @@ def merge_engine(engine: object) -> MergeEngine | None:
 
 
 def _check_same_columns(known: Schema, now: Schema) -> None:
-    """ConflictError if a column that the caller knows was renamed, dropped or retyped; new ones may be there."""
+    """ConflictError if a column that the caller knows was renamed, dropped or retyped; new columns are fine."""
     for name, field in known.names.items():
         found = now.ids.get(field.id)
         if found is None or now.names_by_id[field.id] != name:
@@ -146,6 +146,6 @@ def _check_same_columns(known: Schema, now: Schema) -> None:
         else:
             continue
         raise ConflictError(
-            f"the columns are not those of the table any more: expected `{name}`, found it {change}",
+            f"the columns are no longer those of the table: expected `{name}`, found it {change}",
             hints=["look at the table as it is now and plan the operation again"],
         )

@@ -1,4 +1,4 @@
-"""A read of the rows that appends brought between two snapshots, as Iceberg's incremental reads give them."""
+"""A read of the rows that were appended between two snapshots, as Iceberg's incremental reads return them."""
 
 from bergline.arguments import check_whole
 from bergline.errors import InvalidInputError
@@ -13,7 +13,7 @@ from bergline.table.scans.version import ReadVersion
 
 
 class AppendScan(TableScan):
-    """The files of the append snapshots after `start`, up to `end`; what other commits did is passed over."""
+    """The files of the append snapshots after `start`, up to `end`; other commits are skipped."""
 
     def __init__(self, io: FileIO, metadata: TableMetadata, start: int, end: int | None) -> None:
         current = metadata.current_snapshot
@@ -43,6 +43,6 @@ def append_snapshots(metadata: TableMetadata, start: int, end: int | None) -> li
             return found
         if snapshot.operation == SnapshotOperation.APPEND:
             found.append(snapshot.snapshot_id)
-        if snapshot.parent_snapshot_id == start:  # which may have expired
+        if snapshot.parent_snapshot_id == start:  # the start may have expired
             return found
     raise InvalidInputError(f"expected a snapshot before {end} to start from, found {start}")

@@ -1,6 +1,6 @@
-"""A read of what snapshots changed, as Iceberg's changelog tables give it, and how changes are matched.
+"""A read of what snapshots changed, as in Iceberg's changelog tables, and the rules for matching changes.
 
-Every row of a data file that a snapshot added or removed is a change, also one that was only copied to another file.
+Every row of a data file that a snapshot added or removed is a change, even if it was only copied to another file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,14 +25,14 @@ from bergline.table.scans.version import ReadVersion, readable_ms
 
 
 class ChangelogRange(msgspec.Struct, frozen=True):
-    """Which snapshots a changelog is about: those after a start, up to an end, each by id, by tag or by time.
+    """The snapshots of a changelog: those after a start, up to an end, each given by id, tag or time.
 
-    Without a start it begins with the oldest snapshot that the table still has, without an end it goes on to the
-    head of the branch.
+    Without a start it begins with the oldest snapshot that the table still has; without an end it extends to the head
+    of the branch.
     """
 
     branch: str | None = None
-    """Whose history times are looked up in, and whose head is the end if nothing else is; `main` if not set."""
+    """The branch in whose history times are looked up, and whose head is the default end; `main` if not set."""
     start_snapshot_id: int | None = None
     end_snapshot_id: int | None = None
     start_timestamp: int | None = None
@@ -48,9 +48,9 @@ class MatchRules(msgspec.Struct, frozen=True):
     net: bool = False
     """Whether changes of different snapshots cancel each other out too."""
     identifiers: tuple[str, ...] = ()
-    """Columns by which a deleted and an inserted row are known to be one row that was updated."""
+    """Columns that identify a deleted and an inserted row as one updated row."""
     by_row_id: bool = False
-    """Whether rows are known by their row ids instead."""
+    """Whether rows are identified by their row ids instead."""
 
 
 def match_rules(
@@ -61,7 +61,7 @@ def match_rules(
     compute_updates: bool | None = None,
     identifier_columns: Sequence[str] | None = None,
 ) -> MatchRules:
-    """The rules that arguments ask for; update images are computed if identifier columns are given, or if asked for."""
+    """The rules from arguments; update images are computed if identifier columns are given, or on request."""
     given = None if identifier_columns is None else tuple(check_list(identifier_columns, "identifier column"))
     if not (given is not None if compute_updates is None else compute_updates):
         _check_identifiers(schema, given or ())
@@ -90,7 +90,7 @@ def _check_identifiers(schema: Schema, names: Sequence[str]) -> None:
 
 
 def changelog_snapshots(metadata: TableMetadata, chosen: ChangelogRange) -> list[Snapshot]:
-    """The snapshots that a range means, oldest first; those that only rewrote files change no row and are left out."""
+    """The snapshots of a range, oldest first, without those that only rewrote files, which change no row."""
     _check_one(chosen, "start")
     _check_one(chosen, "end")
     _check_times(chosen)
@@ -170,7 +170,7 @@ def _last_until(metadata: TableMetadata, head: int | None, moment: int) -> int |
 
 
 def _after(metadata: TableMetadata, end: int | None, moment: int) -> list[Snapshot]:
-    """The snapshots up to one that are younger than a moment; NotFoundError if some that are may have expired."""
+    """The snapshots up to one that are younger than a time; NotFoundError if some of these may have expired."""
     found: list[Snapshot] = []
     for snapshot in metadata.ancestors(end):
         if snapshot.timestamp_ms <= moment:
@@ -187,16 +187,16 @@ def _after(metadata: TableMetadata, end: int | None, moment: int) -> list[Snapsh
 
 
 def check_change_columns(schema: Schema) -> None:
-    """InvalidInputError for a table whose own columns have names of those that tell about a change."""
+    """InvalidInputError for a table with columns named like the change columns."""
     taken = {f.name for f in CHANGE_COLUMNS} & {f.name for f in schema.fields}
     if taken:
         raise InvalidInputError(f"expected no column of the name `{min(taken)}` to read changes, found one")
 
 
 class ChangelogScan(TableScan):
-    """The rows that some snapshots added and deleted, with the columns that tell about each change.
+    """The rows that some snapshots added and deleted, with columns that describe each change.
 
-    A filter is one on the rows; which change they are is not for it to say.
+    A filter applies to the columns of the rows, not to the change columns.
     """
 
     def __init__(self, io: FileIO, metadata: TableMetadata, snapshots: Sequence[Snapshot], schema: Schema) -> None:
@@ -208,7 +208,7 @@ class ChangelogScan(TableScan):
 
     @property
     def row_columns(self) -> Schema:
-        """The columns that are read from files."""
+        """The columns to read from files."""
         ids = {f.id for f in CHANGE_COLUMNS}
         return Schema(fields=tuple(f for f in self._columns.fields if f.id not in ids))
 
@@ -224,7 +224,7 @@ class ChangelogScan(TableScan):
         )
 
     def plan(self) -> ScanPlan:
-        """The same as a plan of whole files, each with the deletes that it has now or had last."""
+        """The same as a plan of whole files, each with its current or last deletes."""
         plan = self.plan_changes()
         files = tuple(
             PlannedFile(c.file, c.sequence_number, (c.before if c.after is None else c.after) or ())

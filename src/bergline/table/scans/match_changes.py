@@ -1,6 +1,6 @@
 """Changes that cancel each other out, and update images: changed rows matched by value or identity, in bounded memory.
 
-What does not fit into memory is divided among temporary files by hash, so that rows which may match are in one file.
+What does not fit into memory is split by hash into temporary files, so that rows that may match are in the same file.
 Rows are equal if all values are: null equals null, NaN equals NaN, -0.0 is not 0.0.
 """
 
@@ -21,7 +21,7 @@ from bergline.format.schema.reserved import CHANGE_ORDINAL, CHANGE_TYPE, ROW_ID
 from bergline.table.scans.changelog_scan import MatchRules
 
 MEMORY_BYTES: Final = 64 << 20
-"""So many bytes of changed rows are matched at a time."""
+"""The most bytes of changed rows that are matched at a time."""
 _MOST_FILES: Final = 128
 _MOST_ROUNDS: Final = 3
 _NAMES: Final = frozenset(f.name for f in CHANGE_COLUMNS)
@@ -30,9 +30,9 @@ _NAMES: Final = frozenset(f.name for f in CHANGE_COLUMNS)
 def match_changes(
     batches: Iterable[pa.RecordBatch], rules: MatchRules, *, most_rows: int, memory: int = MEMORY_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """The changes that are left, with update images; `most_rows` is how many there may be at first.
+    """The remaining changes, with update images; `most_rows` is an upper limit of the changes before matching.
 
-    Where rows are known by row ids there is a column `_row_id`, which the result does not have.
+    If rows are identified by row ids there is a column `_row_id`, which the result does not have.
     """
     if not rules.by_row_id:
         return _Matching(rules, memory).run(batches, most_rows)
@@ -93,7 +93,7 @@ class _Matching:
 
     @staticmethod
     def _passes(batch: pa.RecordBatch) -> bool:
-        """Whether all rows are images of updates already."""
+        """Whether all rows are update images already."""
         return bool(pc.all(pc.is_in(batch.column(CHANGE_TYPE.name), pa.array([UPDATE_BEFORE, UPDATE_AFTER]))).as_py())
 
     def _hashed(self, rows: pa.Table) -> list[pa.Array]:
@@ -114,9 +114,11 @@ class _Matching:
 
 
 def _without_carry_overs(rows: pa.Table) -> pa.Table:
-    """Without rows that one snapshot deletes and inserts alike, which were only copied."""
+    """Drop rows that one snapshot both deletes and inserts: they were only copied."""
     frame = _signed(rows).with_columns(code=_codes(_comparable_columns(rows.select(_row_columns(rows)))))
     group = ["code", "ordinal"]
+    # of equal rows, as many of the more frequent kind remain as it has more than the other: `place` counts within a
+    # kind, so those up to the difference are kept
     left = frame.with_columns(
         total=pl.col("sign").sum().over(group), place=pl.col("row").rank("ordinal").over([*group, "sign"])
     ).filter(pl.col("sign") * pl.col("total") >= pl.col("place"))
@@ -124,14 +126,16 @@ def _without_carry_overs(rows: pa.Table) -> pa.Table:
 
 
 def _net(rows: pa.Table) -> pa.Table:
-    """What is left of all changes of equal rows, counted as the change that the others did not cancel out.
+    """The net change of equal rows, after inserts and deletes have cancelled each other out.
 
-    As in the official runtime, all that are left of equal rows have the ordinal and snapshot of the first of them.
+    As in the official runtime, all remaining changes of equal rows have the ordinal and snapshot of the first one.
     """
     frame = _signed(rows).with_columns(code=_codes(_comparable_columns(rows.select(_row_columns(rows)))))
     frame = frame.sort("code", "ordinal", "sign", "row").with_columns(
         so_far=pl.col("sign").cum_sum().over("code"), total=pl.col("sign").sum().over("code")
     )
+    # where the running total equals the sign of the row, the row starts a new surplus of its kind. The last such row of
+    # each code is the change that no later one cancelled.
     starts = frame.filter((pl.col("so_far") == pl.col("sign")) & (pl.col("total") != 0))
     last = starts.group_by("code", maintain_order=True).last().sort("ordinal", "row")
     repeated = last.select(pl.col("row").repeat_by(pl.col("total").abs()).explode())["row"]
@@ -139,15 +143,16 @@ def _net(rows: pa.Table) -> pa.Table:
 
 
 def _paired(rows: pa.Table, identifiers: Sequence[str], *, across: bool = False, by_row_id: bool = False) -> pa.Table:
-    """A deleted and an inserted row of one identity as images of an update, of one snapshot or `across` them.
+    """Pair a deleted and an inserted row of one identity as update images, within one snapshot or `across` them.
 
-    By row id, equal images are left out, and ids that are null or not unique identify nothing.
+    By row id, equal images are dropped, and ids that are null or not unique identify nothing.
     """
     group = ["identity"] if across else ["identity", "ordinal"]
     frame = _signed(rows).with_columns(identity=_codes(_comparable_columns(rows.select(identifiers))))
     if by_row_id:
         known = pl.Series(pc.is_valid(rows.column(ROW_ID.name)).combine_chunks())
         frame = frame.with_columns(
+            # A row without an id gets an identity that no other row has, so that it pairs with nothing
             identity=pl.when(known).then(pl.col("identity")).otherwise(-1 - pl.col("row").cast(pl.Int64)),
             code=_codes(_comparable_columns(rows.select(_row_columns(rows)))),
         )
@@ -190,7 +195,7 @@ def _check_unique(rows: pa.Table, frame: pl.DataFrame, identifiers: Sequence[str
 
 
 def _signed(rows: pa.Table) -> pl.DataFrame:
-    """The number of each row, the ordinal of its change, and 1 for an insert or -1 for a delete."""
+    """The code of each row, the ordinal of its change, and 1 for an insert or -1 for a delete."""
     ordinals = rows.column(CHANGE_ORDINAL.name).combine_chunks()
     inserted = pc.equal(rows.column(CHANGE_TYPE.name), INSERT).combine_chunks()
     return pl.DataFrame(
@@ -207,7 +212,7 @@ def _row_columns(rows: pa.Table) -> list[str]:
 
 
 def _codes(columns: Sequence[pa.Array]) -> pl.Series:
-    """A number for each row that equal rows share."""
+    """A code for each row, the same for equal rows."""
     codes: pa.Array | None = None
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -215,13 +220,15 @@ def _codes(columns: Sequence[pa.Array]) -> pl.Series:
         if codes is None:
             codes = own
             continue
+        # each pair of codes becomes one number, and these are numbered anew: so the codes stay below the number of
+        # rows, and their product fits 64 bits
         both = pc.add(pc.multiply(codes, pa.scalar(len(encoded.dictionary), pa.int64())), own)
         codes = both.dictionary_encode().indices.cast(pa.int64())
     return pl.Series(codes)
 
 
 def _hashes(columns: Sequence[pa.Array], seed: int) -> pl.Series:
-    """A hash of each row, by the columns that polars hashes as Arrow compares them."""
+    """A hash of each row, by the columns that polars hashes consistently with Arrow's comparison."""
     simple = [c for c in columns if _is_simple(c.type)] or [c.cast(pa.string()) for c in columns]
     return pl.DataFrame({str(n): pl.Series(c) for n, c in enumerate(simple)}).hash_rows(seed)
 
@@ -248,6 +255,7 @@ def _comparable(column: pa.Array) -> pa.Array:
         return column.cast(pa.bool_())
     if pa.types.is_floating(kind):
         bits = pa.int32() if pa.types.is_float32(kind) else pa.int64()
+        # as bits, -0.0 differs from 0.0, as it must; all NaNs get the same bits first
         one_nan = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), kind), column)
         return one_nan.view(bits)
     if pa.types.is_fixed_size_binary(kind):
@@ -256,7 +264,7 @@ def _comparable(column: pa.Array) -> pa.Array:
 
 
 def _plain_field(field: pa.Field) -> pa.Field:
-    """The field with numbers for dates and times: Arrow has more of them than Python."""
+    """The field with numbers in place of dates and times, whose range in Arrow exceeds Python's."""
     kind = field.type
     if pa.types.is_temporal(kind):
         return field.with_type(pa.int32() if pa.types.is_date32(kind) else pa.int64())

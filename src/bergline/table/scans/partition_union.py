@@ -8,10 +8,10 @@ from bergline.format.types.types import NestedField, StructType
 
 
 def partition_union(metadata: TableMetadata) -> StructType:
-    """Every partition field whose source column is still there, by id, under its latest name.
+    """Every partition field whose source column still exists, by id, under its latest name.
 
-    A field that v1 gave up, and that is always null since, keeps the type that it had; values of transforms that we do
-    not know are text.
+    A field that was removed in v1, and is always null since then, keeps its former type; values of unknown transforms
+    are text.
     """
     names: dict[int, str] = {}
     fields: dict[int, tuple[PartitionField, NestedField]] = {}
@@ -30,12 +30,12 @@ def partition_union(metadata: TableMetadata) -> StructType:
 
 
 def _free_name(field: PartitionField, names: dict[int, str]) -> str:
-    """Two fields of different times may have one name: the older one gets its id added."""
+    """Fields from different specs may have the same name: then the older one gets its id appended."""
     return f"{field.name}_{field.field_id}" if field.name in names.values() else field.name
 
 
 def _check_same(later: PartitionField, earlier: PartitionField) -> None:
-    """In v1 an id could be given twice."""
+    """Refuse ids with two meanings: in v1 an id could be assigned twice."""
     same = later.source_id == earlier.source_id and (
         later.transform == earlier.transform or isinstance(later.transform, Void) or isinstance(earlier.transform, Void)
     )

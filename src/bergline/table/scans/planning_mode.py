@@ -18,7 +18,7 @@ class PlanningMode(StrEnum):
 
 
 def check_planning_mode(key: str, value: str) -> PlanningMode:
-    """The mode of this name, in any case."""
+    """The mode with this name, ignoring case."""
     try:
         return PlanningMode(value.lower())
     except ValueError:

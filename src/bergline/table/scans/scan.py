@@ -33,7 +33,7 @@ from bergline.table.scans.partition_union import partition_union
 
 
 class TableScan:
-    """Fixed to one snapshot when made; files are looked up by `plan`."""
+    """A read that is fixed to one snapshot when created; `plan` looks up files."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TableScan:
     ) -> None:
         self.io = io
         self.followed: Hashable = None
-        """The name by which an engine looks the table up again, whenever what it made of this is run; None if never."""
+        """The name by which an engine looks up the table again whenever it runs this read; None if it never does."""
         self._metadata = metadata
         self.version = version
         self._filter = to_predicate(row_filter)
@@ -61,7 +61,7 @@ class TableScan:
 
     @property
     def metadata(self) -> TableMetadata:
-        """The table as it was when the scan was made."""
+        """The table as it was when the scan was created."""
         return self._metadata
 
     @property
@@ -71,7 +71,7 @@ class TableScan:
 
     @property
     def branch_read(self) -> BranchRead | None:
-        """Which state of which branch is read; None for a tag, a snapshot id or a moment."""
+        """Which state of which branch is read; None for a tag, a snapshot id or a time."""
         version = self.version
         if version.branch is None:
             return None
@@ -79,12 +79,12 @@ class TableScan:
 
     @property
     def snapshot_id(self) -> int | None:
-        """The snapshot that is read; None for a table without any."""
+        """The snapshot that is read; None for an empty table."""
         return self.version.snapshot_id
 
     @property
     def table_schema(self) -> Schema:
-        """The columns that a filter may look at."""
+        """The columns that a filter may use."""
         return self.version.schema
 
     @property
@@ -94,7 +94,7 @@ class TableScan:
 
     @property
     def row_filter(self) -> Predicate:
-        """What the rows that are read match."""
+        """The filter on the rows."""
         return self._filter
 
     def with_columns(self, names: Iterable[str]) -> Self:
@@ -129,7 +129,7 @@ class TableScan:
             )
 
     def outline(self) -> ScanPlan:
-        """The plan without its files, for who looks them up elsewhere."""
+        """The plan without its files, for engines that look them up elsewhere."""
         version = self.version
         return scan_outline(
             self._metadata,
@@ -156,7 +156,7 @@ class TableScan:
         return pl.DataFrame(self.to_arrow())
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows in pieces; files are planned now and opened one after the other."""
+        """The rows in batches; files are planned now and opened one after the other."""
         return self._batches(self.plan())
 
     def _batches(self, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -164,13 +164,13 @@ class TableScan:
             yield from read_batches(self.io, plan)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that other libraries take."""
+        """The rows as a stream for other libraries."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())
 
 
 @contextlib.contextmanager
 def expiry_told(scan: TableScan) -> Iterator[None]:
-    """Errors of files that are gone say so, if the snapshot has expired since the scan was made."""
+    """Errors about missing files say if the snapshot has expired since the scan was created."""
     try:
         yield
     except NotFoundError as error:
@@ -180,12 +180,13 @@ def expiry_told(scan: TableScan) -> Iterator[None]:
 
 
 def find_expiry(scan: TableScan, error: NotFoundError) -> NotFoundError | None:
-    """What to say of a file that is gone, if the snapshot has expired since the scan was made; None if not."""
+    """The message for a missing file if the snapshot has expired since the scan was created; None if not."""
     snapshot = scan.metadata.snapshots_by_id.get(scan.version.snapshot_id or 0)
     if error.kind != "file" or snapshot is None or snapshot.manifest_list is None:
         return None
     with contextlib.suppress(StorageError, UnavailableError):
-        if not scan.io.exists(snapshot.manifest_list):  # expiry removes it with the files that nothing else needs
+        # expiry removes the snapshot together with the files that nothing else needs
+        if not scan.io.exists(snapshot.manifest_list):
             number = snapshot.snapshot_id
             return NotFoundError(
                 f"no snapshot {number} any more, which this read was planned on: it has expired",
@@ -197,7 +198,7 @@ def find_expiry(scan: TableScan, error: NotFoundError) -> NotFoundError | None:
 
 
 def _pandas_frame(rows: pa.Table, options: Mapping[str, Any]) -> "pd.DataFrame":
-    """With defaults that keep all digits: pandas would make floats of whole numbers with nulls among them."""
+    """With defaults that keep all digits: pandas would turn whole numbers with nulls into floats."""
     try:
         import pandas as pd  # noqa: PLC0415  (only those who ask for it need it)
     except ModuleNotFoundError as error:
@@ -218,7 +219,7 @@ def _pandas_frame(rows: pa.Table, options: Mapping[str, Any]) -> "pd.DataFrame":
 
 
 def to_predicate(row_filter: str | Predicate | None) -> Predicate:
-    """A filter as a caller gives it: SQL text, a predicate, or none for all rows."""
+    """A caller's filter as a predicate: SQL text, a predicate, or None for all rows."""
     if row_filter is None:
         return ALWAYS_TRUE
     if isinstance(row_filter, str):

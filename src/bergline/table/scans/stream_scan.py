@@ -1,4 +1,4 @@
-"""A table read as a stream of its appends: places in its history, how far a batch goes, and the files between two."""
+"""A table read as a stream of its appends: offsets in its history, the extent of batches, and the files between."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -24,9 +24,9 @@ _NEW_CHECKPOINT: Final = "give the query a new `checkpointLocation`; `stream-fro
 
 
 class StreamOffset(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A place in a table's history: so many of the files that a snapshot added have been read.
+    """An offset in a table's history: how many of the files that a snapshot added have been read.
 
-    In JSON as Iceberg's own runtime writes it, with two entries more: whose history it is, and where the stream began.
+    In JSON as Iceberg's own runtime writes it, with two more entries: the table's identity, and where the stream began.
     """
 
     snapshot_id: int = _NOWHERE
@@ -39,12 +39,12 @@ class StreamOffset(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_nowhere(self) -> bool:
-        """Whether the table had nothing to begin with yet."""
+        """Whether the table was still empty."""
         return self.snapshot_id == _NOWHERE
 
     @property
     def is_beginning(self) -> bool:
-        """Whether nothing has been read yet: a batch from here begins where its end says that the stream began."""
+        """Whether nothing has been read yet: a batch from here begins where its end offset says the stream began."""
         return self.is_nowhere or (self.position == 0 and self.snapshot_id == self.first_snapshot_id)
 
 
@@ -72,7 +72,7 @@ def parse_offset(found: Mapping[str, Any]) -> StreamOffset:
 
 
 class StreamRules(msgspec.Struct, frozen=True):
-    """What a stream reads: from when on, how much in a batch, and which snapshots it skips."""
+    """What a stream reads: from which time on, how much per batch, and which snapshots it skips."""
 
     from_ms: int | None = None
     max_files: int | None = None
@@ -88,7 +88,7 @@ class StreamRules(msgspec.Struct, frozen=True):
 
 
 class StreamScan:
-    """The appends of one branch, in a state of the table; rows have the columns of `schema`, whatever came since."""
+    """The appends of one branch, in one state of the table; rows have the columns of `schema`, whatever came later."""
 
     def __init__(self, io: FileIO, metadata: TableMetadata, branch: str, schema: Schema, rules: StreamRules) -> None:
         self.io = io
@@ -115,7 +115,7 @@ class StreamScan:
     def end(self, start: StreamOffset, *, limited: bool = True) -> StreamOffset:
         """Where a batch from `start` ends: at the newest append, or where a limit is reached; `start` if all is read.
 
-        RefusedError for a snapshot on the way that removed rows and is not to be skipped.
+        RefusedError for a snapshot in between that removed rows and must not be skipped.
         """
         self._check_table(start)
         begin = self.beginning() if start.is_nowhere else start
@@ -180,18 +180,18 @@ class StreamScan:
             case SnapshotOperation.OVERWRITE:
                 is_skipped, option = self._rules.skip_overwrites, SKIP_OVERWRITES
             case unknown:
-                raise FormatError(f"expected an operation that Iceberg has, found `{unknown}` in {self._at(snapshot)}")
+                raise FormatError(f"expected one of Iceberg's operations, found `{unknown}` in {self._at(snapshot)}")
         if is_skipped:
             return False
         if not self._only_adds(snapshot):
             raise RefusedError(
-                f"cannot stream {snapshot.operation} {self._at(snapshot)}: a stream is of rows that were appended",
+                f"cannot stream {snapshot.operation} {self._at(snapshot)}: a stream reads only appended rows",
                 hints=[f"option `{option}` = `true` skips such snapshots"],
             )
         return True
 
     def _only_adds(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot left all rows that were there, whatever its operation: it may even have changed nothing.
+        """Whether a snapshot removed no rows, whatever its operation: it may even have changed nothing.
 
         What a snapshot removes is in manifests that it adds, and these are kept for as long as the snapshot is.
         """
@@ -203,15 +203,15 @@ class StreamScan:
         return f"snapshot {snapshot.snapshot_id} of {self._metadata.location}"
 
     def _history(self, first: int, last: int | None = None) -> Iterator[Snapshot]:
-        """The snapshots of the branch from one on, oldest first; they must all be there."""
+        """The snapshots of the branch from one on, oldest first; all must still exist."""
         metadata, head = self._metadata, self._head
         if head is None or first not in metadata.snapshots_by_id:
             raise NotFoundError(
-                f"no snapshot {first} of {metadata.location}, from which the stream goes on: "
+                f"no snapshot {first} of {metadata.location}, from which the stream continues: "
                 "it has expired, or the checkpoint is that of another table",
                 kind="snapshot",
                 name=str(first),
-                hints=[_NEW_CHECKPOINT, "let snapshots live longer than the query may stand still"],
+                hints=[_NEW_CHECKPOINT, "keep snapshots for longer than the query may be stopped"],
             )
         found: list[Snapshot] = []
         for snapshot in metadata.ancestors(head.snapshot_id):
@@ -246,7 +246,7 @@ def _holds_deletes(manifest: ManifestFile) -> bool:
 
 
 class _Room:
-    """What a batch may still take."""
+    """The remaining room in a batch."""
 
     def __init__(self, rules: StreamRules) -> None:
         self._files = rules.max_files
@@ -258,7 +258,7 @@ class _Room:
         return self._files == 0 or (self._rows is not None and self._rows <= 0)
 
     def take(self, record_counts: list[int]) -> int:
-        """Take files in order, as many as there is room for."""
+        """Take files in order, as many as fit."""
         for taken, rows in enumerate(record_counts):
             if self.is_used_up:
                 return taken

@@ -1,4 +1,4 @@
-"""Which state of a table a read means: a branch, a tag, a snapshot or a moment."""
+"""Which state of a table is read: a branch, a tag, a snapshot or a point in time."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LATEST_MS = 253_402_300_799_999
 
 SnapshotChoice = int | str | dt.datetime
-"""A snapshot by its id, by a branch or tag, or by a moment at which it was the head of `main`."""
+"""A snapshot by its id, by a branch or tag, or by a time at which it was the head of `main`."""
 
 
 class ReadVersion(msgspec.Struct, frozen=True):
@@ -23,11 +23,11 @@ class ReadVersion(msgspec.Struct, frozen=True):
     snapshot_id: int | None
     schema: Schema
     branch: str | None = None
-    """The branch whose head it is; None for a tag, a snapshot id or a moment, which stay what they are."""
+    """The branch whose head it is; None for a tag, a snapshot id or a time, which do not move."""
 
 
 class BranchRead(msgspec.Struct, frozen=True):
-    """The head of a table's branch, as a read found it."""
+    """The head of a table's branch at the time of a read."""
 
     table: str
     """See `table_identity`."""
@@ -47,7 +47,7 @@ def resolve_version(
     snapshot_id: int | None = None,
     as_of_ms: int | None = None,
 ) -> ReadVersion:
-    """At most one of the three; none means `main`. Branches read with the table's schema, the rest with their own."""
+    """At most one of the three may be given; none means `main`. Branches use the table's schema, the rest their own."""
     if sum(x is not None for x in (ref, snapshot_id, as_of_ms)) > 1:
         raise InvalidInputError("expected one of ref, snapshot_id and as_of, found several")
     if ref is not None:
@@ -113,7 +113,7 @@ def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
 
 
 def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
-    """What `main` was at that time; the log may be out of order by a minute, so look for the latest, and last."""
+    """The head of `main` at a time; the log may be a minute out of order: take the latest entry, the last if tied."""
     before = [e for e in metadata.snapshot_log if e.timestamp_ms <= as_of_ms]
     if not before:
         first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)

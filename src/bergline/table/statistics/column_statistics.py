@@ -1,4 +1,4 @@
-"""How many distinct values the columns of a snapshot have: theta sketches in a Puffin file."""
+"""Distinct values of the columns of a snapshot: theta sketches in a Puffin file."""
 
 import functools
 import uuid
@@ -37,9 +37,9 @@ NDV: Final = "ndv"
 _CREATED_BY: Final = {"created-by": "bergline"}
 _PART_BYTES: Final = 32 * 1024 * 1024
 _OPENING: Final = 4 * 1024 * 1024
-"""What opening a file costs, in bytes that could be read meanwhile."""
+"""The cost of opening a file, in bytes that could be read in that time."""
 _MOST_SKETCHES: Final = 4096
-"""How many sketches come back at most: of 32 KiB each."""
+"""The most sketches that are returned, of 32 KiB each."""
 
 
 def write_column_statistics(
@@ -93,7 +93,7 @@ def _sketches(
 
 
 def _parts(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
-    """Files in turn, in parts that are worth a task."""
+    """Files in order, in parts that are large enough for a task."""
     costs = [planned.file.file_size_in_bytes + _OPENING for planned in files]
     limit = max(_PART_BYTES, sum(costs) // most)
     waiting: list[PlannedFile] = []

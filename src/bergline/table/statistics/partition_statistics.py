@@ -1,4 +1,4 @@
-"""Counts of rows and files by partition, in a Parquet file as the specification lays it out."""
+"""Counts of rows and files by partition, in a Parquet file with the layout of the specification."""
 
 import math
 import uuid
@@ -79,7 +79,8 @@ def _rows(io: FileIO, metadata: TableMetadata, snapshot: Snapshot, union: Struct
         sums = dated.group_by(keys, maintain_order=True).agg(**_sums()) if keys else dated.select(**_sums())
         columns = [partition_values(sums, f.id, f.type) for f in union.fields]
         for partition, counts in zip(zip(*columns, strict=True), sums.drop(keys).iter_rows(named=True), strict=True):
-            # Java's next file would carry a total on unchanged, whatever was added since: so it is unknown, as there
+            # Java's next file would carry the total forward unchanged, whatever was added since: so leave it unknown,
+            # as Java does
             yield {**counts, "partition": partition, "spec_id": spec_id, "total_record_count": None}
 
 

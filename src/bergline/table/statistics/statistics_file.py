@@ -7,7 +7,7 @@ from bergline.table.commits.operation import Change, Landed, MetadataOperation
 
 
 class RegisterStatistics(MetadataOperation):
-    """The file replaces an older one of its kind for the same snapshot, and is deleted if that certainly failed."""
+    """Replaces an older file of its kind for the same snapshot; the file is deleted if that certainly failed."""
 
     def __init__(self, io: FileIO, file: StatisticsFile | PartitionStatisticsFile) -> None:
         super().__init__(self._registered)
@@ -15,7 +15,7 @@ class RegisterStatistics(MetadataOperation):
         self._file = file
 
     def settled(self, landed: Landed | None) -> None:
-        """Delete the file where it was not registered."""
+        """Delete the file if it was not registered."""
         if landed is None:
             self._io.delete([self._file.statistics_path])
 

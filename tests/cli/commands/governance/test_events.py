@@ -61,5 +61,5 @@ def test_events_are_printed_from_a_server_and_from_its_database(server: str, tmp
     assert positions(done(tmp_path, "events", "--json", "--limit", "1", "--table", "db.orders", *at)) == [3]
     assert run_here("events", "--limit", "1001", *at, cwd=tmp_path).returncode == 2
     ended = run_here("events", "--limit", "1", "--after", "0", *at, cwd=tmp_path)
-    assert ended.stderr == "there are more: --after 1 goes on\n"
+    assert ended.stderr == "there are more: continue with --after 1\n"
     assert ended.stdout.split()[2:] == ["anonymous", "namespace.create", "namespace/db"]

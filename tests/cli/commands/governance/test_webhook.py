@@ -83,7 +83,7 @@ def test_secrets_are_encrypted_by_a_new_key(server: str, tmp_path: Path) -> None
     assert (without.returncode, "expected a key in BERGLINE_SECRETS_KEY" in without.stderr) == (2, True)
     keys = tmp_path / "keys"
     keys.write_text("A" * 43 + "=")
-    assert done(tmp_path, *rotate, "--secrets-key-file", str(keys)) == "1 secrets were encrypted anew\n"
+    assert done(tmp_path, *rotate, "--secrets-key-file", str(keys)) == "1 secrets were re-encrypted\n"
     keys.write_text("B" * 43 + "=\n" + "A" * 43 + "=")
     told = json.loads(done(tmp_path, *rotate, "--secrets-key-file", str(keys), "--json"))
     assert told == {"encrypted": [webhook_id], "lost": []}

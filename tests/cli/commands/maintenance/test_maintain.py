@@ -68,7 +68,7 @@ def test_failure_of_a_table_is_in_the_report_and_in_the_exit_code(tmp_path: Path
             2,
             "error: expected either tables or a namespace and a pattern, found both",
         ),
-        (["--policy", "compactions=1"], 2, "error: expected a property of maintenance, found `bergline.maintain."),
+        (["--policy", "compactions=1"], 2, "error: expected a maintenance property, found `bergline.maintain."),
         (["--budget", "soon"], 2, "error: expected a duration like 90d, 12h or 30m, found `soon`"),
         (["--pattern", "x.*"], 1, "error: no table matches `x.*`"),
         (["--step", "vacuum"], 2, "Invalid value for '--step'"),

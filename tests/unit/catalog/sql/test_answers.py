@@ -81,7 +81,7 @@ def happened(do: Callable[[], object]) -> bool:
     return True
 
 
-def try_everything(lake: Lake, then: Callable[[], None]) -> None:
+def check_every_change(lake: Lake, then: Callable[[], None]) -> None:
     """Every kind of change, each with what `then` plans for its COMMIT."""
     lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
     then()
@@ -127,7 +127,7 @@ def try_everything(lake: Lake, then: Callable[[], None]) -> None:
 )
 def test_every_change_that_postgresql_made_is_done_or_unknown(postgres: str, tmp_path: Path, said: str | bytes) -> None:
     with postgres_lake(postgres, tmp_path) as (lake, plan):
-        try_everything(lake, lambda: plan(said))
+        check_every_change(lake, lambda: plan(said))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_every_change_that_postgresql_made_is_done_or_unknown(postgres: str, tmp
 )
 def test_every_change_that_sqlite_made_is_done_or_unknown(sqlite_lake: tuple[Lake, Next], code: int) -> None:
     lake, plan = sqlite_lake
-    try_everything(lake, lambda: plan((code, True)))
+    check_every_change(lake, lambda: plan((code, True)))
 
 
 def test_commit_that_waits_for_a_reader_for_too_long_changes_nothing_and_lets_go_of_the_lock(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_is_approved_and_published_is_what_was_shown(browser: Any, host: An
     assert act(browser, "comment", text="fine").status == 303
     seen = {key: html.unescape(before.field(key)) for key in ("version", "heads")}
     stale = act(browser, "publish", method="fast-forward", **seen)
-    assert (stale.status, "not as it was looked at" in stale.text) == (409, True)
+    assert (stale.status, "has changed since you looked at it" in stale.text) == (409, True)
     done = act(browser, "publish", method="fast-forward")
     assert (done.status, done.headers["location"]) == (303, "/pull-requests?number=1")
     assert "audit" not in lake.load_table("db.orders").refs

@@ -115,7 +115,7 @@ def test_columns_of_pandas_keep_their_values(series: pd.Series, type_: IcebergTy
         (
             pd.DataFrame({"v": [1], "w": [2]}).set_index("v"),
             LONG,
-            "expected all columns of the rows beside each other, found `v` in the index of the DataFrame",
+            "expected all values in columns, found `v` in the index of the DataFrame",
         ),
         (pd.Series([1], name="v"), LONG, "a list of dictionaries, found pandas.Series"),
         (pl.Series("v", [1]), LONG, "a list of dictionaries, found polars.Series"),
@@ -151,7 +151,7 @@ def test_rows_that_would_change_or_are_none_are_refused(frame: Any, type_: Icebe
 @pytest.mark.parametrize(
     ("rows", "hint"),
     [
-        (pd.Series([1]), "a Series is one column: hand over a DataFrame"),
+        (pd.Series([1]), "a Series is one column: pass a DataFrame"),
         (pl.LazyFrame({"v": [1]}), "collect() it first"),
         (
             pd.DataFrame(index=pd.Index([1], name="v")),

@@ -24,7 +24,7 @@ def test_after_the_last_number_there_is_no_other() -> None:
         2**31 - 1,
         2**63 - 1,
     )
-    with pytest.raises(RefusedError, match="cannot give another spec id: 2147483647 is the last"):
+    with pytest.raises(RefusedError, match="cannot assign another spec id: 2147483647 is the largest"):
         next_int("spec id", 2**31 - 1)
     with pytest.raises(RefusedError, match="another sequence number"):
         next_long("sequence number", 2**63 - 1)

@@ -133,7 +133,7 @@ def test_row_id_that_a_writer_put_on_deletes_is_dropped() -> None:
 
 
 def test_manifest_without_row_counts_gets_no_row_ids() -> None:
-    with pytest.raises(FormatError, match="expected row counts to give row ids, found none for memory:/m"):
+    with pytest.raises(FormatError, match="expected row counts to assign row ids, found none for memory:/m"):
         assign_row_ids([manifest()], 0)
 
 

@@ -75,7 +75,9 @@ def test_pull_requests_of_other_tables_may_have_the_same_branch(lake: Lake) -> N
     opened(lake)
     with acting_as("bob"):
         assert lake.pull_requests.open("work", tables=TABLES[:1]).number == 2
-        with pytest.raises(AlreadyExistsError, match=r"pull request 2 asks .* of the same tables into `main` already"):
+        with pytest.raises(
+            AlreadyExistsError, match=r"pull request 2 is already open to publish .* of the same tables into `main`"
+        ):
             lake.pull_requests.open("work", tables=TABLES[:1])
 
 

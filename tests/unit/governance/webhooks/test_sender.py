@@ -55,7 +55,7 @@ def test_other_status_than_success_is_an_error_and_redirects_are_not_followed(
 ) -> None:
     receiver.statuses, receiver.location = [status], f"{receiver.url}/elsewhere"
     result = WebhookSender(LOCAL).send(receiver.url, SECRET, "m", b"[]")
-    assert (result.status, result.error) == (status, f"the receiver answered with status {status}")
+    assert (result.status, result.error) == (status, f"the receiver responded with status {status}")
     assert result.is_gone == (status == 410)
     assert len(receiver.messages) == 1
 
@@ -86,7 +86,7 @@ def test_name_is_looked_up_once_and_the_checked_address_is_called(receiver: Webh
 def test_receiver_that_does_not_answer_is_given_up(receiver: WebhookReceiver) -> None:
     receiver.stalled = threading.Event()
     result = WebhookSender(LOCAL, timeout_s=0.2).send(receiver.url, SECRET, "m", b"[]")
-    assert (result.status, result.error) == (None, "the receiver did not answer within 0.2 s")
+    assert (result.status, result.error) == (None, "the receiver did not respond within 0.2 s")
 
 
 def test_receiver_that_answers_bit_by_bit_is_given_up() -> None:
@@ -113,7 +113,7 @@ def test_receiver_that_answers_bit_by_bit_is_given_up() -> None:
         took = time.monotonic() - started
         ended.set()
         thread.join()
-    assert result.error == "the receiver did not answer within 0.3 s"
+    assert result.error == "the receiver did not respond within 0.3 s"
     assert took < 5
 
 

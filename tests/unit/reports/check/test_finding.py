@@ -16,7 +16,7 @@ def test_report_says_what_is_damaged_where_and_what_would_mend_it() -> None:
         "db.a: 4 findings (2 snapshots, 1 manifest, 4 files of 2.00 KiB)",
         "  error data-file-missing: the data file does not exist (needed by `main`)",
         "    at /a.parquet",
-        "    to mend it: restore it",
+        "    to repair it: restore it",
         "  and 3 findings more of data-file-missing",
     ]
 

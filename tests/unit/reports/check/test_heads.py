@@ -11,12 +11,12 @@ from support.fixtures.damaged_tables import (
     change_first,
     change_list,
     check,
+    checked_finding,
     data_files,
     head,
     manifests_of,
     new_table,
     open_lake,
-    the_finding,
 )
 
 
@@ -32,7 +32,7 @@ def test_data_file_that_is_read_twice_is_found(tmp_path: Path) -> None:
 
     change_entries(table, new, with_the_other)
     change_entries(table, old, with_the_other)
-    finding = the_finding(tmp_path, "file-listed-twice")
+    finding = checked_finding(tmp_path, "file-listed-twice")
     assert (finding.place, finding.refs) == (path, ("main",))
 
 
@@ -50,7 +50,7 @@ def test_second_deletion_vector_of_a_data_file_is_found(tmp_path: Path) -> None:
         path = data_files(table)[0].file_path
         for position in (0, 1):
             add_deletes(table, *deletion_vectors(table, {path: [position]}))
-    finding = the_finding(tmp_path, "deletion-vectors")
+    finding = checked_finding(tmp_path, "deletion-vectors")
     assert (finding.place, "2 deletion vectors" in finding.message) == (path, True)
 
 
@@ -69,4 +69,4 @@ def test_deletion_vector_that_is_older_than_its_data_is_found(tmp_path: Path) ->
             for m in found
         ],
     )
-    assert "not applied" in the_finding(tmp_path, "deletion-vectors").message
+    assert "not applied" in checked_finding(tmp_path, "deletion-vectors").message

@@ -16,13 +16,13 @@ from support.fixtures.damaged_tables import (
     change_list,
     change_metadata,
     check,
+    checked_finding,
     head,
     manifests_of,
     new_table,
     open_lake,
     path_of,
     rows,
-    the_finding,
 )
 
 
@@ -41,9 +41,9 @@ def test_missing_or_unreadable_file_is_found(tmp_path: Path, place: Callable[[Ta
     path = place(table)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert the_finding(tmp_path, f"{what}-unreadable").refs == ("main",)
+    assert checked_finding(tmp_path, f"{what}-unreadable").refs == ("main",)
     path.unlink()
-    finding = the_finding(tmp_path, f"{what}-missing")
+    finding = checked_finding(tmp_path, f"{what}-missing")
     assert str(table.metadata.snapshots[0].snapshot_id) in finding.mend  # main can be rolled back to it
 
 
@@ -76,7 +76,7 @@ def test_manifest_with_other_numbers_in_another_list_is_found(tmp_path: Path) ->
         head(table),
         lambda found: [found[0], msgspec.structs.replace(found[1], sequence_number=2, min_sequence_number=1)],
     )
-    the_finding(tmp_path, "manifest-lists-disagree")
+    checked_finding(tmp_path, "manifest-lists-disagree")
 
 
 def test_manifest_that_is_listed_twice_is_found(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_totals_of_a_summary_are_compared(tmp_path: Path) -> None:
     with open_lake(tmp_path) as lake:
         table = new_table(lake)
     change_metadata(table, lambda document: document["snapshots"][1]["summary"].update({"total-records": "7"}))
-    finding = the_finding(tmp_path, "summary-totals")
+    finding = checked_finding(tmp_path, "summary-totals")
     assert (finding.severity, "says total-records 7, its manifest list 6" in finding.message) == ("warning", True)
 
 
@@ -102,7 +102,7 @@ def test_carried_forward_entry_without_sequence_number_is_found(tmp_path: Path) 
     change_entries(
         table, manifest, lambda entries: [msgspec.structs.replace(e, status=EntryStatus.EXISTING) for e in entries]
     )
-    the_finding(tmp_path, "sequence-number-missing")
+    checked_finding(tmp_path, "sequence-number-missing")
 
 
 @pytest.mark.parametrize(("number", "code"), [(9, "sequence-number-too-high"), (1, "sequence-number-too-low")])
@@ -117,7 +117,7 @@ def test_sequence_number_of_an_entry_out_of_range_is_found(tmp_path: Path, numbe
             msgspec.structs.replace(e, sequence_number=number, file_sequence_number=number) for e in entries
         ],
     )
-    the_finding(tmp_path, code)
+    checked_finding(tmp_path, code)
 
 
 def test_wrong_content_and_sort_order_of_entries_are_found(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_wrong_content_and_sort_order_of_entries_are_found(tmp_path: Path) -> No
         table = new_table(lake)
     manifest = manifests_of(head(table))[0]
     change_files(table, manifest, sort_order_id=8)
-    the_finding(tmp_path, "sort-order-unknown")
+    checked_finding(tmp_path, "sort-order-unknown")
     change_files(table, manifest, content=FileContent.POSITION_DELETES)
-    the_finding(tmp_path, "manifest-content")
+    checked_finding(tmp_path, "manifest-content")
 
 
 def test_equality_deletes_of_unknown_columns_are_found(tmp_path: Path) -> None:
@@ -136,11 +136,11 @@ def test_equality_deletes_of_unknown_columns_are_found(tmp_path: Path) -> None:
         add_deletes(table, equality_deletes(table, rows(0).slice(0, 1).select(["id"]), [1], ("north",)))
     (manifest,) = [m for m in manifests_of(head(table)) if m.content is ManifestContent.DELETES]
     change_files(table, manifest, equality_ids=(77,))
-    the_finding(tmp_path, "equality-ids")
+    checked_finding(tmp_path, "equality-ids")
 
 
 def test_data_manifest_without_row_ids_is_found(tmp_path: Path) -> None:
     with open_lake(tmp_path) as lake:
         table = new_table(lake, version=3)
     change_first(table, head(table), first_row_id=None)
-    the_finding(tmp_path, "row-ids-missing")
+    checked_finding(tmp_path, "row-ids-missing")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.fixtures.damaged_tables import change_metadata, check, new_table, open_lake, the_finding
+from support.fixtures.damaged_tables import change_metadata, check, checked_finding, new_table, open_lake
 
 
 def forget_first_snapshot(document: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ def test_damage_is_found(tmp_path: Path, change: Callable[[dict[str, Any]], obje
         table = new_table(lake)
     assert check(tmp_path).findings == ()
     change_metadata(table, change)
-    the_finding(tmp_path, code)
+    checked_finding(tmp_path, code)
 
 
 def test_refs_that_name_no_snapshot_are_all_found(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.fixtures.damaged_tables import change_metadata, check, new_table, open_lake, path_of, the_finding
+from support.fixtures.damaged_tables import change_metadata, check, checked_finding, new_table, open_lake, path_of
 
 
 def test_missing_metadata_file_is_found_with_the_newest_that_can_be_registered(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_missing_metadata_file_is_found_with_the_newest_that_can_be_registered(t
         table = new_table(lake)
         before = table.metadata.metadata_log[-1].metadata_file
     path_of(table.metadata_location).unlink()
-    finding = the_finding(tmp_path, "metadata-missing")
+    finding = checked_finding(tmp_path, "metadata-missing")
     assert path_of(before).name in finding.mend
     with open_lake(tmp_path) as lake:  # what it says does mend the table
         lake.drop_table("db.orders")
@@ -26,14 +26,14 @@ def test_metadata_that_cannot_be_parsed_is_found(tmp_path: Path, content: bytes)
     with open_lake(tmp_path) as lake:
         table = new_table(lake)
     path_of(table.metadata_location).write_bytes(content)
-    assert "register" in the_finding(tmp_path, "metadata-unreadable").mend
+    assert "register" in checked_finding(tmp_path, "metadata-unreadable").mend
 
 
 def test_metadata_of_a_later_version_is_a_warning(tmp_path: Path) -> None:
     with open_lake(tmp_path) as lake:
         table = new_table(lake)
     change_metadata(table, lambda document: document.update({"format-version": 9}))
-    assert the_finding(tmp_path, "metadata-unsupported").severity == "warning"
+    assert checked_finding(tmp_path, "metadata-unsupported").severity == "warning"
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_retention_that_means_nothing_is_found(tmp_path: Path) -> None:
     with open_lake(tmp_path) as lake:
         table = new_table(lake)
     change_metadata(table, lambda document: document["refs"]["main"].update({"min-snapshots-to-keep": 0}))
-    finding = the_finding(tmp_path, "metadata-unreadable")
+    finding = checked_finding(tmp_path, "metadata-unreadable")
     assert "min-snapshots-to-keep above 0" in finding.message
     assert "register" in finding.mend

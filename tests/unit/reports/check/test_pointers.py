@@ -55,4 +55,4 @@ def test_dropped_table_that_came_back_is_told_and_stays_in_the_trash(lake: Lake,
     orders.append([{"id": 1}])
     (found,) = check_pointers(lake.catalog.io, [pointer], 1).moved_on
     assert (found.newest, found.newest_of_table) == (orders.metadata_location, None)
-    assert "dropped table `db.orders`: came back after the backup, and moved on" in str(found)
+    assert "dropped table `db.orders`: was restored from the trash after the backup, and moved on" in str(found)

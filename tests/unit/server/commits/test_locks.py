@@ -58,6 +58,7 @@ def test_whoever_stops_waiting_leaves_the_lock_to_the_next() -> None:
         waiting[1].cancel()  # it has its turn already, and does not know yet
         (await asyncio.wait_for(waiting[2], 60))()
         (await asyncio.wait_for(locks.take([A]), 60))()
+        assert waiting[0].cancelled()
 
     asyncio.run(run())
 
@@ -177,6 +178,7 @@ def test_tables_that_were_kept_for_one_that_gives_up_are_free_again() -> None:
         (await both)()
         passing()
         (await locks.take([A, B, C]))()
+        assert several.cancelled()
 
     asyncio.run(run())
 

@@ -78,6 +78,7 @@ def test_a_change_is_noticed_without_being_told(running: tuple[TlsFiles, int, li
     first = _serial(port, trusted)
     authority.sign("server")
     _until(lambda: _serial(port, trusted) != first)
+    assert _serial(port, trusted) != first
 
 
 @pytest.mark.parametrize("broken", ["gone", "no certificate", "key of another", "passphrase"])

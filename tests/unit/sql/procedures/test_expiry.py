@@ -109,7 +109,7 @@ def test_orphan_files_are_shown_by_a_dry_run_then_removed(lake: Lake, orders: Ta
         ("prefix_mismatch_mode => 'none'", InvalidInputError, "error, ignore, delete"),
         ("equal_schemes => map('a', 1)", InvalidInputError, "`map<string,string>`"),
         ("equal_schemes => map('a')", InvalidInputError, "keys and values in turn"),
-        ("location => '/elsewhere'", RefusedError, "no directory of this table"),
+        ("location => '/elsewhere'", RefusedError, "not a directory of this table"),
     ],
 )
 @pytest.mark.usefixtures("orders")

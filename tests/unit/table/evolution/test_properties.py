@@ -186,7 +186,7 @@ def test_a_misspelled_property_is_set_with_a_warning(
     table = lake.create_table("db.warned", ORDERS, properties={name: "1"})
     table.set_properties({name: "2"})
     assert table.properties[name] == "2"
-    warned = f"property `{name}` is set, which nothing here looks at: did you mean `{meant}`?"
+    warned = f"property `{name}` is set, but nothing here reads it: did you mean `{meant}`?"
     assert [record.getMessage() for record in caplog.records] == ([warned] * 2 if meant else [])
 
 

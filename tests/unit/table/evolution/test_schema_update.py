@@ -402,10 +402,14 @@ def widen(type_: str) -> Wish:
             lambda s: s.set_doc("region", "x"),
             "renamed to `r`",
         ),
-        (lambda s: s.set_doc("region", "x"), lambda s: s.set_doc("region", "y"), "`region` got other words"),
+        (lambda s: s.set_doc("region", "x"), lambda s: s.set_doc("region", "y"), "`region` got another comment"),
         (widen("decimal(12, 2)"), widen("decimal(15, 2)"), "`n` got another type"),
         (widen("decimal(15, 2)"), widen("decimal(12, 2)"), "types only widen"),
-        (lambda s: s.set_identifier_fields([]), lambda s: s.set_identifier_fields(["n"]), "other columns were made"),
+        (
+            lambda s: s.set_identifier_fields([]),
+            lambda s: s.set_identifier_fields(["n"]),
+            "the identifier fields were changed",
+        ),
         (
             lambda s: s.rename_column("region", "r"),
             lambda s: s.add_column("x", "int", after="region"),

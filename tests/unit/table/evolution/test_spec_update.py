@@ -174,5 +174,8 @@ def test_field_that_is_another_one_now_is_a_conflict(lake: Lake, table: Table) -
         change(other, lambda s: s.add_field("bucket(2, area)", name="region"))()
 
     late = overtaken(lake, other_transform).load_table("db.u")
-    with pytest.raises(ConflictError, match="partition field `region` is another one now"), late.update_spec() as spec:
+    with (
+        pytest.raises(ConflictError, match="partition field `region` is a different one now"),
+        late.update_spec() as spec,
+    ):
         spec.remove_field("region")

@@ -35,7 +35,7 @@ def test_expiry_leaves_the_files_of_another_table(taker: Table, orders: Table) -
 
 def test_orphans_are_not_looked_for_where_a_table_has_taken_files(taker: Table, orders: Table) -> None:
     taker.append_files([planned.file for planned in orders.scan().plan().files])
-    with pytest.raises(RefusedError, match="it is no directory of this table"):
+    with pytest.raises(RefusedError, match="it is not a directory of this table"):
         taker.plan_orphans(location=f"{orders.location}/data")
 
 

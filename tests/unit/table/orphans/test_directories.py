@@ -24,7 +24,7 @@ def test_own_directories_are_listed_once(lake: Lake, orders: Table) -> None:
 def test_given_location_must_be_of_the_table(lake: Lake, orders: Table) -> None:
     inside = f"{orders.location}/data"
     assert to_list(lake, orders, inside) == (inside,)
-    with pytest.raises(RefusedError, match="it is no directory of this table"):
+    with pytest.raises(RefusedError, match="it is not a directory of this table"):
         to_list(lake, orders, f"{orders.location}-other")
 
 

@@ -358,7 +358,7 @@ def test_nothing_is_deleted_while_the_catalog_still_names_the_table(lake: Lake, 
     lying = through(lake)
     store = lying.catalog.store  # type: ignore[attr-defined]
     store.drop = lambda *_: True
-    with pytest.raises(CommitUnknownError, match=r"`db\.orders` was to be dropped.* still names it"):
+    with pytest.raises(CommitUnknownError, match=r"`db\.orders` should have been dropped.* still has it"):
         lying.purge_table("db.orders")
     assert files(busy) == before
     assert ids(lake.load_table("db.orders").scan().to_arrow()) == [4]

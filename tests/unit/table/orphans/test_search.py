@@ -234,7 +234,7 @@ def test_a_former_data_path_can_be_swept(lake: Lake, clock: Clock) -> None:
     assert planned(table) == []
     assert planned(table, location=former) == [f"{former}/stray"]
     for foreign in ("memory://other", f"{former}-x", "memory://other/x"):
-        with pytest.raises(RefusedError, match="no directory of this table"):
+        with pytest.raises(RefusedError, match="not a directory of this table"):
             table.plan_orphans(location=foreign)
 
 
@@ -284,7 +284,7 @@ def test_a_location_narrows_the_search_to_one_directory_of_the_table(orders: Tab
     assert planned(orders, location=f"{orders.location}/data/") == [data]
     assert planned(orders, location=f"{orders.location}/metadata") == [metadata]
     for foreign in ("memory://warehouse/db", "memory://warehouse", "memory://elsewhere/db/orders", "/tmp"):  # noqa: S108
-        with pytest.raises(RefusedError, match="no directory of this table"):
+        with pytest.raises(RefusedError, match="not a directory of this table"):
             orders.plan_orphans(location=foreign)
 
 

@@ -151,7 +151,7 @@ def test_fast_forward_of_diverged_branches_names_the_ancestor_and_offers_merge(t
     table.append(order_rows(5)).append(order_rows(6))
     with pytest.raises(RefusedError) as error:
         table.refs.fast_forward("main", to="dev")
-    parted = f"they parted at snapshot {snapshot(table, 2)}, `main` has had 2 snapshots since and `dev` 1"
+    parted = f"they diverged at snapshot {snapshot(table, 2)}, `main` has had 2 snapshots since and `dev` 1"
     assert parted in str(error.value)
     assert 'refs.merge("dev", into="main")' in error.value.hints[0]
 
@@ -168,7 +168,7 @@ def test_fast_forward_over_expired_history_offers_a_squash(table: Table) -> None
     table.refs.drop_branch("dev")
     table.refs.drop_tag("v1")
     table.expire(snapshot_ids=[snapshot(table, 0), snapshot(table, 1), snapshot(table, 2)])
-    with pytest.raises(RefusedError, match="where they parted has expired") as error:
+    with pytest.raises(RefusedError, match="their common ancestor has expired") as error:
         table.refs.fast_forward("main", to="side")
     assert "squash=True" in error.value.hints[0]
 

@@ -71,7 +71,7 @@ def test_what_the_branch_may_have_taken_over_before_it_was_forgotten_is_refused(
     table.compact("id in (50, 51)", branch="staging")
     forget(table, keep=1)
     assert rows(table, "staging") == [1, 2, 50, 51, 101]
-    assert "the snapshot where they parted cannot be found" in refused(table)
+    assert "their common ancestor cannot be found" in refused(table)
 
 
 def test_a_merge_of_something_else_that_is_younger_is_in_nobody_s_way(table: Table) -> None:

@@ -20,7 +20,7 @@ OWN = [
 ]
 
 
-def unchanged(orders: Table, key: str, write: Callable[[dict[str, str]], object]) -> None:
+def check_unchanged(orders: Table, key: str, write: Callable[[dict[str, str]], object]) -> None:
     """The entry is refused, and nothing is written."""
     orders.append(order_rows(1, 2))
     before = orders.metadata_location, set(orders.io.list(orders.location))
@@ -31,7 +31,7 @@ def unchanged(orders: Table, key: str, write: Callable[[dict[str, str]], object]
 
 @pytest.mark.parametrize("key", OWN)
 def test_entries_that_merges_go_by_are_refused(orders: Table, key: str) -> None:
-    unchanged(orders, key, lambda summary: orders.append(order_rows(3), summary=summary))
+    check_unchanged(orders, key, lambda summary: orders.append(order_rows(3), summary=summary))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_entries_that_merges_go_by_are_refused(orders: Table, key: str) -> None:
     ids=["overwrite", "overwrite by filter", "overwrite partitions", "delete", "compact"],
 )
 def test_every_write_refuses_them(orders: Table, write: Callable[[Table, dict[str, str]], object]) -> None:
-    unchanged(orders, "source-snapshot-id", lambda summary: write(orders, summary))
+    check_unchanged(orders, "source-snapshot-id", lambda summary: write(orders, summary))
 
 
 def test_other_entries_are_written(orders: Table) -> None:

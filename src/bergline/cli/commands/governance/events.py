@@ -25,9 +25,7 @@ def events(
         list[str] | None, typer.Option("--type", help="Only of this type, e.g. table.commit or ref.*; may be repeated.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only events of this table, e.g. db.orders.")] = None,
-    limit: Annotated[
-        int, typer.Option(help="How many at most; with --follow, how many before those to come.", min=1)
-    ] = 100,
+    limit: Annotated[int, typer.Option(help="How many at most; with --follow, how many before new ones.", min=1)] = 100,
     follow: Annotated[bool, typer.Option(help="Wait for more, until interrupted.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +38,7 @@ def events(
                 _print(event, as_json)
                 sys.stdout.flush()
         elif after is None:
-            newest = limit if limit >= MOST_EVENTS else limit + 1  # one more tells whether there is one
+            newest = limit if limit >= MOST_EVENTS else limit + 1  # reading one more tells whether there are more
             found = list(lake.events(newest=newest, **wanted))
             for event in found[-limit:]:
                 _print(event, as_json)
@@ -52,7 +50,7 @@ def events(
                 _print(event, as_json)
                 after = event.position
             if next(rest, None) is not None:
-                notice(f"there are more: --after {after} goes on")
+                notice(f"there are more: continue with --after {after}")
 
 
 def _print(event: LoggedEvent, as_json: bool) -> None:

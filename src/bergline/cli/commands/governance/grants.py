@@ -16,7 +16,9 @@ def grants(
     options: LakeOptions,
     *,
     to: Annotated[str | None, typer.Option(help="Only grants to alice, group:analysts or role:etl.")] = None,
-    on: Annotated[str | None, typer.Option(help="Only grants on one thing, e.g. 'table db.orders' or catalog.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Only grants on this securable, e.g. 'table db.orders' or catalog.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List grants: all for an administrator; else your own, and those on what you administer."""

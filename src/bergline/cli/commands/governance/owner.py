@@ -23,7 +23,7 @@ def owner(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show who owns a namespace, table or view, or give it to another owner."""
+    """Show who owns a namespace, table or view, or transfer it to another owner."""
     of = make_securable(kind, name)
     with options.open() as lake:
         if new is not None:

@@ -1,4 +1,4 @@
-"""`bergline pr`: branches that ask to be published, with checks, approvals and comments."""
+"""`bergline pr`: requests to publish branches, with checks, approvals and comments."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from bergline.governance.reviews.model import CheckState
 from bergline.reports.difference import ref_difference
 from bergline.reports.units import render_age
 
-app = typer.Typer(help="Pull requests: branches that ask to be published.", no_args_is_help=True)
+app = typer.Typer(help="Pull requests: review branches, then publish them.", no_args_is_help=True)
 
 NumberArgument: TypeAlias = Annotated[int, typer.Argument(help="Its number", metavar="NUMBER", min=1)]
 HeadOption: TypeAlias = Annotated[
@@ -55,7 +55,7 @@ def create(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask to publish a branch of one or several tables."""
+    """Open a pull request to publish a branch of one or several tables."""
     with options.open() as lake:
         request = lake.pull_requests.open(branch, into=into, title=title, description=description, tables=tables)
     _print(request, "opened", as_json=as_json)
@@ -67,7 +67,7 @@ def list_pull_requests(
     options: LakeOptions,
     *,
     state: Annotated[PullRequestState, typer.Option(help="Which ones.")] = PullRequestState.OPEN,
-    every: Annotated[bool, typer.Option("--all", help="Also those that are closed and published.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include closed and published ones.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List pull requests, newest first."""
@@ -87,7 +87,7 @@ def list_pull_requests(
 @app.command()
 @with_lake
 def show(options: LakeOptions, number: NumberArgument, *, as_json: AsJson = False) -> None:
-    """Show what a pull request would do, its checks and approvals, and what stands in its way."""
+    """Show what a pull request would do, its checks and approvals, and what prevents publishing it."""
     with options.open() as lake:
         overview = lake.pull_requests.get(number).overview
     if as_json:
@@ -128,11 +128,11 @@ def diff(
 def comment(
     options: LakeOptions,
     number: NumberArgument,
-    text: Annotated[str, typer.Argument(help="What you have to say", metavar="TEXT")],
+    text: Annotated[str, typer.Argument(help="The comment", metavar="TEXT")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say something about a pull request."""
+    """Add a comment to a pull request."""
     _act(options, number, lambda request: request.comment(text), "commented on", as_json=as_json)
 
 
@@ -147,7 +147,7 @@ def approve(options: LakeOptions, number: NumberArgument, *, head: HeadOption = 
 @app.command()
 @with_lake
 def withdraw(options: LakeOptions, number: NumberArgument, *, as_json: AsJson = False) -> None:
-    """Take back your approval."""
+    """Withdraw your approval."""
     _act(options, number, lambda request: request.withdraw(), "withdrew your approval of", as_json=as_json)
 
 
@@ -163,7 +163,7 @@ def check(
     head: HeadOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report what a check found about the heads of a pull request."""
+    """Report the result of a check on the heads of a pull request."""
     heads = _heads(head)
 
     def act(request: PullRequest) -> PullRequest:
@@ -178,7 +178,7 @@ def publish(
     options: LakeOptions,
     number: NumberArgument,
     *,
-    method: Annotated[PublishMethod, typer.Option(help="How it gets there.")] = PublishMethod.FAST_FORWARD,
+    method: Annotated[PublishMethod, typer.Option(help="How to publish.")] = PublishMethod.FAST_FORWARD,
     keep_branch: Annotated[bool, typer.Option("--keep-branch", help="Leave the branch where it is.")] = False,
     head: HeadOption = None,
     as_json: AsJson = False,
@@ -195,14 +195,14 @@ def publish(
 @app.command()
 @with_lake
 def close(options: LakeOptions, number: NumberArgument, *, as_json: AsJson = False) -> None:
-    """Give a pull request up; its branch stays."""
+    """Close a pull request; its branch stays."""
     _act(options, number, lambda request: request.close(), "closed", as_json=as_json)
 
 
 @app.command()
 @with_lake
 def reopen(options: LakeOptions, number: NumberArgument, *, as_json: AsJson = False) -> None:
-    """Take a closed pull request up again."""
+    """Reopen a closed pull request."""
     _act(options, number, lambda request: request.reopen(), "reopened", as_json=as_json)
 
 
@@ -232,7 +232,7 @@ def _lines(overview: PullRequestOverview) -> list[str]:
     lines += [f"approved by {', '.join(describe_approvals(overview))}"] if overview.approved_by else []
     if overview.stale_approvals:
         lines.append(f"approved before a head moved: {', '.join(overview.stale_approvals)}")
-    lines += [f"in the way: {obstacle}" for obstacle in overview.obstacles]
+    lines += [f"cannot be published: {obstacle}" for obstacle in overview.obstacles]
     return [*lines, "", *map(describe_entry, overview.history)]
 
 

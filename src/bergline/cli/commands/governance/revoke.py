@@ -25,7 +25,7 @@ def revoke(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Take privileges back, e.g. `bergline revoke write on table db.orders from alice`."""
+    """Revoke privileges, e.g. `bergline revoke write on table db.orders from alice`."""
     grants = parse_grants(words, revokes=True)
     with options.open() as lake:
         lake.access.apply(revoke=grants)

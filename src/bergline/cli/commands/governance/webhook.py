@@ -23,7 +23,7 @@ from bergline.governance.webhooks.protocol import CreateWebhookRequest, Delivery
 from bergline.governance.webhooks.secret_keys import KEY_VARIABLE, load_keys
 from bergline.governance.webhooks.store import SqlWebhooks
 
-app = typer.Typer(help="Where `bergline serve` sends events.", no_args_is_help=True)
+app = typer.Typer(help="Manage where `bergline serve` sends events.", no_args_is_help=True)
 
 IdArgument = Annotated[str, typer.Argument(help="The webhook, as `bergline webhook list` names it.")]
 
@@ -39,7 +39,7 @@ def create(
     ] = None,
     table: Annotated[list[str] | None, typer.Option(help="Only events of this table; may be repeated.")] = None,
     after: Annotated[
-        int | None, typer.Option(help="Send the events after this position too. \\[default: those to come]", min=0)
+        int | None, typer.Option(help="Also send the events after this position. \\[default: only new ones]", min=0)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,7 +88,7 @@ def pause(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False)
 @app.command()
 @with_lake
 def resume(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False) -> None:
-    """Send again, from where it stopped; also for a webhook that was disabled after failures."""
+    """Continue sending from where it stopped; also for a webhook that was disabled after failures."""
     with _webhooks(options) as webhooks:
         _print(webhooks.resume(webhook), as_json)
 
@@ -110,7 +110,7 @@ def replay(
 @app.command("test")
 @with_lake
 def send_test(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = False) -> None:
-    """Send an event that means nothing, now, and print how it was received."""
+    """Send a test event now, and print how it was received."""
     with _webhooks(options) as webhooks:
         sent = webhooks.test(webhook)
     if as_json:
@@ -118,7 +118,7 @@ def send_test(options: LakeOptions, webhook: IdArgument, *, as_json: AsJson = Fa
     elif sent.error is None:
         sys.stdout.write(f"status {sent.status} after {sent.took_ms} ms\n")
     if sent.error is not None:
-        raise UnavailableError(f"webhook `{webhook}` did not take the event: {sent.error}")
+        raise UnavailableError(f"webhook `{webhook}` did not accept the event: {sent.error}")
 
 
 @app.command("rotate-secrets")
@@ -135,12 +135,12 @@ def rotate_secrets(options: LakeOptions, *, secrets_key_file: KeyFileOption = No
     if as_json:
         print_json({"encrypted": done, "lost": found.lost})
     else:
-        sys.stdout.write(f"{len(done)} secrets were encrypted anew\n")
+        sys.stdout.write(f"{len(done)} secrets were re-encrypted\n")
     if found.lost:
         names = ", ".join(f"`{webhook_id}`" for webhook_id in found.lost)
         raise RefusedError(
             f"the secrets of {names} stay as they are: the key that encrypted them is not among those given",
-            hints=["give it too, behind the others, or delete these webhooks and create others"],
+            hints=["add it after the others, or delete these webhooks and create new ones"],
         )
 
 

@@ -1,1 +1,1 @@
-"""Commands that look after tables: damage, small files, old snapshots, files that nothing needs."""
+"""Commands that maintain tables: damage, small files, old snapshots, files that nothing needs."""

@@ -1,4 +1,4 @@
-"""`bergline accept-metadata`: serve a table or view again whose metadata file is not the one that was written."""
+"""`bergline accept-metadata`: accept a table or view whose metadata file is not the one that was written."""
 
 import time
 from typing import Annotated
@@ -30,7 +30,7 @@ def accept_metadata(
 ) -> None:
     """Accept the metadata file of a table or view as it is in the store now, although the catalog wrote another one.
 
-    Look at it first: whoever changed it may have removed rules or snapshots. The audit log gets a row.
+    Inspect it first: whoever changed it may have removed rules or snapshots. The audit log gets a row.
     """
     table = parse_table_name(name)
     with options.open() as lake:

@@ -1,4 +1,4 @@
-"""`bergline check`: what is damaged in tables, and what would mend it."""
+"""`bergline check`: what is damaged in tables, and what would repair it."""
 
 from typing import Annotated
 
@@ -30,14 +30,14 @@ def check(
     ] = None,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also check views, what is in the trash, and what the catalog's own rows say."),
+        typer.Option("--all", help="Also check views, the trash, and the catalog's own rows."),
     ] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Open every data and delete file too, and compare its rows.")
+        bool, typer.Option("--deep", help="Also open every data and delete file, and compare its rows.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look at every file that a snapshot reaches, counts, sequence numbers, refs and row ids; change nothing.
+    """Check every file that a snapshot reaches, counts, sequence numbers, refs and row ids; change nothing.
 
     The exit code is 1 if something is damaged.
     """

@@ -31,11 +31,13 @@ def compact(
     branch: BranchOption = MAIN,
     sort: Annotated[str | None, typer.Option(help="Sort rows, e.g. 'region, id desc' or 'zorder(id, amount)'.")] = None,
     target_mib: Annotated[int | None, typer.Option(help="The size of new files, in MiB.", min=1)] = None,
-    min_files: Annotated[int, typer.Option(help="How many small files are worth it.", min=1)] = 2,
+    min_files: Annotated[int, typer.Option(help="Minimum number of small files to rewrite.", min=1)] = 2,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", metavar="KEY=VALUE", help="Of Iceberg's rewrite_data_files, e.g. rewrite-all=true; repeatable."
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of Iceberg's rewrite_data_files, e.g. rewrite-all=true; may be repeated.",
         ),
     ] = None,
     as_json: AsJson = False,

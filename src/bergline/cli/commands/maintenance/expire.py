@@ -1,4 +1,4 @@
-"""`bergline expire`: forget old snapshots, and delete the files that only they needed."""
+"""`bergline expire`: remove old snapshots, and delete the files that only they needed."""
 
 from typing import Annotated
 
@@ -29,12 +29,14 @@ def expire(
         typer.Option(help="Only snapshots from before a time, e.g. 2026-01-31T12:00Z, or older than 7d, 12h or 30m."),
     ] = None,
     retain_last: Annotated[
-        int | None, typer.Option(help="How many snapshots of each branch stay in any case.", min=1)
+        int | None, typer.Option(help="How many snapshots each branch keeps in any case.", min=1)
     ] = None,
     snapshot_ids: Annotated[
         list[str] | None, typer.Option("--snapshot-id", help="This snapshot too, of any age; may be repeated.")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show what would go and why, and change nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what would be removed and why, and change nothing.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +64,7 @@ def expire(
     text = f"{table}: removed {counted(len(done.removed_snapshots), 'snapshot')}, deleted {counted(files, 'file')}"
     _print(table, done, files, f"{text} of {render_size(done.deleted_bytes)}", as_json=as_json)
     for location in done.failed:
-        notice(f"could not be deleted, and is needed by nothing: {location}")
+        notice(f"could not be deleted, but nothing needs it: {location}")
     if done.failed:
         raise typer.Exit(1)
 

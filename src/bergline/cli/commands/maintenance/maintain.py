@@ -40,13 +40,13 @@ def maintain(
     budget: Annotated[
         str | None, typer.Option(help="Time after which nothing more is begun, e.g. 30m, 12h or 1d.")
     ] = None,
-    threads: Annotated[int, typer.Option(help="How many tables are maintained side by side.", min=1)] = 1,
+    threads: Annotated[int, typer.Option(help="How many tables are maintained in parallel.", min=1)] = 1,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Compact data files, rewrite manifests, expire snapshots and delete orphan files, as tables' properties say.
 
-    What would delete files is shown first, and asked about; a plan without that is carried out as it is.
+    A plan that deletes files is shown first and needs confirmation; any other plan is carried out directly.
     """
     settings = policy_of(settings_of(policy, "--policy"))
     seconds = None if budget is None else parse_duration(budget)

@@ -30,13 +30,14 @@ def orphans(
     ] = "3d",
     location: Annotated[str | None, typer.Option(help="Only files in this directory.")] = None,
     allow_recent: Annotated[
-        bool, typer.Option("--allow-recent", help="Files of the last 24 hours too: certainly nobody writes meanwhile.")
+        bool,
+        typer.Option("--allow-recent", help="Include files of the last 24 hours: only if certainly nobody is writing."),
     ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Show the files, and delete none.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find files that no metadata names, left behind by writers that died, and delete them."""
+    """Find files that no metadata references, left behind by writers that died, and delete them."""
     with options.open() as lake:
         loaded = lake.load_table(table)
         with progress_line() as show:

@@ -1,4 +1,4 @@
-"""`bergline restore`: a catalog from a backup, in one transaction, and whether its pointers lead anywhere."""
+"""`bergline restore`: restore a catalog from a backup, in one transaction, and check its pointers."""
 
 import time
 from pathlib import Path
@@ -41,7 +41,7 @@ def restore(
     file: Annotated[Path, typer.Argument(help="A backup by `bergline backup`", metavar="FILE")],
     *,
     check_only: Annotated[
-        bool, typer.Option("--check-only", help="Check the file and what its pointers lead to; restore nothing.")
+        bool, typer.Option("--check-only", help="Check the file and its pointers; restore nothing.")
     ] = False,
     newest: Annotated[
         bool,
@@ -59,7 +59,7 @@ def restore(
 ) -> None:
     """Restore a catalog into an empty one, in one transaction; then read the metadata file of every pointer.
 
-    A missing catalog is created. The exit code is 1 if a pointer leads nowhere, or to what cannot be read.
+    A missing catalog is created. The exit code is 1 if the file of a pointer is missing or cannot be read.
     """
     if check_only and (newest or replace):
         raise InvalidInputError("expected --check-only alone, found --newest or --replace with it")
@@ -123,7 +123,7 @@ def _newer(report: PointerReport) -> dict[tuple[str, str], str]:
 
 def _said(summary: BackupSummary, report: PointerReport, *, restored: bool, newest: bool) -> list[str]:
     header = summary.header
-    verb = "restored" if restored else "the backup is whole:"
+    verb = "restored" if restored else "the backup is intact:"
     lines = [f"{verb} catalog `{header.catalog}` as of {render_time(header.made_ms)}: {_rows(summary.rows)}"]
     if newest:
         lines.append(f"{counted(len(_newer(report)), 'table')} brought forward to the newest metadata file")

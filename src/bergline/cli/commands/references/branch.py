@@ -23,13 +23,13 @@ app = typer.Typer(help="The branches of a table.", no_args_is_help=True)
 BRANCH = typer.Argument(help="Name of the branch", metavar="BRANCH", autocompletion=complete_ref)
 BranchArgument: TypeAlias = Annotated[str, BRANCH]
 MinSnapshots: TypeAlias = Annotated[
-    int | None, typer.Option("--min-snapshots-to-keep", help="Snapshots that expiry leaves on the branch.", min=1)
+    int | None, typer.Option("--min-snapshots-to-keep", help="Snapshots that expiry keeps on the branch.", min=1)
 ]
 SnapshotAge: TypeAlias = Annotated[
-    str | None, typer.Option("--max-snapshot-age", help="Age up to which expiry leaves its snapshots, e.g. 7d or 12h.")
+    str | None, typer.Option("--max-snapshot-age", help="Age up to which expiry keeps its snapshots, e.g. 7d or 12h.")
 ]
 Squash: TypeAlias = Annotated[
-    bool, typer.Option("--squash", help="Take the difference as one snapshot, where history has expired too.")
+    bool, typer.Option("--squash", help="Replay the difference as one snapshot, even where history has expired.")
 ]
 
 
@@ -78,7 +78,7 @@ def retention(
     clear: Cleared = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set what expiry leaves of a branch; without options, show it."""
+    """Set what expiry keeps of a branch; without options, show it."""
     set_retention(
         options,
         (table, branch),
@@ -115,7 +115,7 @@ def merge(
     table: TableArgument,
     branch: BranchArgument,
     *,
-    into: Annotated[str, typer.Option(help="The branch that gets its snapshots.", autocompletion=complete_ref)] = MAIN,
+    into: Annotated[str, typer.Option(help="The branch to merge into.", autocompletion=complete_ref)] = MAIN,
     squash: Squash = False,
     as_json: AsJson = False,
 ) -> None:
@@ -216,7 +216,7 @@ def print_difference(found: RefDifference) -> None:
 
 
 def json_difference(found: RefDifference) -> dict[str, Any]:
-    """How two refs differ, with the ids of snapshots as text."""
+    """How two refs differ, with snapshot ids as text."""
     sample = found.sample
     return {
         "from": found.from_ref,

@@ -23,7 +23,7 @@ RefAge: TypeAlias = Annotated[
 ]
 Cleared: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--clear", help="A setting to be the table's again, e.g. max-ref-age; may be repeated."),
+    typer.Option("--clear", help="A setting to return to the table's, e.g. max-ref-age; may be repeated."),
 ]
 _COLUMNS = ("name", "type", "snapshot_id", "age", "retention", "rules")
 
@@ -97,7 +97,7 @@ def set_retention(
     *,
     as_json: bool,
 ) -> None:
-    """Set what is wanted of a ref's retention, and print the ref."""
+    """Set a ref's retention as given by options, and print the ref."""
     table, name = place
     cleared = [_setting_name(text) for text in clear or ()]
     with options.open() as lake:
@@ -141,7 +141,7 @@ def print_refs(table: Table, shown: Mapping[str, SnapshotRef], *, as_json: bool)
 
 
 def own_snapshots(table: Table, name: str) -> int:
-    """How many snapshots are in the history of no other ref."""
+    """How many snapshots are only in the history of this ref."""
     metadata = table.metadata
     kept = {
         snapshot.snapshot_id
@@ -153,7 +153,7 @@ def own_snapshots(table: Table, name: str) -> int:
 
 
 def plan_drop(table: Table, name: str) -> str:
-    """What dropping a ref means."""
+    """The plan for dropping a ref: what would become unreachable."""
     ref = table.refs[name]
     age = _age(table, ref, time.time_ns() // 1_000_000)
     at = f"snapshot {ref.snapshot_id}{f', {age}' if age else ''}"

@@ -15,7 +15,7 @@ from bergline.cli.output.rows import AsJson, print_json, print_lines, print_tabl
 from bergline.errors import InvalidInputError
 from bergline.lake.lake import Lake
 
-app = typer.Typer(help="The rules that protect branches and tags.", no_args_is_help=True)
+app = typer.Typer(help="List, set and remove the rules that protect branches and tags.", no_args_is_help=True)
 
 PatternArgument = Annotated[
     str, typer.Argument(help="Which refs: a name, in which * stands for any text", metavar="PATTERN")
@@ -39,7 +39,7 @@ class RefKind(StrEnum):
 def list_rules(
     options: LakeOptions, *, namespace: NamespaceOption = None, table: TableOption = None, as_json: AsJson = False
 ) -> None:
-    """List the rules of the catalog and its namespaces, or those that hold in a namespace or for a table."""
+    """List the rules of the catalog and its namespaces, or those that apply in a namespace or to a table."""
     _check_scope(namespace, table)
     with options.open() as lake:
         found = _of_table(lake, table) if table is not None else list(map(_protecting, lake.rules.list(namespace)))
@@ -81,7 +81,7 @@ def set_rule(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the rule of a pattern, in place of its earlier one."""
+    """Set the rule of a pattern, replacing an earlier one."""
     _check_scope(namespace, table)
     given: dict[str, Any] = {
         "kind": None if kind is None else str(kind),

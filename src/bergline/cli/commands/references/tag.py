@@ -1,4 +1,4 @@
-"""`bergline tag`: names for snapshots that stay."""
+"""`bergline tag`: fixed names for snapshots."""
 
 from typing import Annotated, TypeAlias
 

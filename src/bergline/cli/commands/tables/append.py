@@ -38,7 +38,7 @@ def append(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Append the rows of files, all in one snapshot; columns are found by name, those that are missing are null."""
+    """Append the rows of files, all in one snapshot; columns are matched by name, missing ones are null."""
     said = settings_of(summary, "--summary")
     with options.open() as lake:
         loaded = lake.load_table(table)

@@ -35,7 +35,7 @@ def log(
     *,
     graph: Annotated[bool, typer.Option("--graph", help="Draw branches as lanes.")] = False,
     ref: Annotated[
-        str | None, typer.Option(help="Only what this branch or tag leads to.", autocompletion=complete_ref)
+        str | None, typer.Option(help="Only the history of this branch or tag.", autocompletion=complete_ref)
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The most snapshots that are shown.", min=1)] = 50,
     as_json: AsJson = False,
@@ -66,7 +66,7 @@ def log(
 
 
 def _histories(lake: Lake, ref: str | None, errors: dict[str, BerglineError]) -> Iterator[tuple[str, TableHistory]]:
-    """Of all tables, or those that have the ref; what cannot be read is an error."""
+    """The histories of all tables, or of those that have the ref; what cannot be read is an error."""
     for name in lake.list_tables():
         try:
             table = lake.load_table(name)
@@ -93,7 +93,7 @@ def _history(table: Table, ref: str | None) -> TableHistory:
 
 def _newest(histories: dict[str, TableHistory], limit: int) -> list[tuple[str, HistoryEntry]]:
     found = [(name, entry) for name, history in histories.items() for entry in history.entries]
-    if len(histories) > 1:  # the order inside one history is its own
+    if len(histories) > 1:  # keep the order within each history
         found.sort(key=lambda item: -item[1].timestamp_ms)
     return found[:limit]
 

@@ -73,7 +73,7 @@ def create(
 def drop(options: LakeOptions, namespace: NamespaceArgument, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Drop an empty namespace."""
     with options.open() as lake:
-        lake.namespace_properties(namespace)  # a missing one is an error before anybody is asked
+        lake.namespace_properties(namespace)  # a missing namespace is an error before asking for confirmation
         confirm(f"drop namespace `{namespace}`, which must be empty", yes)
         lake.drop_namespace(namespace)
     if as_json:

@@ -1,4 +1,4 @@
-"""`bergline quickstart`: a lake with a small story in it, to look around in."""
+"""`bergline quickstart`: a small example lake to explore."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def quickstart(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Create a lake with orders of a small shop: branches, a merge and a tag; and say what to try."""
+    """Create a lake with the orders of a small shop: branches, a merge and a tag; and print what to try."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise AlreadyExistsError(
             f"expected a new or empty directory, found `{directory}` with files in it",

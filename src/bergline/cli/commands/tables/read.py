@@ -1,4 +1,4 @@
-"""`bergline read`: rows of a table at any state."""
+"""`bergline read`: rows of a table in any state."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,7 +45,7 @@ def read(
         bool, typer.Option("--json", help="The same as --format jsonl: an object in each line.")
     ] = False,
 ) -> None:
-    """Print rows, which are read as they are printed."""
+    """Print rows while they are read."""
     form = RowFormat.JSONL if as_json else _format_of(form, output)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     most = _SHOWN_ROWS if limit is None and form is RowFormat.TABLE else limit
@@ -62,7 +62,7 @@ def read(
 
 
 def _format_of(given: RowFormat | None, output: Path | None) -> RowFormat:
-    """The format that is given, or else by the suffix of the file."""
+    """The given format, or else the one of the file's suffix."""
     if given is not None:
         return given
     return RowFormat.TABLE if output is None else RowFormat(file_format(output).value)

@@ -103,7 +103,7 @@ def _json_dropped(table: DroppedTable) -> dict[str, Any]:
 
 
 def _files_after(table: DroppedTable) -> str:
-    """What becomes of the table's files."""
+    """What happens to the table's files."""
     if table.purge_begun:
         return "are being deleted"
     until = render_time(table.keep_until_ms)
@@ -113,7 +113,7 @@ def _files_after(table: DroppedTable) -> str:
 @app.command()
 @with_lake
 def show(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
-    """Show a table at a glance; of one that is broken, what can be shown."""
+    """Show a table at a glance; if it is damaged, what can still be shown."""
     with options.open() as lake:
         found = find_table(lake, parse_table_name(table))
         if found.table is None:

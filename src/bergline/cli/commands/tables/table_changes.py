@@ -125,11 +125,11 @@ def drop(
     options: LakeOptions,
     table: TableArgument,
     *,
-    purge: Annotated[bool, typer.Option("--purge", help="Delete its files as well, which nothing undoes.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete its files as well; this cannot be undone.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop a table; without --purge its files stay, and `undrop` brings it back."""
+    """Drop a table; without --purge its files stay, and `undrop` restores it."""
     with options.open() as lake:
         found = find_table(lake, parse_table_name(table))
         is_kept = lake.keeps_dropped_tables
@@ -164,11 +164,11 @@ def undrop(
     metadata: Annotated[
         str | None, typer.Option(help="The metadata file to register.", metavar="METADATA_FILE")
     ] = None,
-    to: Annotated[str | None, typer.Option(help="Another name for it, where its own is taken.", metavar="NAME")] = None,
+    to: Annotated[str | None, typer.Option(help="Another name for it, if its own is taken.", metavar="NAME")] = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a table from the server's trash, or one that was dropped without its files, in its last state."""
+    """Restore a table from the server's trash, or one that was dropped without its files, in its last state."""
     if location is not None and metadata is not None:
         raise InvalidInputError("expected one of --location and --metadata, found both")
     with options.open() as lake:
@@ -236,5 +236,5 @@ def _contents(table: Table | None) -> str:
 def _fate(*, purge: bool, is_kept: bool) -> str:
     if is_kept:
         fate = "then its files are deleted" if purge else "its files stay"
-        return f"the server keeps it in its trash for a time, {fate}: `bergline table undrop` brings it back until then"
+        return f"the server keeps it in its trash for a time, {fate}: `bergline table undrop` restores it until then"
     return "delete all its files: nothing brings them back" if purge else "its files stay"

@@ -43,7 +43,7 @@ def list_views(
 @app.command()
 @with_lake
 def show(options: LakeOptions, view: ViewArgument, *, as_json: AsJson = False) -> None:
-    """Show the query of a view in each dialect that it has one in."""
+    """Show the query of a view in each of its dialects."""
     with options.open() as lake:
         loaded = lake.load_view(view)
         queries = {dialect: loaded.sql(dialect) for dialect in loaded.dialects}
@@ -56,7 +56,7 @@ def show(options: LakeOptions, view: ViewArgument, *, as_json: AsJson = False) -
 @app.command()
 @with_lake
 def drop(options: LakeOptions, view: ViewArgument, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Drop a view; a server with a trash keeps it for a time, and `undrop` brings it back."""
+    """Drop a view; a server with a trash keeps it for a time, and `undrop` restores it."""
     with options.open() as lake:
         location = lake.load_view(view).metadata_location
         fate = "; the server keeps it in its trash for a time" if lake.keeps_dropped_tables else ""
@@ -100,10 +100,10 @@ def undrop(
     options: LakeOptions,
     view: ViewArgument,
     *,
-    to: Annotated[str | None, typer.Option(help="Another name for it, where its own is taken.", metavar="NAME")] = None,
+    to: Annotated[str | None, typer.Option(help="Another name for it, if its own is taken.", metavar="NAME")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back a view from the server's trash."""
+    """Restore a view from the server's trash."""
     with options.open() as lake:
         back = lake.undrop_view(view, to)
     if as_json:

@@ -151,6 +151,7 @@ def test_table_of_the_same_name_that_came_since_does_not_hide_a_drop(
     server.on(DROP, Reply(204))
     server.on(LOAD, shown(base), creating(table_metadata("file:///lake/orders")))
     catalog.drop_table(ORDERS)
+    assert [f"{r.method} {r.path}" for r in server.requests[-3:]] == [LOAD, DROP, LOAD]
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409])

@@ -327,6 +327,7 @@ class TestAttacks:
 
     def test_token_in_place_of_a_session(self, browser: Browser) -> None:
         browser.cookies[SESSION] = f"bs_{TOKEN}"
+        assert browser.who() is None
 
     def test_head_and_post_of_the_callback(self, browser: Browser) -> None:
         address = urlsplit(browser.asked())

@@ -41,7 +41,7 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
     return f"{encoded(json.dumps(header).encode())}.{encoded(json.dumps(claims).encode())}"
 
 
-def refused(trusted: TrustedIssuers, token: str) -> None:
+def check_refused(trusted: TrustedIssuers, token: str) -> None:
     with pytest.raises(AuthenticationError) as error:
         trusted.check(token)
     assert str(error.value) == "the token is not accepted"
@@ -71,7 +71,7 @@ def test_asymmetric_algorithms_are_accepted(
 ) -> None:
     issuer.keys = [public_jwk(kind, 1, "k1"), public_jwk("P-256", 2, "k2")]
     assert trusted.check(issuer.token(kind=kind, algorithm=algorithm))[0] == ALICE
-    refused(trusted, issuer.token(kind=kind, algorithm=algorithm, number=2))
+    check_refused(trusted, issuer.token(kind=kind, algorithm=algorithm, number=2))
 
 
 def test_claims_are_chosen_by_the_settings(issuer: OidcIssuerServer) -> None:
@@ -98,8 +98,8 @@ def test_email_counts_only_where_the_issuer_says_that_it_is_verified(
         return issuer.token(**({"user": said} if claim == "user.email" else nested))
 
     for unverified in (None, False, "false", "", "True", 1, [], [True], {"true": True}):
-        refused(trusted, token(_verified=unverified))
-    refused(trusted, token())
+        check_refused(trusted, token(_verified=unverified))
+    check_refused(trusted, token())
     for verified in (True, "true"):
         principal, _ = trusted.check(token(_verified=verified))
         assert "corp:a@example" in {principal.name, *principal.groups}
@@ -144,7 +144,7 @@ def test_token_without_an_email_needs_none_to_be_verified(issuer: OidcIssuerServ
 def test_token_with_wrong_claims_is_refused(
     issuer: OidcIssuerServer, trusted: TrustedIssuers, claims: dict[str, Any]
 ) -> None:
-    refused(trusted, issuer.token(**claims))
+    check_refused(trusted, issuer.token(**claims))
 
 
 def test_clocks_may_differ_by_a_minute(issuer: OidcIssuerServer, trusted: TrustedIssuers) -> None:
@@ -157,8 +157,8 @@ def test_time_of_a_token_is_over_only_if_it_is_genuine(issuer: OidcIssuerServer,
     with pytest.raises(RequestRefused) as over:
         trusted.check(issuer.token(exp=past))
     assert over.value.response.status == 419
-    refused(trusted, issuer.token(exp=past, number=2))
-    refused(trusted, issuer.token(exp=past, aud="other"))
+    check_refused(trusted, issuer.token(exp=past, number=2))
+    check_refused(trusted, issuer.token(exp=past, aud="other"))
 
 
 def test_algorithm_is_never_the_tokens_choice(issuer: OidcIssuerServer, trusted: TrustedIssuers) -> None:
@@ -167,7 +167,7 @@ def test_algorithm_is_never_the_tokens_choice(issuer: OidcIssuerServer, trusted:
     for name in ("none", "None", "NONE", ""):
         text = unsigned({"alg": name, "kid": "k1"}, claims)
         for signature in ("", "AA"):
-            refused(trusted, f"{text}.{signature}")
+            check_refused(trusted, f"{text}.{signature}")
     public = private_key("RSA", 1).public_key()
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -178,8 +178,8 @@ def test_algorithm_is_never_the_tokens_choice(issuer: OidcIssuerServer, trusted:
     for secret in secrets:
         for name in ("HS256", "RS256"):
             text = unsigned({"alg": name, "kid": "k1"}, claims)
-            refused(trusted, f"{text}.{encoded(hmac.digest(secret, text.encode(), hashlib.sha256))}")
-    refused(trusted, issuer.token(kind="RSA", algorithm="PS256"))  # the issuer says that the key is for RS256
+            check_refused(trusted, f"{text}.{encoded(hmac.digest(secret, text.encode(), hashlib.sha256))}")
+    check_refused(trusted, issuer.token(kind="RSA", algorithm="PS256"))  # the issuer says that the key is for RS256
     assert trusted.check(issuer.token(kind="RSA", algorithm="RS256"))[0] == ALICE
 
 
@@ -191,8 +191,8 @@ def test_key_in_the_token_is_not_used(
         {"jku": f"{other.url}/certs"},
         {"x5u": f"{other.url}/certs"},
     ):
-        refused(trusted, issuer.token(number=2, headers=headers))
-        refused(trusted, issuer.token(number=2, kid=None, headers=headers))
+        check_refused(trusted, issuer.token(number=2, headers=headers))
+        check_refused(trusted, issuer.token(number=2, kid=None, headers=headers))
     assert other.requests == []
 
 
@@ -202,7 +202,7 @@ def test_headers_that_must_be_understood_are_not(issuer: OidcIssuerServer, trust
         header = {"alg": "ES256", "kid": "k1", **more}
         text = unsigned(header, issuer.claims())
         signature = jwt.get_algorithm_by_name("ES256").sign(text.encode(), key)
-        refused(trusted, f"{text}.{encoded(signature)}")
+        check_refused(trusted, f"{text}.{encoded(signature)}")
     assert trusted.check(issuer.token(headers={"typ": "at+jwt"}))[0] == ALICE
 
 
@@ -210,10 +210,10 @@ def test_issuers_do_not_speak_for_each_other(issuer: OidcIssuerServer, other: Oi
     trusted = TrustedIssuers([issuer.settings(), other.settings(alias="ci", audience="ci")])
     assert trusted.check(other.token(number=2, kid="k2", aud="ci"))[0].name == "ci:alice"
     assert trusted.check(issuer.token())[0].name == "corp:alice"
-    refused(trusted, other.token(number=2, kid="k2", iss=issuer.url))
-    refused(trusted, other.token(number=2, kid="k1", iss=issuer.url))
-    refused(trusted, issuer.token(aud="ci"))
-    refused(trusted, issuer.token(iss=f"{issuer.url}/"))
+    check_refused(trusted, other.token(number=2, kid="k2", iss=issuer.url))
+    check_refused(trusted, other.token(number=2, kid="k1", iss=issuer.url))
+    check_refused(trusted, issuer.token(aud="ci"))
+    check_refused(trusted, issuer.token(iss=f"{issuer.url}/"))
     assert trusted.owns("ci:alice")
     assert not trusted.owns("alice")
     assert not trusted.owns("cif:alice")
@@ -235,16 +235,16 @@ def test_only_one_spelling_of_a_token_is_accepted(issuer: OidcIssuerServer, trus
         "..",
         "a.b.c",
     ):
-        refused(trusted, wrong)
+        check_refused(trusted, wrong)
 
 
 def test_long_and_deep_tokens_are_refused(issuer: OidcIssuerServer, trusted: TrustedIssuers) -> None:
-    refused(trusted, issuer.token(more="x" * LONGEST_JWT))
+    check_refused(trusted, issuer.token(more="x" * LONGEST_JWT))
     deep = encoded(b"[" * 5000)
-    refused(trusted, f"{deep}.{deep}.AA")
+    check_refused(trusted, f"{deep}.{deep}.AA")
     head = encoded(b'{"alg":"ES256"}')
     nested = encoded(b'{"iss":"x","aud":"x","exp":9,"a":' + b"[" * 5000 + b"]" * 5000 + b"}")
-    refused(trusted, f"{head}.{nested}.AA")
+    check_refused(trusted, f"{head}.{nested}.AA")
     assert issuer.requests == []
 
 
@@ -264,7 +264,7 @@ def test_log_says_why_without_the_token(
 ) -> None:
     caplog.set_level("DEBUG", "bergline.server")
     token = issuer.token(aud="other", sub="mallory")
-    refused(trusted, token)
+    check_refused(trusted, token)
     assert "issuer corp: it is for another audience" in caplog.text
     assert "mallory" not in caplog.text
     assert not any(part in caplog.text for part in token.split("."))

@@ -66,7 +66,7 @@ def test_pull_request_from_opening_to_publishing(port: int, served: Lake, contex
             seen.approve()
         seen.look()
         seen.approve().comment("fine").report_check("nulls", "failed", detail="one row")
-        with pytest.raises(ConflictError, match="not as it was looked at"):
+        with pytest.raises(ConflictError, match="has changed since you looked at it"):
             request.publish()
         request.look()
         with pytest.raises(RefusedError, match="check `nulls` is failed"):

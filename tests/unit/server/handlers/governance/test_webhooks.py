@@ -73,7 +73,7 @@ def test_test_delivery_is_signed_and_leaves_the_cursor(client: AsgiClient, recei
     assert [event["type"] for event in message.events] == ["org.bergline.webhook.test"]
     receiver.statuses = [503]
     failed = client("POST", f"{HOOKS}/{created['webhook']['webhook-id']}/test").json
-    assert failed["error"] == "the receiver answered with status 503"
+    assert failed["error"] == "the receiver responded with status 503"
     assert client("GET", HOOKS).json["webhooks"] == [created["webhook"]]
 
 
