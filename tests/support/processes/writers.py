@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from support.paths import PROCESSES
+from support.paths import PROCESSES, python_path
 from support.processes.writer_jobs import Journal, Note, Step
 
 _PROGRAM = PROCESSES / "writer_process.py"
@@ -88,7 +89,11 @@ class _Process:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(_PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": python_path()},
         )
         self.pid = self._process.pid
         self.killed = False
