@@ -21,7 +21,7 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java chromium demo test check thorough torture soak mutants rck nessie trino flink dbt spark-versions lint bench docs pictures clean
+.PHONY: help setup java chromium demo test tests-engine tests-others check thorough torture soak mutants rck nessie trino flink dbt spark-versions lint bench docs pictures clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -123,24 +123,37 @@ chromium:
 demo: java $(DEMO_INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-# types and layers are checked beside the first tests: one core would be idle; folders without tests on an engine are
-# not even imported by the half that runs those
+# five runs, two at a time: the long ones first, and what starts a Spark of its own in whichever half is done first. Folders
+# without tests on an engine are not even imported by the run of those; types and layers are checked beside the first tests,
+# when one core would be idle. Files are in memory, where no commit waits for a disk.
 WITHOUT_ENGINE := browser cli cluster connect unit versions
-# tests that start Spark themselves: after those on an engine, so that both halves take about the same time
 OWN_SPARK := cluster connect versions
+TESTS := engine others $(OWN_SPARK)
+# not in the recipe itself: `make -n` would run its line
+TWO_AT_A_TIME = $(MAKE) --no-print-directory --keep-going --jobs=2
 test: java $(INSTALLED) chromium $(S3_SERVER) $(REST_SERVER) $(TPCDS) $(SPARK_CLASSES) .venv/spark-$(SPARK_NEWEST)/.installed
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
-	@{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } > .venv/lint.txt 2>&1 & lint=$$!; \
-	$(BIN)/python -m pytest -m "not engine and not thorough" $(OWN_SPARK:%=--ignore=tests/%) > .venv/other-tests.txt 2>&1 & others=$$!; \
-	$(BIN)/python -m pytest -m "engine and not thorough" $(WITHOUT_ENGINE:%=--ignore=tests/%); engine=$$?; \
-	$(BIN)/python -m pytest -m "not thorough" $(OWN_SPARK:%=tests/%); spark=$$?; \
-	wait $$others; others=$$?; wait $$lint; lint=$$?; cat .venv/other-tests.txt .venv/lint.txt; \
-	exit $$((engine || spark || others || lint))
+	@files=$$(tools/machine.sh files 4000) && trap 'rm -rf $$files' EXIT && trap 'exit 1' INT TERM; \
+	rm -rf .venv/tests && mkdir .venv/tests; { $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } > .venv/lint.txt 2>&1 & lint=$$!; \
+	$(TWO_AT_A_TIME) FILES=$$files $(TESTS:%=tests-%); tests=$$?; wait $$lint; lint=$$?; \
+	for run in $(TESTS:%=.venv/tests/%.txt); do if [ -e $$run ]; then cat $$run; fi; done; cat .venv/lint.txt; \
+	exit $$((tests || lint))
+
+# what is on an engine is shown as it runs, everything else at the end
+tests-engine:
+	@$(BIN)/python -m pytest --basetemp=$(FILES)/engine -m "engine and not thorough" $(WITHOUT_ENGINE:%=--ignore=tests/%)
+
+tests-others:
+	@$(BIN)/python -m pytest --basetemp=$(FILES)/others -m "not engine and not thorough" $(OWN_SPARK:%=--ignore=tests/%) \
+	> .venv/tests/others.txt 2>&1
+
+$(OWN_SPARK:%=tests-%): tests-%:
+	@$(BIN)/python -m pytest --basetemp=$(FILES)/$* -m "not thorough" tests/$* > .venv/tests/$*.txt 2>&1
 
 # the two halves take about the same time; what is new in tests/unit is in the second by itself
 CHECK_FIRST := catalog console lake reports server
 check: $(INSTALLED) lint
-	@files=$$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d); \
+	@files=$$(tools/machine.sh files 500); \
 	run="$(BIN)/python -m pytest -q -m 'not server and not long'"; \
 	eval $$run --basetemp=$$files/first $(CHECK_FIRST:%=tests/unit/%) > $$files/first.txt 2>&1 & first=$$!; \
 	eval $$run --basetemp=$$files/second tests/unit $(CHECK_FIRST:%=--ignore=tests/unit/%); second=$$?; \

@@ -35,6 +35,10 @@ settings.load_profile("bergline")
 # queries of tests run once or twice: compiling them well costs more than a third of all the time, and in the cache that
 # Java gives its first compiler, code of many queries is thrown out and compiled again for another seventh
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+# a heap that need not grow, of which half is for what is new: a third as many collections
+_JAVA += " -XX:InitialRAMPercentage=100 -XX:NewRatio=1 -XX:MetaspaceSize=256m"
+if sys.platform == "linux":  # Hadoop starts `chmod` for each file that it writes, by default in two steps
+    _JAVA += " -Djdk.lang.Process.launchMechanism=VFORK"
 _CLASSES = Path(sys.prefix, "tools", "spark.jsa")
 if _CLASSES.exists():  # made by `make test`; Java is not to say in the output of tests that it does not fit
     _JAVA += f" -XX:SharedArchiveFile={_CLASSES} -Xlog:disable"
@@ -188,12 +192,14 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
         SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more
         .appName("bergline-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .config("spark.sql.ui.explainMode", "simple")  # no page shows the plans that Spark writes down for its own
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

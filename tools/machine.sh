@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Finds what the machine must bring. Usage: machine.sh python | machine.sh java | machine.sh java-home VERSION
+# Finds what the machine must bring. Usage: machine.sh python | machine.sh java | machine.sh java-home VERSION |
+# machine.sh files MEBIBYTES
 # python: prints a Python 3.11+ interpreter; java: checks for Java 17+; java-home: prints the home of a Java of that version or
-# newer, which may be another one than the machine's usual. On failure one line says what is missing.
+# newer, which may be another one than the machine's usual; files: makes a directory for files that last as long as a run of
+# tests and prints it, in memory where there is so much room. On failure one line says what is missing.
 set -u
 fail() { echo "bergline: $1" >&2; exit 1; }
 
@@ -43,9 +45,28 @@ find_java_home() {
   fail "needs Java $wanted or newer, found none; install it beside the other or set JAVA_HOME"
 }
 
+# a disk is waited for several times in every commit. Tests run programs that they write, which memory may be mounted without,
+# and the S3 server keeps attributes with files, which memory has from Linux 6.6 on
+make_files() {
+  local made free
+  free=$(df --output=avail -m /dev/shm 2>/dev/null | tail -n 1)
+  if [ "${free:-0}" -ge "$1" ] && made=$(mktemp -d -p /dev/shm 2>/dev/null); then
+    printf '#!/bin/sh\n' > "$made/program" && chmod +x "$made/program"
+    if "$made/program" 2>/dev/null && .venv/bin/python -c "import os; os.setxattr('$made/program', 'user.a', b'')" 2>/dev/null
+    then
+      rm "$made/program"
+      echo "$made"
+      return
+    fi
+    rm -r "$made"
+  fi
+  mktemp -d
+}
+
 case "${1:-}" in
   python) find_python ;;
   java) check_java ;;
   java-home) find_java_home "${2:?}" ;;
-  *) fail "usage: machine.sh python|java|java-home VERSION" ;;
+  files) make_files "${2:?}" ;;
+  *) fail "usage: machine.sh python|java|java-home VERSION|files MEBIBYTES" ;;
 esac

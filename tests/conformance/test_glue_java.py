@@ -12,26 +12,25 @@ from bergline import Lake
 from support.fixtures.concurrency import AtOnce
 from support.fixtures.rows import ORDERS, ids, order_rows
 from support.servers.glue_server import REGION, GlueProxy
-from support.servers.peers import OfficialError, OfficialRuntime, needs_java
+from support.servers.peers import OfficialError, OfficialRuntime
 
 pytestmark = pytest.mark.official
 
-SDK = [
-    f"software.amazon.awssdk:{module}:2.44.4"
-    for module in ("glue", "s3", "sts", "kms", "dynamodb", "url-connection-client")
-]
 SET_KEYS = """
 for name, value in (("aws.accessKeyId", "key"), ("aws.secretAccessKey", "secret")):
     jvm.java.lang.System.setProperty(name, value)
 """
+FORGET_KEYS = """
+for name in ("aws.accessKeyId", "aws.secretAccessKey"):
+    jvm.java.lang.System.clearProperty(name)
+"""
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OfficialRuntime]:
-    needs_java()
-    with OfficialRuntime(tmp_path_factory.mktemp("official") / "log.txt", *SDK) as started:
-        started.python(SET_KEYS)
-        yield started
+def runtime(official_aws: OfficialRuntime) -> Iterator[OfficialRuntime]:
+    official_aws.python(SET_KEYS)
+    yield official_aws
+    official_aws.python(FORGET_KEYS)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Java's S3FileIO without keys: `bergline serve` signs its requests."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,16 +12,11 @@ from bergline.server.opening import open_server
 from support.servers.asgi_client import SCHEMA
 from support.servers.granted_server import GrantedServer
 from support.servers.named_files import Stage, file_of
-from support.servers.peers import OfficialError, OfficialRuntime, needs_java
+from support.servers.peers import OfficialError, OfficialRuntime
 from support.servers.s3_server import S3Server
 from support.servers.server_on_socket import on_socket
 
 pytestmark = pytest.mark.official
-
-SDK = [
-    f"software.amazon.awssdk:{module}:2.44.4"
-    for module in ("glue", "s3", "sts", "kms", "dynamodb", "url-connection-client")
-]
 
 
 class Everybody:
@@ -50,15 +44,10 @@ def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[ServerC
     context.catalog.close()
 
 
-@pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OfficialRuntime]:
+@pytest.fixture
+def java(official_aws: OfficialRuntime) -> OfficialRuntime:
     """The official runtime with S3FileIO, and without keys."""
-    needs_java()
-    with pytest.MonkeyPatch.context() as environment:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            environment.delenv(name)
-        with OfficialRuntime(tmp_path_factory.mktemp("official") / "log.txt", *SDK) as runtime:
-            yield runtime
+    return official_aws
 
 
 def options(port: int) -> dict[str, str]:

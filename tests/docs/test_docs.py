@@ -1,5 +1,6 @@
 """Docs that cannot drift: examples run, links lead somewhere, every name is documented."""
 
+import functools
 import json
 import os
 import re
@@ -76,6 +77,7 @@ def test_lines_of_prose_end_at_120_characters(path: Path) -> None:
     assert not long  # what has no place to break is code or a link
 
 
+@functools.cache
 def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)

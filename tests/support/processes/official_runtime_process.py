@@ -36,15 +36,20 @@ def main() -> None:
         .config("spark.jars.packages", ",".join([PACKAGES, *sys.argv[1:]]))
         .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.codegen.wholeStage", "false")  # a third of its time would go into compiling
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.ui.explainMode", "simple")  # of plans that nobody looks at
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
+    hadoop = root.sparkContext._jsc.hadoopConfiguration()
+    # each file of checksums is another one to create, and Hadoop starts a process for the mode of each
+    root._jvm.org.apache.hadoop.fs.FileSystem.getLocal(hadoop).setWriteChecksum(False)
     for line in sys.stdin:
         try:
             request = json.loads(line)

@@ -90,10 +90,10 @@ class _Process:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM)],
-            env={**os.environ, "PYTHONPATH": python_path()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PYTHONPATH": python_path()},
         )
         self.pid = self._process.pid
         self.killed = False

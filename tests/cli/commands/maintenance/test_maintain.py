@@ -11,7 +11,7 @@ import bergline
 from bergline import Lake, Table
 from bergline.cli.main import main
 from support.fixtures.rows import ORDERS, ids, order_rows
-from support.processes.command_line import run, run_here
+from support.processes.command_line import run_here
 
 SOON = ("--policy", "compaction.min-input-files=2", "--policy", "manifests.min-count=50")
 
@@ -26,7 +26,7 @@ def small(lake: Lake) -> Table:
 
 
 def maintain(tmp_path: Path, *arguments: str) -> Any:
-    return run("maintain", *arguments, "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    return run_here("maintain", *arguments, "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
 
 
 def test_plan_then_report_then_nothing_to_do(tmp_path: Path, small: Table) -> None:
@@ -100,7 +100,7 @@ def test_tables_in_a_database_are_maintained(tmp_path: Path, postgres: str) -> N
         table = lake.create_table("db.orders", ORDERS, properties={"bergline.maintain.compaction.min-input-files": "2"})
         for i in range(3):
             table.append(order_rows(i))
-        done = run("maintain", "--json", "--catalog", postgres, "--name", "maintained", cwd=tmp_path)
+        done = run_here("maintain", "--json", "--catalog", postgres, "--name", "maintained", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["tables"][0]["steps"][0]["status"] == "done"
         assert len(table.refresh().scan().plan().files) == 1

@@ -1,45 +1,12 @@
 """Conditions as Catalyst has resolved them, as predicates of ours."""
 
-import datetime as dt
-from typing import Any
-
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
-from support.fixtures.data_files import written_files
+from support.fixtures.event_files import opened
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("pruned_reads")]
-
-EVENTS = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("day", pa.date32()),
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("price", pa.decimal128(9, 2)),
-        ("who", pa.struct([("name", pa.string()), ("age", pa.int32())])),
-    ]
-)
-
-
-def event(n: int) -> dict[str, Any]:
-    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(days=n)
-    return {"id": n, "day": moment.date(), "at": moment, "price": n, "who": {"name": f"name{n}", "age": 20 + n}}
-
-
-@pytest.fixture
-def events(lake: Lake) -> Table:
-    """Ten files of one row."""
-    table = lake.create_table("db.events", EVENTS)
-    table.append_files([f for n in range(10) for f in written_files(table, pa.Table.from_pylist([event(n)], EVENTS))])
-    return table
-
-
-def opened(frame: DataFrame, events: Table) -> set[int]:
-    """The numbers of the files that a frame may open: file n holds only row n."""
-    numbers = {p.file.file_path.rsplit("/", 1)[-1]: n for n, p in enumerate(events.scan().plan().files)}
-    return {numbers[path.rsplit("/", 1)[-1]] for path in frame.inputFiles()}
 
 
 @pytest.mark.parametrize(

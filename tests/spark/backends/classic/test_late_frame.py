@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
 from bergline.spark.backends.classic.late_frame import ClassicLateRows
-from support.fixtures.data_files import written_files
+from support.fixtures.event_files import EVENTS, event, opened
 
 pytestmark = pytest.mark.spark
 
@@ -30,36 +30,6 @@ def test_error_of_ours_while_planning_is_not_an_empty_table(
     monkeypatch.setattr(ClassicLateRows, "rows", lambda _: object().nothing)  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match=r"cannot read `db\.t`"):
         frame.collect()
-
-
-EVENTS = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("day", pa.date32()),
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("price", pa.decimal128(9, 2)),
-        ("who", pa.struct([("name", pa.string()), ("age", pa.int32())])),
-    ]
-)
-
-
-def event(n: int) -> dict[str, Any]:
-    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(days=n)
-    return {"id": n, "day": moment.date(), "at": moment, "price": n, "who": {"name": f"name{n}", "age": 20 + n}}
-
-
-@pytest.fixture
-def events(lake: Lake) -> Table:
-    """Ten files of one row."""
-    table = lake.create_table("db.events", EVENTS)
-    table.append_files([f for n in range(10) for f in written_files(table, pa.Table.from_pylist([event(n)], EVENTS))])
-    return table
-
-
-def opened(frame: DataFrame, events: Table) -> set[int]:
-    """The numbers of the files that a frame may open: file n holds only row n."""
-    numbers = {p.file.file_path.rsplit("/", 1)[-1]: n for n, p in enumerate(events.scan().plan().files)}
-    return {numbers[path.rsplit("/", 1)[-1]] for path in frame.inputFiles()}
 
 
 def test_filters_on_a_frame_decide_which_files_are_read(spark: SparkSession, events: Table) -> None:

@@ -11,83 +11,18 @@ import pytest
 
 from bergline.datafiles.delete.deletes import KeySet
 from bergline.datafiles.read.reader import read_file, read_plan
-from bergline.datafiles.write.delete_writer import write_equality_deletes, write_position_deletes
-from bergline.datafiles.write.write_spec import ParquetOptions, WriteSpec
-from bergline.datafiles.write.writer import DataFileWriter
+from bergline.datafiles.write.delete_writer import write_equality_deletes
+from bergline.datafiles.write.write_spec import ParquetOptions
 from bergline.errors import FormatError
-from bergline.expressions.predicate import ALWAYS_TRUE
-from bergline.format.deletes.deletion_vector import deletion_vector_file
-from bergline.format.deletes.position_set import position_set
-from bergline.format.manifest.manifest import DataFile
-from bergline.format.partition.spec import UNPARTITIONED
 from bergline.format.schema.reserved import DELETED
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
+from bergline.format.types.types import LONG, NestedField
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
+from bergline.scan.plan import KeyColumn, PlannedFile
+from support.fixtures.delete_files import SCHEMA, SPEC, by_key, by_position, left, plan, stored, vector
 
-SCHEMA = Schema(
-    fields=(
-        NestedField(1, "id", True, LONG),
-        NestedField(2, "d", False, DOUBLE),
-        NestedField(3, "s", False, StructType((NestedField(4, "x", False, LONG), NestedField(5, "y", False, STRING)))),
-        NestedField(6, "u", False, UUID),
-        NestedField(7, "l", False, ListType(8, LONG, False)),
-    )
-)
-SPEC = WriteSpec(SCHEMA, UNPARTITIONED, "memory:/data", "zstd", 2**30)
-ROWS = [
-    {"id": 0, "d": 1.0, "s": {"x": 1, "y": "a"}, "u": uuid.UUID(int=1)},
-    {"id": 1, "d": math.nan, "s": {"x": 2, "y": None}, "u": None},
-    {"id": 2, "d": None, "s": {"x": None, "y": "b"}, "u": uuid.UUID(int=2)},
-    {"id": 3, "d": 0.0, "s": None, "u": uuid.UUID(int=3)},
-    {"id": 4, "d": -0.0, "s": {"x": 4, "y": "c"}, "u": uuid.UUID(int=4)},
-    {"id": 5, "d": 6.0, "s": {"x": 5, "y": "d"}, "u": uuid.UUID(int=5)},
-]
 NUMBERS = pa.array([1, 2, None, 4, 5, 6], pa.int64())
 DOUBLES = pa.array([1.0, math.nan, None, 0.0, -0.0, 6.0])
-
-
-def arrow(rows: list[dict[str, Any]]) -> pa.Table:
-    stored = pa.Table.from_pylist([{**r, "u": r["u"] and r["u"].bytes} for r in rows])
-    return stored.set_column(3, "u", stored.column("u").cast(pa.binary(16)).cast(pa.uuid()))
-
-
-def stored(io: MemoryFileIO, name: str = "w", **changes: Any) -> DataFile:
-    with DataFileWriter(io, msgspec.structs.replace(SPEC, **changes), name) as writer:
-        writer.write(arrow(ROWS))
-        return writer.finish()[0]
-
-
-def key(field_id: int) -> KeyColumn:
-    path = SCHEMA.paths[field_id]
-    column = next(f for f in SCHEMA.fields if f.name == path[0])
-    if len(path) > 1:
-        column = msgspec.structs.replace(column, type=StructType((SCHEMA.ids[field_id],)))
-    return KeyColumn(field_id, path, column)
-
-
-def plan(data: DataFile, *deletes: DataFile, columns: tuple[str, ...] = ("id",)) -> ScanPlan:
-    keys = tuple(key(i) for i in sorted({i for d in deletes for i in d.equality_ids or ()}))
-    return ScanPlan(1, SCHEMA, SCHEMA.select(columns), ALWAYS_TRUE, (PlannedFile(data, 1, deletes),), key_columns=keys)
-
-
-def left(io: MemoryFileIO, data: DataFile, *deletes: DataFile) -> list[int]:
-    return read_plan(io, plan(data, *deletes)).column("id").to_pylist()
-
-
-def by_position(io: MemoryFileIO, positions: dict[str, list[int]], name: str = "p") -> DataFile:
-    return write_position_deletes(io, SPEC, f"memory:/data/{name}.parquet", positions)
-
-
-def by_key(io: MemoryFileIO, rows: pa.Table, *ids: int, name: str = "e") -> DataFile:
-    return write_equality_deletes(io, SPEC, f"memory:/data/{name}.parquet", rows, ids)
-
-
-def vector(io: MemoryFileIO, data: DataFile, positions: list[int]) -> DataFile:
-    content, entries = deletion_vector_file("memory:/data/d.puffin", [(data, position_set(positions))], "test")
-    io.create("memory:/data/d.puffin", content)
-    return entries[0]
 
 
 def test_positions_of_this_file_are_deleted_and_others_stay() -> None:

@@ -1,23 +1,15 @@
 """Columns of files as the table has them now."""
 
 import datetime as dt
-import io
 import uuid
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from bergline.datafiles.file.arrow_schema import arrow_schema
-from bergline.datafiles.read.reader import read_plan
-from bergline.datafiles.write.write_spec import WriteSpec
-from bergline.datafiles.write.writer import DataFileWriter
 from bergline.errors import FormatError
-from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
-from bergline.format.manifest.manifest import DataFile
-from bergline.format.partition.spec import UNPARTITIONED
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import (
     BINARY,
@@ -43,9 +35,7 @@ from bergline.format.types.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.plan import PlannedFile, ScanPlan
-
-LOCATION = "memory:/f.parquet"
+from support.fixtures.stored_files import LOCATION, foreign, read, stored, with_id
 
 
 def optional(field_id: int, name: str, type_: IcebergType) -> NestedField:
@@ -58,38 +48,6 @@ def required(field_id: int, name: str, type_: IcebergType) -> NestedField:
 
 def defaulted(field_id: int, name: str, type_: IcebergType, default: Any) -> NestedField:
     return NestedField(field_id, name, True, type_, initial_default=default)
-
-
-def with_id(name: str, type_: pa.DataType, field_id: int) -> pa.Field:
-    return pa.field(name, type_, metadata={"PARQUET:field_id": str(field_id)})
-
-
-def stored(files: MemoryFileIO, schema: Schema, rows: list[dict[str, Any]]) -> DataFile:
-    table = pa.Table.from_pylist(rows, schema=arrow_schema(schema))
-    with DataFileWriter(files, WriteSpec(schema, UNPARTITIONED, "memory:/data", "zstd", 2**30), "w") as writer:
-        writer.write(table)
-        return writer.finish()[0]
-
-
-def foreign(table: pa.Table, **options: Any) -> MemoryFileIO:
-    """A file of another writer at LOCATION."""
-    out, files = io.BytesIO(), MemoryFileIO()
-    pq.write_table(table, out, **options)
-    files.create(LOCATION, out.getvalue())
-    return files
-
-
-def read(
-    files: MemoryFileIO,
-    file: DataFile | None,
-    schema: Schema,
-    *,
-    row_filter: Predicate = ALWAYS_TRUE,
-    columns: list[str] | None = None,
-) -> pa.Table:
-    file = file or DataFile(LOCATION, "PARQUET", (), 1, 1)
-    selected = schema if columns is None else schema.select(columns)
-    return read_plan(files, ScanPlan(1, schema, selected, bind(row_filter, schema), (PlannedFile(file, 1),)))
 
 
 def evolved(before: NestedField, after: NestedField, values: list[Any]) -> list[Any]:
