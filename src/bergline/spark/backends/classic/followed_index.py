@@ -31,7 +31,7 @@ class FollowedIndex:
     """
 
     def __init__(
-        self, index: Any, followed: FollowedFiles, make: Callable[[KnownFiles], Any], spark: SparkSession
+        self, index: Any, followed: FollowedFiles, make: Callable[[KnownFiles], Any], scale: float, spark: SparkSession
     ) -> None:
         client = client_of(spark)
         gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
@@ -46,6 +46,7 @@ class FollowedIndex:
         self._partitions = index.partitionSchema()
         self._never = index.metadataOpsTimeNs()
         self._size = int(index.sizeInBytes())
+        self._scale = scale
 
     @cached_property
     def _digest(self) -> str:
@@ -79,7 +80,8 @@ class FollowedIndex:
     def sizeInBytes(self) -> int:  # noqa: N802
         """How much there is to read: a join must not broadcast what was small when the frame was made."""
         try:
-            return self._size + self._followed.growth(self._spark.sparkContext.getLocalProperty(_QUERY))
+            size = self._size + self._followed.growth(self._spark.sparkContext.getLocalProperty(_QUERY))
+            return int(size * self._scale)
         except Exception as error:
             raise CallbackError(error) from error
 

@@ -37,6 +37,10 @@ _VIEW = "scala.collection.SeqView"
 _WITHOUT_PARTITIONS = (("recursiveFileLookup", "true"),)
 _BLOCK = 128 * 1024 * 1024
 _NOWHERE = "file:/"
+_WIDTHS = {"int": 4, "bigint": 8, "string": 20, "binary": 100}
+"""What Spark reckons with for a value of each type of constant."""
+_ROW_WIDTH = 8
+"""What it adds for each row."""
 _MOST_KEPT = 64 * 1024 * 1024
 """So many bytes of lists are kept, for the next use of a table: by the same list Spark knows the same rows."""
 
@@ -89,13 +93,15 @@ def known_files(
     if _row_index(client) != ROW_INDEX:
         return None
     try:
-        known = _find_or_make(files, spark)
+        known, stored = _find_or_make(files, spark), java.parseDataType(schema.json()).asNullable()
+        index = known.index
+        if files.followed is not None:
+            make = lambda found: _find_or_make(found, spark).index  # noqa: E731
+            index = FollowedIndex(index, files.followed, make, _share(stored, files), spark)
         relation = java_class(client, f"{_SOURCES}.HadoopFsRelation")(
-            known.index
-            if files.followed is None
-            else FollowedIndex(known.index, files.followed, lambda found: _find_or_make(found, spark).index, spark),
+            index,
             _struct(client, files.constants_ddl),
-            java.parseDataType(schema.json()).asNullable().add(ROW_INDEX, "bigint"),
+            stored.add(ROW_INDEX, "bigint"),
             _object(client, "scala.None"),
             java_class(client, file_format)(),
             _options(client, tuple(options.items())),
@@ -110,6 +116,17 @@ def known_files(
         return frame_of(projected(plan, texts, spark), spark)  # analyzed once, as a whole
     except (Py4JError, PySparkException):  # a Spark that calls them otherwise
         return None
+
+
+def _share(stored: Any, files: KnownFiles) -> float:
+    """How much wider rows are, as Spark reckons, than those that files have.
+
+    Spark's optimizer takes the size of files for that of rows with all columns, and a projection of some for as much
+    smaller. The columns that hide here would make a table look smaller than it is, and joins would broadcast it.
+    """
+    own = _ROW_WIDTH + int(stored.defaultSize())
+    hidden = _WIDTHS["bigint"] + sum(_WIDTHS[type_] for type_, _ in files.constants.values())
+    return (own + hidden) / own
 
 
 def _find_or_make(files: KnownFiles, spark: SparkSession) -> _Known:
