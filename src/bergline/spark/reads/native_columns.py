@@ -5,6 +5,7 @@ type that it has now, come by expressions. What is in doubt is a reason against 
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -49,7 +50,7 @@ from bergline.spark.runtime.types import spark_type
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDING = {"_metadata", ROW_INDEX}
 # what Spark reads as Iceberg means it
-_READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT)
+_READABLE = frozenset({BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT})
 # Parquet's library in older versions of Spark does not know the annotations of variants and shapes
 KNOWS_NEW_ANNOTATIONS = tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) >= (4, 1)
 _IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
@@ -149,7 +150,7 @@ class _ColumnMatcher:
         self, wanted: Sequence[NestedField], stored: Sequence[NestedField], prefix: str
     ) -> list[NestedField | None]:
         """What each column is in a file, with nothing inside that is not wanted."""
-        by_id = _by_id(stored)
+        by_id, folded = _by_id(stored), Counter(f.name.casefold() for f in stored)
         found: list[NestedField | None] = []
         for field in wanted:
             name = f"{prefix}{field.name}"
@@ -159,7 +160,7 @@ class _ColumnMatcher:
                 continue
             own = by_id[field.id]
             # Spark takes names in any case for the same, or not, as a setting says when a frame runs
-            if sum(f.name.casefold() == own.name.casefold() for f in stored) > 1:
+            if folded[own.name.casefold()] > 1:
                 raise NotNativeError(f"column `{name}` is `{own.name}` in files that have another one of that name")
             if not _PLAIN_NAME.fullmatch(own.name):
                 raise NotNativeError(f"column `{name}` is `{own.name}` in files, which Spark may read as another name")
