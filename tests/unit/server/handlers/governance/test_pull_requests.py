@@ -55,7 +55,7 @@ def connected(port: int, name: str) -> Lake:
 def test_pull_request_from_opening_to_publishing(port: int, served: Lake, context: ServerContext) -> None:
     with connected(port, "ann") as ann, connected(port, "bob") as bob:
         request = ann.pull_requests.open("work", title="More rows")
-        with pytest.raises(AlreadyExistsError, match="pull request 1 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 1 is already open to publish"):
             ann.pull_requests.open("work")
         with pytest.raises(RefusedError, match="cannot approve"):
             request.approve()
