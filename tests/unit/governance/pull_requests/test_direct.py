@@ -64,7 +64,7 @@ def test_second_open_pull_request_of_a_branch_and_target_is_refused(lake: Lake) 
     with acting_as("ann"):
         lake.pull_requests.get(1).close()
         second = lake.pull_requests.open("work")
-        with pytest.raises(AlreadyExistsError, match="pull request 2 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 2 is already open"):
             lake.pull_requests.get(1).reopen()
     assert second.number == 2
     assert [r.number for r in lake.pull_requests.list(None)] == [2, 1]

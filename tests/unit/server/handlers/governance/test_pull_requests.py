@@ -203,7 +203,7 @@ def test_pull_request_that_is_hidden_stops_and_tells_nobody(port: int, served: L
         with pytest.raises(NotFoundError):
             ann.pull_requests.get(1)
         assert [str(table.name) for table in ann.pull_requests.open("work").record.tables] == ["db.orders"]
-        with pytest.raises(AlreadyExistsError, match="pull request 2 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 2 is already open"):
             ann.pull_requests.open("work")
 
 
