@@ -59,12 +59,12 @@ def test_publish_moves_all_tables_and_drops_the_branch(lake: Lake) -> None:
 
 def test_second_open_pull_request_of_a_branch_and_target_is_refused(lake: Lake) -> None:
     opened(lake)
-    with pytest.raises(AlreadyExistsError, match="pull request 1 asks"):
+    with pytest.raises(AlreadyExistsError, match="pull request 1 is already open to publish"):
         opened(lake)
     with acting_as("ann"):
         lake.pull_requests.get(1).close()
         second = lake.pull_requests.open("work")
-        with pytest.raises(AlreadyExistsError, match="pull request 2 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 2 is already open"):
             lake.pull_requests.get(1).reopen()
     assert second.number == 2
     assert [r.number for r in lake.pull_requests.list(None)] == [2, 1]

@@ -301,7 +301,7 @@ def test_a_filter_that_never_fitted_is_bad_input_and_one_that_fits_no_more_a_con
         table.row_delta(deletes=by_position(table, 0), row_filter="amount > 5")
     with lake.load_table("db.t").update_schema() as schema:
         schema.drop_column("price")
-    with pytest.raises(ConflictError, match="does not fit the table any more: expected column `amount`, found it drop"):
+    with pytest.raises(ConflictError, match="no longer fits the table: expected column `amount`, found it drop"):
         table.row_delta(deletes=by_position(table, 0), row_filter="amount > 5")
 
 

@@ -342,7 +342,7 @@ def test_a_squashed_snapshot_is_not_picked_where_a_part_of_it_is(orders: Table) 
     orders.append(order_rows(4), branch="staging").append(order_rows(5))
     squashed = orders.refs.merge("staging", into="main", squash=True).head
     orders.compact(branch="other")
-    with pytest.raises(RefusedError, match="squashed from several, of which `other` has some already"):
+    with pytest.raises(RefusedError, match="squashed from several, of which `other` already has some"):
         orders.refs.cherry_pick("main", onto="other")
     orders.refs.create_branch("clean", at=orders.metadata.snapshots[0].snapshot_id)
     orders.append(order_rows(6), branch="clean")

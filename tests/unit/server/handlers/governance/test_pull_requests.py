@@ -55,7 +55,7 @@ def connected(port: int, name: str) -> Lake:
 def test_pull_request_from_opening_to_publishing(port: int, served: Lake, context: ServerContext) -> None:
     with connected(port, "ann") as ann, connected(port, "bob") as bob:
         request = ann.pull_requests.open("work", title="More rows")
-        with pytest.raises(AlreadyExistsError, match="pull request 1 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 1 is already open to publish"):
             ann.pull_requests.open("work")
         with pytest.raises(RefusedError, match="cannot approve"):
             request.approve()
@@ -203,7 +203,7 @@ def test_pull_request_that_is_hidden_stops_and_tells_nobody(port: int, served: L
         with pytest.raises(NotFoundError):
             ann.pull_requests.get(1)
         assert [str(table.name) for table in ann.pull_requests.open("work").record.tables] == ["db.orders"]
-        with pytest.raises(AlreadyExistsError, match="pull request 2 asks"):
+        with pytest.raises(AlreadyExistsError, match="pull request 2 is already open"):
             ann.pull_requests.open("work")
 
 
