@@ -25,12 +25,13 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files
 from bergline.catalog.protection.table_rules import rule_texts
 from bergline.catalog.rest.client.calls import RequestKey
+from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.requirements import all_requirements
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, UntraceableError, settle
-from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
+from bergline.catalog.rest.client.settle import UnsettledError, settle
+from bergline.catalog.rest.client.tables import RestTables
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, GIVE_BACK_TURN, TAKE_TURN
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
@@ -83,21 +84,22 @@ _SentChange = tuple[TableChange, CommitTableRequest[Update], LoadedTable]
 _MOST_VERSIONS = 100
 
 
-class RestCommit(RestTables):
+class RestCommits:
     """Commits to tables; the server checks requirements, not the whole base."""
 
-    def __init__(self, session: RestSession) -> None:
-        super().__init__(session)
+    def __init__(self, session: RestSession, tables: RestTables) -> None:
+        self._session = session
+        self._tables = tables
         self.atomic_tables = session.calls.has(COMMIT_TRANSACTION)
 
-    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+    def create(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Create a table with its content; after a lost response it is recognized by its UUID."""
         request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
         self._check_refs(request.updates)
-        self._guard.check_new(name, metadata)
+        self._tables.guard.check_new(name, metadata)
 
         def look() -> LoadedTable | None:
-            now = self._existing(name)
+            now = self._tables.existing(name)
             if now is not None and now.metadata.table_uuid == metadata.table_uuid:
                 return now
             if now is not None or is_view(self._session, name):
@@ -106,12 +108,12 @@ class RestCommit(RestTables):
 
         try:
             created = settle(
-                lambda: self._post(name, request), look, may_resend=True, waits=self._waits(metadata.properties)
+                lambda: self._post(name, request), look, may_resend=True, waits=self._session.waits(metadata.properties)
             )
         except (AlreadyExistsError, ConflictError) as error:
             raise name_taken_error(self._session, name) from error
         except UnsettledError as error:
-            raise unknown(name, "created", error) from error
+            raise self._tables.unknown(name, "created", error) from error
         return created if scheme_of(metadata.location) == "file" else self._with_credentials(created)
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
@@ -130,7 +132,7 @@ class RestCommit(RestTables):
                     lambda: self._send(changes, requests, key),
                     lambda: self._look(changes, requests),
                     may_resend=any(_happens_once(c, w) for c, w in zip(changes, requests, strict=True)),
-                    waits=self._waits(changes[0].base.metadata.properties),
+                    waits=self._session.waits(changes[0].base.metadata.properties),
                     key=key,
                     looks_like_others=not any(map(added_snapshots, changes)),
                 )
@@ -167,7 +169,7 @@ class RestCommit(RestTables):
             after = apply_updates(base.metadata, change.updates, base_location=None, now_ms=time.time_ns() // 1_000_000)
         except BerglineError:  # the server says what is wrong with it
             return
-        self._guard.check_change(base.name, base.metadata, after)
+        self._tables.guard.check_change(base.name, base.metadata, after)
 
     def _send(
         self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...], key: RequestKey | None
@@ -175,9 +177,9 @@ class RestCommit(RestTables):
         if len(changes) == 1:
             table = self._post(changes[0].base.name, requests[0], self._move_header(changes), key)
             if not _is_response_to(changes[0], table):
-                raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
+                raise ChangeInDoubtError(f"the server's response for {_about(table.name)} lacks what was sent")
             return (table,)
-        about = about_table(changes[0].base.name)
+        about = _about(changes[0].base.name)
         body = CommitTransactionRequest(requests)
         headers = self._move_header(changes) | _turn_headers()
         self._session.calls.change(COMMIT_TRANSACTION, about, headers=headers, body=body, key=key)
@@ -199,9 +201,9 @@ class RestCommit(RestTables):
         key: RequestKey | None = None,
     ) -> LoadedTable:
         names = self._session.table_path(name)
-        about, sent = about_table(name), {**(headers or {}), **_turn_headers()}
+        about, sent = _about(name), {**(headers or {}), **_turn_headers()}
         changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request, key=key)
-        return self._after_change(name, changed)
+        return self._tables.after_change(name, changed)
 
     def _move_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
         """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo.
@@ -217,7 +219,7 @@ class RestCommit(RestTables):
         found: list[LoadedTable | BerglineError] = []
         for change in changes:
             try:
-                found.append(self.load_table(change.base.name))
+                found.append(self._tables.load(change.base.name))
             except BerglineError as error:
                 found.append(error)
         return tuple(found)
@@ -242,7 +244,7 @@ class RestCommit(RestTables):
                 check_requirements(table.metadata, _excluding(request, moves=moves), str(table.name))
             except ConflictError as error:
                 if _is_replaced(change, table):
-                    raise ReplacedError(str(error)) from error
+                    raise UnsettledError(str(error), no_trace=True) from error
                 if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
                     raise
                 raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
@@ -265,13 +267,13 @@ class RestCommit(RestTables):
             return tuple(table for _, _, table in loaded)
         for change, _, table in loaded:
             if _is_replaced(change, table):
-                raise ReplacedError(f"table `{table.name}` was dropped and re-created")
+                raise UnsettledError(f"table `{table.name}` was dropped and re-created", no_trace=True)
             if change.base.metadata_location not in _line(table):
                 raise UnsettledError(
                     f"table `{table.name}` changed since, and the server keeps no history that tells how"
                 )
         names = ", ".join(f"`{table.name}`" for _, _, table in loaded)
-        raise UntraceableError(f"{names} changed since, and the versions in between do not tell how")
+        raise UnsettledError(f"{names} changed since, and the versions in between do not tell how", no_trace=True)
 
     def _was_made(self, change: TableChange, request: CommitTableRequest[Update], now: LoadedTable) -> bool | None:
         """Whether a change is a step between two versions of a table since its base; None if that does not show."""
@@ -293,7 +295,7 @@ class RestCommit(RestTables):
             return [base.metadata]
         if len(since) > _MOST_VERSIONS:
             return None
-        reading = table_files(self.io)
+        reading = table_files(self._tables.io)
         try:
             return [base.metadata, *(reading.load(location) for location in since[:-1]), now.metadata]
         except BerglineError:
@@ -306,9 +308,13 @@ class RestCommit(RestTables):
     def _with_credentials(self, created: LoadedTable) -> LoadedTable:
         """Load storage credentials, which the response to a commit does not include."""
         try:
-            return self.load_table(created.name)
+            return self._tables.load(created.name)
         except BerglineError:
             return created
+
+
+def _about(name: TableName) -> CallSubject:
+    return CallSubject("table", str(name))
 
 
 def _turn_headers() -> dict[str, str]:
@@ -468,12 +474,12 @@ class RestTurns:
     def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
         for table in tables:
             with _harmless():
-                names, about = self._session.table_path(table), about_table(table)
+                names, about = self._session.table_path(table), _about(table)
                 self._session.calls.change(GIVE_BACK_TURN, about, names=names, query={"holder": holder})
 
     def _take(self, table: TableName, request: TakeTurnRequest) -> bool:
         with _harmless():
-            names, about = self._session.table_path(table), about_table(table)
+            names, about = self._session.table_path(table), _about(table)
             response = self._session.calls.change(TAKE_TURN, about, names=names, body=request)
             answer: TakeTurnResponse = response.content
         return answer.granted
