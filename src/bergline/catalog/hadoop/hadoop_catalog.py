@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange, added_snapshots
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
@@ -31,9 +32,12 @@ class HadoopCatalog(PointerCatalog):
 
     def __init__(self, store: HadoopPointerStore, io: FileIO, warehouse: str) -> None:
         super().__init__(store, io, warehouse, files=_VersionedFiles(io, store))
-        settling = _VersionSettling(self._access, self.tables.files, store)
-        self.commits = TableCommits(self._access, self.tables, settling, _check_stays)
         self._versions = store
+
+    @cached_property
+    def commits(self) -> TableCommits:
+        settling = _VersionSettling(self._access, self.tables.files, self._versions)
+        return TableCommits(self._access, self.tables, settling, _check_stays)
 
     def default_location(self, name: TableName) -> str:
         return self._versions.table_directory(name)

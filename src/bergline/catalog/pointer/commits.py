@@ -77,7 +77,7 @@ class TableCommits:
         return after
 
     def swap(self, changes: Sequence[TableChange], new: tuple[LoadedTable, ...], history: SwapHistory) -> Outcome:
-        """Swap to files that are written; they go if they certainly never became current."""
+        """Swap the pointers to files that were written, and delete these if they certainly never became current."""
         before = {change.base.name: change.base.metadata_location for change in changes}
         swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
         sent, cause = SentSwaps(swaps, Committed(new), history), "the swap was refused"
@@ -101,7 +101,7 @@ class TableCommits:
                 return outcome
 
     def moved_on(self, base: LoadedTable) -> ConflictError:
-        """The conflict of a table, with what changed if that can be read."""
+        """The conflict of a table that is no longer at its base; says what has changed, if that can be read."""
         try:
             what = describe_change(base.metadata, self._tables.load(base.name).metadata)
         except BerglineError:
@@ -138,7 +138,7 @@ class TableCommits:
         return self.swap(changes, tuple(written), self._history(changes))
 
     def _as_they_are(self, new: Sequence[LoadedTable], cause: str) -> Outcome:
-        """The tables of a commit that was made with files of a twin, of which only some show that."""
+        """The current tables after a commit that another server made of the same request, with files of its own."""
         first = new[0]
         try:
             pointers = {table.name: self._access.store_to_settle.read(table.name) for table in new}
@@ -160,7 +160,7 @@ class TableCommits:
         return history
 
     def _winner(self, changes: Sequence[TableChange], new: Sequence[LoadedTable]) -> ConflictError:
-        """The table of the commit that caused the conflict: changed, or with a name that was taken."""
+        """The conflict of the table that caused it: it has changed, or its name was taken."""
         for base in (c.base for c in changes):
             if self._access.store_to_settle.read(base.name) != base.metadata_location:
                 return self.moved_on(base)

@@ -1,6 +1,6 @@
-"""Group commit: changes to one table that wait together are one metadata file and one swap.
+"""Group commit: changes to one table that wait at the same time share one metadata file and one swap.
 
-Each is applied to the state after those before it, and has a result of its own.
+Each is applied to the state after the ones before it, and has an outcome of its own.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ class GroupMember(Protocol):
         ...
 
     def change(self, base: LoadedTable) -> TableChange:
-        """The change on the state after the members before it, which has no file of its own.
+        """The change on the state after the members before it, which has no metadata file of its own.
 
-        Without updates it is done already. Any error refuses this member alone.
+        A change without updates was made before. Any error refuses this member alone.
         """
         ...
 
     def finish(self) -> None:
-        """Wait until the files that the change names are there; any error refuses this member alone."""
+        """Wait until the files of the change are written; any error refuses this member alone."""
         ...
 
     def before_commit(self, connection: Any, metadata_location: str) -> None:
@@ -80,7 +80,7 @@ class _MemberRefused(RefusedError):  # noqa: N818  (never leaves this module)
 
 
 class _UnwritableError(Exception):
-    """The metadata that members lead to cannot be written, because of what one of them changes; nothing was swapped."""
+    """The metadata after all members cannot be written, because of what one of them changes; nothing was swapped."""
 
     def __init__(self, error: BerglineError) -> None:
         super().__init__(str(error))
@@ -171,9 +171,9 @@ class GroupCommits:
             raise
 
     def _commit_half(self, base: LoadedTable, members: Sequence[GroupMember]) -> MemberOutcomes:
-        """The first half by itself, if all cannot be written together; the others have to be worked out again.
+        """Commit only the first half of the members, if they cannot be written together; the others are Conflicted.
 
-        So a member after which nothing can be written is found, and refused alone.
+        By halving, the member that is the cause is found in the end, and refused alone.
         """
         half = len(members) // 2
         later = Conflicted(ConflictError(f"the changes to table `{base.name}` cannot be written all at once"))
@@ -224,7 +224,7 @@ class _MemberHooks:
 
 
 def _unfinished(placed: Sequence[_PlacedMember]) -> dict[int, Exception]:
-    """The members whose files could not be written; those behind them have to be worked out again without them."""
+    """The members whose files could not be written; the others have to be computed again without them."""
     found: dict[int, Exception] = {}
     for one in placed:
         try:

@@ -106,6 +106,6 @@ def _shortened(directory: str, most: int) -> str:
 
 
 def _directory(name: str) -> str:
-    """A name as a single directory: without characters that end it, or that end the location for other readers."""
+    """A name as a single directory, with escapes for characters that would end it here or for other readers."""
     dots = name in {".", ".."}
     return "".join(f"%{ord(c):02X}" if c in _NOT_IN_DIRECTORIES or dots else c for c in name)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bergline.catalog.catalog import (
@@ -17,8 +18,6 @@ from bergline.catalog.catalog import (
 from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import MetadataFiles, table_files, view_files
-from bergline.catalog.pointer.commits import TableCommits
-from bergline.catalog.pointer.group_commits import GroupCommits, GroupMember, MemberOutcomes
 from bergline.catalog.pointer.locations import NewLocations
 from bergline.catalog.pointer.namespaces import PointerNamespaces
 from bergline.catalog.pointer.pointer_store import KeptFootprints, PointerStore, UnopenedStore
@@ -34,9 +33,15 @@ from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.local import real_location
 from bergline.io.locations import normalized, scheme_of
+from bergline.lazy_module import LazyModule
 
-if TYPE_CHECKING:  # not needed to read
+if TYPE_CHECKING:
+    from bergline.catalog.pointer import commits as table_commits
+    from bergline.catalog.pointer import group_commits
     from bergline.catalog.protection.rule_scope import RuleLevel
+else:  # not needed to read
+    table_commits = LazyModule("bergline.catalog.pointer.commits")
+    group_commits = LazyModule("bergline.catalog.pointer.group_commits")
 
 
 class PointerCatalog:
@@ -68,8 +73,11 @@ class PointerCatalog:
         self.locations = NewLocations(access, io, warehouse)
         self.tables = PointerTables(access, files or table_files(io, max_metadata_bytes, access.digests))
         self.views = PointerViews(access, view_files(io, max_metadata_bytes, access.digests))
-        self.commits = TableCommits(access, self.tables)
-        self._groups = GroupCommits(access, self.tables, self.commits)
+
+    @cached_property
+    def commits(self) -> "table_commits.TableCommits":
+        """Commits to tables."""
+        return table_commits.TableCommits(self._access, self.tables)
 
     @property
     def store(self) -> PointerStore:
@@ -102,9 +110,11 @@ class PointerCatalog:
         """New tables are created in the same step, and come last in the outcome."""
         return self.commits.commit(changes, new)
 
-    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> MemberOutcomes:
-        """Changes to one table that wait together."""
-        return self._groups.commit(base, members)
+    def commit_group(
+        self, base: LoadedTable, members: "Sequence[group_commits.GroupMember]"
+    ) -> "group_commits.MemberOutcomes":
+        """Commit changes to one table that wait together."""
+        return group_commits.GroupCommits(self._access, self.tables, self.commits).commit(base, members)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         return self.tables.register(name, metadata_location)

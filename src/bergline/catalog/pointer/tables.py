@@ -55,7 +55,7 @@ class PointerTables(PointerRelations[TableMetadata, LoadedTable]):
         see_change(name, None, metadata)
 
     def _check_allowed(self, name: TableName, pointer: str, result: TableMetadata | None, done: str) -> None:
-        """Ask the guard; a table whose metadata is gone, broken or out of reach has no rules left to keep."""
+        """Ask the guard; if the metadata cannot be read, the table has no rules that could be kept."""
         try:
             base = self.files.load(pointer)
         except (NotFoundError, FormatError, UnsupportedError, RefusedError):
@@ -64,7 +64,7 @@ class PointerTables(PointerRelations[TableMetadata, LoadedTable]):
         see_change(name, base, result)
 
     def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
-        """Register a table in place of another, if the rules of that one allow it."""
+        """Register a table in place of another, if the rules of the other allow that."""
         with self._changing():
             assert swap.expected is not None  # noqa: S101  (or nothing would be replaced)
             self._check_allowed(swap.table, swap.expected, metadata, f"the table registered anew at {swap.new}")

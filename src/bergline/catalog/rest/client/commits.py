@@ -161,7 +161,7 @@ class RestCommits:
                 )
 
     def _check_rules(self, change: TableChange) -> None:
-        """Honour the rules of the table as it was loaded; a server may have stricter ones, or none."""
+        """Enforce the rules of the table as it was loaded; a server may have stricter ones, or none."""
         base = change.base
         if not (rule_texts(base.metadata.properties) or any(isinstance(u, SetProperties) for u in change.updates)):
             return
@@ -175,13 +175,13 @@ class RestCommits:
         self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...], key: RequestKey | None
     ) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, requests[0], self._move_header(changes), key)
+            table = self._post(changes[0].base.name, requests[0], self._rebase_header(changes), key)
             if not _is_response_to(changes[0], table):
                 raise ChangeInDoubtError(f"the server's response for {_about(table.name)} lacks what was sent")
             return (table,)
         about = _about(changes[0].base.name)
         body = CommitTransactionRequest(requests)
-        headers = self._move_header(changes) | _turn_headers()
+        headers = self._rebase_header(changes) | _turn_headers()
         self._session.calls.change(COMMIT_TRANSACTION, about, headers=headers, body=body, key=key)
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
@@ -205,10 +205,11 @@ class RestCommits:
         changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request, key=key)
         return self._tables.after_change(name, changed)
 
-    def _move_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
-        """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo.
+    def _rebase_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
+        """The header that tells the server whether it may rebase a new snapshot onto another head.
 
-        Also with changes that it could not move, which tells the server that this client asks for turns itself.
+        It may not if this client has checked the snapshot against its base. The header is sent with every commit,
+        because it also tells the server that this client asks for turns itself.
         """
         if not self._session.rebases_appends:
             return {}
@@ -238,10 +239,10 @@ class RestCommits:
                 raise table
         if not telling:
             return self._look_at_versions(loaded)
-        moves = len(changes) == 1 and self._session.rebases_appends and changes[0].can_rebase
+        rebases = len(changes) == 1 and self._session.rebases_appends and changes[0].can_rebase
         for change, request, table in loaded:
             try:
-                check_requirements(table.metadata, _excluding(request, moves=moves), str(table.name))
+                check_requirements(table.metadata, _excluding(request, rebases=rebases), str(table.name))
             except ConflictError as error:
                 if _is_replaced(change, table):
                     raise UnsettledError(str(error), no_trace=True) from error
@@ -251,10 +252,10 @@ class RestCommits:
         return None
 
     def _look_at_versions(self, loaded: Sequence[_SentChange]) -> LoadedTables | None:
-        """The tables if changes without snapshots were committed; a requirement that fails proves nothing by itself.
+        """The tables if changes without snapshots were committed.
 
-        It fails if the change was made, too. So they were not made only if one of them is none of the steps that its
-        table has taken since.
+        A requirement that fails proves nothing by itself, because it also fails if the change was made. Changes were
+        not made only if one of them is not among the steps between the versions of its table since then.
         """
         if all(_shows(change, table) for change, _, table in loaded):
             return tuple(table for _, _, table in loaded)
@@ -276,7 +277,7 @@ class RestCommits:
         raise UnsettledError(f"{names} changed since, and the versions in between do not tell how", no_trace=True)
 
     def _was_made(self, change: TableChange, request: CommitTableRequest[Update], now: LoadedTable) -> bool | None:
-        """Whether a change is a step between two versions of a table since its base; None if that does not show."""
+        """Whether a change is a step between two versions of a table since its base; None if these do not tell."""
         versions = self._versions(change.base, now)
         if versions is None:
             return None
@@ -318,7 +319,7 @@ def _about(name: TableName) -> CallSubject:
 
 
 def _turn_headers() -> dict[str, str]:
-    """What tells the server that a commit is made in a turn that it has granted."""
+    """The header that tells the server that a commit is made in a turn that it has granted."""
     holder = turn_holder()
     return {} if holder is None else {TURN_HEADER: holder}
 
@@ -392,15 +393,15 @@ def _is_replaced(change: TableChange, now: LoadedTable) -> bool:
     return change.base.metadata.table_uuid not in {None, now.metadata.table_uuid}
 
 
-def _excluding(request: CommitTableRequest[Update], *, moves: bool) -> tuple[Requirement, ...]:
-    """The requirements that, once they fail, tell that a snapshot which is not there cannot be added any more."""
-    return tuple(r for r in request.requirements if not (moves and isinstance(r, AssertRefSnapshotId)))
+def _excluding(request: CommitTableRequest[Update], *, rebases: bool) -> tuple[Requirement, ...]:
+    """The requirements whose failure proves that a snapshot that is not there can no longer be added."""
+    return tuple(r for r in request.requirements if not (rebases and isinstance(r, AssertRefSnapshotId)))
 
 
 def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
     """Whether the change invalidates its own requirements, so that it cannot be applied twice.
 
-    Retention goes back and forth.
+    The retention of refs does not count unless the change adds a snapshot: others may set it back.
     """
     tells_by_snapshot = bool(added_snapshots(change))
     lasting = tuple(r for r in request.requirements if tells_by_snapshot or not isinstance(r, AssertRefRetention))
@@ -420,7 +421,7 @@ def _applied(change: TableChange) -> TableMetadata:
 
 
 def _content(metadata: TableMetadata) -> TableMetadata:
-    """A table without what every commit changes, and what the server demands of readers."""
+    """A table without what every commit changes, and without the restrictions for its readers."""
     return msgspec.structs.replace(
         metadata, last_updated_ms=0, metadata_log=(), snapshot_log=(), read_restrictions=None
     )

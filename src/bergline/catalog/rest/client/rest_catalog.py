@@ -108,7 +108,7 @@ class RestCatalog:
         return None
 
     def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
-        """What does not depend on the caller's name: the server decides on the rest."""
+        """The refusals that do not depend on the caller's name; the server decides on the others."""
         return self.tables.guard.refusals(table.name, table.metadata, after)
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:

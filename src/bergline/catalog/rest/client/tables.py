@@ -64,7 +64,7 @@ metadata alone, and a policy changes without it."""
 
 
 class _Restrictions(NamedTuple):
-    """What a load said of the readers of a table, and when, by the clock that never goes back."""
+    """The restrictions for readers that a load returned, and when, by the monotonic clock."""
 
     found: ReadRestrictions | None
     known_s: float
@@ -205,7 +205,7 @@ class RestTables(RestRelations[LoadedTable]):
         self._loads.forget(name)
 
     def _restricted(self, table: LoadedTable, content: LoadTableResult | CommitTableResponse) -> LoadedTable:
-        """The table with what its readers must obey; responses to commits do not say it, so the last load counts."""
+        """The table with the restrictions for readers; responses to commits lack them: the last load counts."""
         if isinstance(content, LoadTableResult):
             found = read_restrictions(str(table.name), content.read_restrictions)
             self._restrictions[table.name] = _Restrictions(found, time.monotonic())

@@ -28,10 +28,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     UNDROP_VIEW,
 )
 from bergline.catalog.rest.protocol.trash import ListDroppedViewsResponse
-from bergline.errors import (
-    AlreadyExistsError,
-    ConflictError,
-)
+from bergline.errors import AlreadyExistsError, ConflictError
 from bergline.format.view.json import parse_view_metadata
 from bergline.format.view.updates import AddViewVersion, AssertViewUuid, ViewUpdate
 from bergline.format.view.view_metadata import ViewMetadata, ViewVersion
