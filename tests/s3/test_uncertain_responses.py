@@ -71,7 +71,7 @@ def happened(do: Callable[[], object]) -> bool:
 
 def open_lake(uri: str, properties: dict[str, str]) -> Lake:
     lake = bergline.connect(uri, properties=properties, create=True)
-    lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
+    lake.catalog._access.sleep = lambda _: None  # type: ignore[attr-defined]
     return lake
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # connecting needs none of them
 
 
 class UnprovenDropError(CommitUnknownError):
-    """A table is gone, and the response to the drop was lost: it was dropped, or somebody else renamed it meanwhile."""
+    """A table is gone, and the response to its drop was lost: somebody else may have renamed it instead."""
 
     def __init__(self, name: TableName, metadata_location: str) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class LoadedTable(msgspec.Struct, frozen=True):
 
 
 class DroppedTable(msgspec.Struct, frozen=True):
-    """A table that was dropped, and that the catalog's trash keeps until a time."""
+    """A table that was dropped, and is kept in the catalog's trash for some time."""
 
     name: TableName
     metadata_location: str
@@ -57,7 +57,7 @@ class DroppedTable(msgspec.Struct, frozen=True):
 
 
 class DroppedView(msgspec.Struct, frozen=True):
-    """A view that was dropped, and that the catalog's trash keeps until a time; its files stay after that."""
+    """A view that was dropped, and is kept in the catalog's trash for some time; its files stay after that."""
 
     name: TableName
     metadata_location: str
@@ -110,6 +110,8 @@ class Conflicted(msgspec.Struct, frozen=True):
     """It is certain that nothing moved, because another commit came first: load again and retry."""
 
     reason: ConflictError
+    bases: tuple[str, ...] = ()
+    """The pointers that the attempt was based on, for who tries again: if they stay, nobody has come first."""
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -127,7 +129,7 @@ Outcome = Committed | Conflicted | Unknown
 
 
 def check_changed_tables(names: Sequence[TableName], who: str, *, atomic: bool) -> None:
-    """InvalidInputError for duplicate or no tables, UnsupportedError for several if `who` commits them one by one."""
+    """InvalidInputError for no tables or duplicates, UnsupportedError for several if `who` changes one at a time."""
     if not names or len(set(names)) != len(names):
         raise InvalidInputError(f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}")
     if len(names) > 1 and not atomic:
@@ -195,7 +197,7 @@ class Catalog(Protocol):
         ...
 
     def purge_later(self, name: TableName) -> bool:
-        """Have a server drop the table, and delete its files in time; False, and nothing happens, where none would."""
+        """Have a server drop the table and delete its files later; False, and nothing is done, if none would."""
         ...
 
     def rule_levels(self, table: TableName) -> "tuple[RuleLevel, ...]":
@@ -203,27 +205,27 @@ class Catalog(Protocol):
         ...
 
     def footprints(self) -> "Footprints | None":
-        """Where the files of tables and views are, as far as the catalog keeps it; None if it does not."""
+        """Where the files of tables and views are, as far as the catalog knows; None if it does not keep track."""
         ...
 
     def refusals(self, table: LoadedTable, after: TableMetadata) -> Iterable[RefusedError]:
-        """All that stands in the way of what would become of a table: rules about refs, and a server's grants."""
+        """All reasons why a change to a table would be refused: rules about refs, and a server's grants."""
         ...
 
     def dropped_tables(self, most: int | None = None) -> list[DroppedTable]:
-        """The tables in the catalog's trash, or so many of them, newest first; empty where it has none."""
+        """The tables in the catalog's trash, or `most` of them, newest first; empty if the catalog has no trash."""
         ...
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         """Take the table that was dropped last under a name out of the trash, with all its refs.
 
-        AlreadyExistsError if the name is taken: `to` is another one. After every error but CommitUnknownError, the
-        table is still in the trash.
+        AlreadyExistsError if the name is taken; `to` gives it another one. After every error but CommitUnknownError,
+        the table is still in the trash.
         """
         ...
 
     def default_location(self, name: TableName) -> str:
-        """The location for a new table or view: a directory without metadata of another."""
+        """The location for a new table or view, a directory that contains no metadata of another."""
         ...
 
     def check_location(self, name: TableName, location: str) -> None:
@@ -231,7 +233,7 @@ class Catalog(Protocol):
         ...
 
     def is_own_file(self, location: str) -> bool:
-        """Whether a file belongs to the catalog itself, in whatever directory: it is never an orphan."""
+        """Whether a file belongs to the catalog itself, so that it is never an orphan, whatever directory it is in."""
         ...
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
@@ -283,7 +285,7 @@ class Catalog(Protocol):
         ...
 
     def dropped_views(self, most: int | None = None) -> list[DroppedView]:
-        """The views in the catalog's trash, or so many of them, newest first; empty where it has none."""
+        """The views in the catalog's trash, or `most` of them, newest first; empty if the catalog has no trash."""
         ...
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:
@@ -305,7 +307,7 @@ def added_snapshots(change: TableChange) -> frozenset[int]:
 
 
 def shows_all_since(base: TableMetadata, now: TableMetadata) -> bool:
-    """Whether no snapshot added since the base was removed again, so that a missing one was never added."""
+    """Whether all snapshots that were added since the base are still there, so that a missing one was never added."""
     if base.table_uuid != now.table_uuid:
         return False
     if now.format_version == 1:  # v1 has no sequence numbers; expiry removes the older snapshots first

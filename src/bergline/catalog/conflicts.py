@@ -12,7 +12,7 @@ _SHOWN = 80
 
 
 def describe_change(base: TableMetadata, now: TableMetadata) -> str:
-    """The newest snapshot added in between, or what else is different."""
+    """The newest snapshot that was added in between, or whatever else has changed."""
     when = _time(now.last_updated_ms)
     gained = snapshots_gained(base, now)
     new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id] if gained is None else gained

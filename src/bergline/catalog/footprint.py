@@ -1,4 +1,4 @@
-"""Where the files of tables and views are, as a catalog keeps it, so that not all of their metadata files are read."""
+"""Where the files of tables and views are, kept by a catalog so that not every metadata file has to be read."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum

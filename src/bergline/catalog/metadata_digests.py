@@ -1,4 +1,4 @@
-"""Digests of metadata files: what a catalog knows of a file, to notice that another is in its place."""
+"""Digests of metadata files, by which a catalog notices that a file was replaced."""
 
 import hashlib
 from collections.abc import Callable
@@ -29,11 +29,11 @@ class MetadataDigests(Protocol):
     """Called for a file that is another one, with whose it is, its location, and what is wrong."""
 
     def remember(self, location: str, data: bytes) -> None:
-        """Know a file that this process wrote: a pointer that is moved to it gets its digest."""
+        """Remember the digest of a file that this process wrote, for the pointer that is moved to it."""
         ...
 
     def check(self, location: str, data: bytes) -> None:
-        """MetadataChangedError if the file of a pointer is not the one that was written; remember one that is new."""
+        """MetadataChangedError if the file of a pointer is not the one that was written; remembers new files."""
         ...
 
 

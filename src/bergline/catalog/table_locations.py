@@ -1,7 +1,7 @@
-"""The directories of a table's files: what lies in them is its own, and nothing else is ever deleted.
+"""The directories of a table: files in them belong to the table, and no others are ever deleted.
 
-Metadata files do not name data files: only the many manifests do. So whoever adds a file outside of the table's
-directories marks the table with a property, and a directory that a table leaves is remembered in another one.
+Only the manifests name data files, and reading them all takes long. So whoever adds a file outside of the table's
+directories marks the table with a property, and a directory that the table no longer writes to is kept in another.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class OwnFiles:
         self._known: dict[str, bool] = {}
 
     def has(self, location: str) -> bool:
-        """Whether a file is the table's own; others may be of anybody, and stay."""
+        """Whether a file belongs to the table; others are never deleted, because they may belong to anybody."""
         directory = location.rpartition("/")[0]
         if directory not in self._known:
             self._known[directory] = self._holds(location)

@@ -30,14 +30,14 @@ class TurnKeeper(Protocol):
     """Where writers take turns; errors of its methods say nothing about any commit."""
 
     def take_turn(self, tables: Collection[TableName], holder: str, lease_ms: int) -> bool:
-        """True if and only if the holder now has a turn on all these tables, for so long if it is not given back.
+        """True if and only if the holder now has a turn on all these tables, for `lease_ms` at most.
 
         A holder that takes it again while it lasts prolongs it, up to the longest turn in all.
         """
         ...
 
     def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
-        """End the holder's turn on these tables; nothing where it has none."""
+        """End the turn of the holder on these tables, if it has one."""
         ...
 
 
@@ -64,7 +64,7 @@ _MANNERS: ContextVar[TurnManners] = ContextVar("turn_manners", default=TurnManne
 
 @contextlib.contextmanager
 def holding_turn(holder: str | None) -> Iterator[None]:
-    """Commits that this thread makes in the block are the holder's; nobody's for None."""
+    """Commits that this thread makes in the block are made by the holder of a turn, or by nobody for None."""
     token = _HOLDER.set(holder)
     try:
         yield
@@ -79,7 +79,7 @@ def turn_holder() -> str | None:
 
 @contextlib.contextmanager
 def meeting_turns(manners: TurnManners) -> Iterator[None]:
-    """In the block, commits of this thread do this when they find somebody else's turn."""
+    """Set what commits of this thread do in the block when somebody else has a turn."""
     token = _MANNERS.set(manners)
     try:
         yield
@@ -90,9 +90,9 @@ def meeting_turns(manners: TurnManners) -> Iterator[None]:
 def wait_for_turn(
     table: TableName, turn: Turn | None, look: Callable[[], Turn | None], sleep: Callable[[float], None]
 ) -> bool:
-    """Wait until nobody else has a turn, for as long as one may last at most; whether that took any time.
+    """Wait until nobody else has a turn, at most for as long as a turn can last; returns whether it had to wait.
 
-    TurnTaken instead of a wait where the block says so.
+    TurnTaken instead, if `meeting_turns` says so.
     """
     holder, manners = _HOLDER.get(), _MANNERS.get()
     waited_s = 0.0

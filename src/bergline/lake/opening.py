@@ -198,7 +198,7 @@ def _open_object_store(config: CatalogConfig) -> Catalog:
 
 
 def _open_glue(config: CatalogConfig) -> Catalog:
-    return glue_catalog.GlueCatalog(config.uri, config.properties, _warehouse(config))
+    return glue_catalog.open_glue_catalog(config.uri, config.properties, _warehouse(config))
 
 
 def _open_version_hint(config: CatalogConfig) -> Catalog:

@@ -334,14 +334,14 @@ def replay(context: ServerContext, request: Request, found: AnsweredRequest, cur
 
 def _load(context: ServerContext, request: Request, location: str) -> Response:
     if request.kind == "view":
-        return Response(200, context.loads.view(location, lambda: context.catalog.view_at(location)).body)
+        return Response(200, context.loads.view(location, lambda: context.catalog.views.metadata_at(location)).body)
     try:
-        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
+        body = context.loads.table(location, "all", lambda: context.catalog.tables.metadata_at(location)).body
     except NotFoundError:  # that version has expired: the current one will do
         location = context.catalog.pointer(request.table)
-        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
+        body = context.loads.table(location, "all", lambda: context.catalog.tables.metadata_at(location)).body
     response = Response(200, body, {"etag": entity_tag(location)})
     if request.endpoint.response is not LoadTableResult or not wants_credentials(context, request):
         return response
     name = TableName(request.namespace, request.read().name)
-    return with_credentials(context, request, name, response, context.catalog.metadata_at(location))
+    return with_credentials(context, request, name, response, context.catalog.tables.metadata_at(location))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from bergline.catalog.catalog import LoadedTable
-from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
+from bergline.catalog.sql.dropped_tables import ClaimedPurge
 from bergline.errors import BerglineError, NotFoundError
 from bergline.server.handlers.context import ServerContext
 from bergline.table.orphans.purge import PurgeResult, purge_dropped
@@ -101,7 +101,7 @@ class _Purge:
     def _delete(self) -> PurgeResult | None:
         catalog, dropped = self._context.catalog, self._claim.table
         try:
-            metadata = catalog.metadata_at(dropped.metadata_location)
+            metadata = catalog.tables.metadata_at(dropped.metadata_location)
         except NotFoundError:
             if not dropped.purge_begun:
                 raise

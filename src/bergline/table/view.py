@@ -6,14 +6,14 @@ from typing import Self
 import pyarrow as pa
 
 from bergline.arguments import check_list, check_text, check_texts
-from bergline.catalog.catalog import Catalog, LoadedView, ViewChange
+from bergline.catalog.catalog import Catalog, Conflicted, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.format.metadata.updates import AddSchema, RemoveProperties, SetProperties
 from bergline.format.schema.schema import Schema
 from bergline.format.view.updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
 from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.table.commits.retry import LostRace, RetryLoop, Timing, retry_limits
+from bergline.table.commits.retry import RetryLoop, Timing, retry_limits
 from bergline.table.evolution.column_arguments import column_schema
 
 _LAST_ADDED = -1
@@ -120,7 +120,7 @@ class View:
         """Commit on the current view, and retry if others come first."""
         base, view_uuid = self._loaded, self.metadata.view_uuid
 
-        def attempt(_: int) -> LoadedView | LostRace:
+        def attempt(_: int) -> LoadedView | Conflicted:
             nonlocal base
             base = self._catalog.load_view(self.name)
             change = ViewChange(base, (AssertViewUuid(view_uuid),), updates(base.metadata))
@@ -129,7 +129,7 @@ class View:
             except ConflictError as error:
                 if base.metadata.view_uuid != view_uuid:
                     raise
-                return LostRace(error, base.metadata_location)
+                return Conflicted(error, (base.metadata_location,))
 
         loop = RetryLoop(self._timing, lambda: retry_limits([base.metadata], needs_validation=False))
         self._loaded = loop.run(attempt)

@@ -15,7 +15,7 @@ class Late:
         self._rivals = [rival]
         if silent:
             assert isinstance(catalog, RestCatalog)
-            catalog._session.rebases_appends = False
+            catalog.session.rebases_appends = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._catalog, name)

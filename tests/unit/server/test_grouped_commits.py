@@ -399,14 +399,14 @@ def test_whoever_waited_too_long_changes_nothing_and_the_others_go_on(
 ) -> None:
     client.namespace("db")
     client.table()
-    begun, let_on, write = threading.Event(), threading.Event(), context.catalog._table_files.write
+    begun, let_on, write = threading.Event(), threading.Event(), context.catalog.tables.files.write
 
     def slow(*arguments: Any) -> str:
         begun.set()
         assert let_on.wait(LONG_S)
         return write(*arguments)
 
-    monkeypatch.setattr(context.catalog._table_files, "write", slow)
+    monkeypatch.setattr(context.catalog.tables.files, "write", slow)
 
     async def run() -> list[int]:
         first = asyncio.create_task(send_commit(client, body_of(set_property("first", "x"))))

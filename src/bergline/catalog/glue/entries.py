@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.glue.names import database_of, is_name
 from bergline.catalog.glue.namespaces import GlueNamespaces
 from bergline.catalog.glue.requests import GlueCalls, GlueResponse
@@ -142,11 +143,9 @@ class GlueEntries(GlueNamespaces):
             ):
                 raise StorageError("others changed it")
 
-    def _busy(self, table: TableName) -> UnavailableError:
-        return UnavailableError(
-            f"{self._calls.place} changed `{table}` again and again for others",
-            hints=["nothing was changed; try again"],
-        )
+    def _attempts(self, table: TableName) -> Iterator[None]:
+        moved = f"nothing was changed: {self._calls.place} changed `{table}` for others first"
+        return attempts(moved, self._calls.max_retries + 1, UnavailableError, self._calls.wait)
 
 
 @contextlib.contextmanager

@@ -10,14 +10,11 @@ from bergline.io.schemes import SchemeFileIO
 from bergline.io.store_properties import check_store_properties
 
 
-class GlueCatalog(PointerCatalog):
-    """Catalog over a GluePointerStore; both share the cached metadata files."""
-
-    def __init__(self, uri: str, properties: Mapping[str, str], warehouse: str | None) -> None:
-        settings = glue_settings(uri, properties)
-        io = SchemeFileIO(
-            properties=check_store_properties({k: v for k, v in properties.items() if not is_glue_property(k)})
-        )
-        files = table_files(io)
-        super().__init__(GluePointerStore(settings, load=files.load), io, warehouse)
-        self._table_files = files
+def open_glue_catalog(uri: str, properties: Mapping[str, str], warehouse: str | None) -> PointerCatalog:
+    """A catalog over a GluePointerStore; both share the cached metadata files."""
+    settings = glue_settings(uri, properties)
+    io = SchemeFileIO(
+        properties=check_store_properties({k: v for k, v in properties.items() if not is_glue_property(k)})
+    )
+    files = table_files(io)
+    return PointerCatalog(GluePointerStore(settings, load=files.load), io, warehouse, files=files)

@@ -77,7 +77,9 @@ class GluePointerStore(GlueEntries):
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         """Delete the Glue table; with an expected pointer, first remove it so that nobody can commit any more."""
-        for number in range(self._calls.max_retries + 1):
+        tries = self._attempts(table)
+        while True:
+            next(tries)
             found = self._visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or expected not in {None, pointer}:
@@ -87,8 +89,6 @@ class GluePointerStore(GlueEntries):
                     return True
                 case GlueResponse.MISSING:
                     return False
-            self._calls.wait(number)
-        raise self._busy(table)
 
     def rename(self, table: TableName, new: TableName) -> bool:
         """Create the new name, then remove the old one if nobody committed to it since; otherwise start over.
@@ -97,7 +97,9 @@ class GluePointerStore(GlueEntries):
         that was interrupted is completed.
         """
         name = check_new_table(new, any_name=self._any_name)
-        for number in range(self._calls.max_retries + 1):
+        tries = self._attempts(table)
+        while True:
+            next(tries)
             found = self._visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or table == new:
@@ -113,8 +115,6 @@ class GluePointerStore(GlueEntries):
             except StorageError as error:
                 raise StorageError(f"{_both(table, new)}: {error}") from error
             self._take_back(table, new, pointer)
-            self._calls.wait(number)
-        raise self._busy(table)
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
         if (database := database_of(namespace)) is None:
@@ -136,9 +136,11 @@ class GluePointerStore(GlueEntries):
         return self._update(new, there, renamed_table(found, there["Name"])) is GlueResponse.DONE
 
     def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
-        for number in range(self._calls.max_retries + 1):
+        tries, is_repeated = self._attempts(table), False
+        while True:
+            next(tries)
             found = self._visible(table)
-            if number and found is not None and pointer_of(found) == new:
+            if is_repeated and found is not None and pointer_of(found) == new:
                 return True  # our own update was delivered twice, and the second response was a refusal
             if found is None or pointer_of(found) != expected:
                 return False
@@ -147,8 +149,7 @@ class GluePointerStore(GlueEntries):
                     return True
                 case GlueResponse.MISSING:
                     return False
-            self._calls.wait(number)
-        raise self._busy(table)
+            is_repeated = True
 
     def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
         """Undo the first half of a rename; at worst, an entry is left that `is_removed` recognizes."""

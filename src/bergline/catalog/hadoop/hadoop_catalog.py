@@ -2,16 +2,19 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange, added_snapshots
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.hadoop.version_files import is_version_file
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
-from bergline.catalog.pointer.group_commits import GroupMember, GroupOutcome
+from bergline.catalog.pointer.commits import TableCommits
+from bergline.catalog.pointer.group_commits import GroupMember, MemberOutcomes
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import PointerSwap
-from bergline.catalog.pointer.settle import SwapHistory, Verdict
+from bergline.catalog.pointer.settle import CommitSettling, SentSwaps, lost, unknown
+from bergline.catalog.pointer.store_access import StoreAccess
 from bergline.errors import BerglineError, RefusedError, UnsupportedError
 from bergline.format.metadata.gzip import pack
 from bergline.format.metadata.json import parse_metadata, render_metadata
@@ -25,11 +28,16 @@ _METADATA_PATH = "write.metadata.path"
 class HadoopCatalog(PointerCatalog):
     """Catalog over a HadoopPointerStore: a table is its directory, and cannot move."""
 
+    metadata_files_stay = True
+
     def __init__(self, store: HadoopPointerStore, io: FileIO, warehouse: str) -> None:
-        super().__init__(store, io, warehouse)
-        self.metadata_files_stay = True
+        super().__init__(store, io, warehouse, files=_VersionedFiles(io, store))
         self._versions = store
-        self._table_files = _VersionedFiles(io, store)
+
+    @cached_property
+    def commits(self) -> TableCommits:
+        settling = _VersionSettling(self._access, self.tables.files, self._versions)
+        return TableCommits(self._access, self.tables, settling, _check_stays)
 
     def default_location(self, name: TableName) -> str:
         return self._versions.table_directory(name)
@@ -50,64 +58,64 @@ class HadoopCatalog(PointerCatalog):
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         self.check_location(name, metadata.location)
-        _check_stays(metadata, None)
+        _check_stays(None, metadata)
         return super().create_table(name, metadata)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         """Create the first version from a metadata file; its files must already be in the table's directory."""
-        return self.create_table(name, self._table_files.load(metadata_location))
+        return self.create_table(name, self.tables.metadata_at(metadata_location))
 
-    def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
+    def commit(self, changes: tuple[TableChange, ...], new: Sequence[NewTable] = ()) -> Outcome:
         """Create the next version; a table that Java dropped and re-created under the same number is another one."""
-        self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
+        self.commits.check_tables(changes, new)
         for base in (c.base for c in changes):
             now = self.load_table(base.name)
             if now.metadata.table_uuid != base.metadata.table_uuid:
-                return Conflicted(self._moved_on(base))
+                return Conflicted(self.commits.moved_on(base))
         return super().commit(changes, new)
 
-    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
+    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> MemberOutcomes:
         """Always refused: a file that is not ours does not say which of several changes are in it."""
         raise UnsupportedError(
             f"cannot commit {len(members)} changes to `{base.name}` at once: a version-hint catalog takes one at a time"
         )
 
-    def _apply(self, change: TableChange, *, logs_base: bool = True) -> TableMetadata:
-        metadata = super()._apply(change, logs_base=logs_base)
-        _check_stays(metadata, change.base.metadata)
-        return metadata
 
-    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap], history: SwapHistory) -> Verdict:
+class _VersionSettling(CommitSettling):
+    """Settles by the file of the next version, whose creation is the commit."""
+
+    def __init__(self, access: StoreAccess, files: MetadataFiles[TableMetadata], versions: HadoopPointerStore) -> None:
+        super().__init__(access, files)
+        self._versions = versions
+
+    def settle(self, changes: Sequence[TableChange], sent: SentSwaps, cause: str) -> Outcome:
         """The file itself decides: ours, another writer's, or none yet: then repeating the swap is harmless."""
-        del history
-        change, swap = changes[0], swaps[0]
-        for wait in self._status_check_waits(change.base.metadata.properties):
+        swap = sent.swaps[0]
+        for wait in self._waits(changes):
             try:
                 if self._versions.landed(swap.new) is None and self._versions.swap_all((swap,)):
-                    return Verdict.LANDED
+                    return sent.made
                 is_other = self._versions.landed(swap.new) is False
-                found = self._by_snapshots(change, swap)
+                is_there = self._is_there(changes[0], swap)
             except (BerglineError, OSError):
                 wait()
             else:
-                return Verdict.LOST if is_other and found is Verdict.UNKNOWN else found
-        return Verdict.UNKNOWN
+                if is_there:
+                    return sent.made
+                return lost(swap) if is_other else unknown(sent.swaps, cause)
+        return unknown(sent.swaps, cause)
 
-    def _check_refused(
-        self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap], _known: SwapHistory
-    ) -> Verdict:
+    def check_refused(self, changes: Sequence[TableChange], sent: SentSwaps) -> Outcome:
         """Always refused: creating the file already compared the bytes, and its name does not identify the writer."""
-        return Verdict.LOST
+        del changes
+        return lost(sent.swaps[0])
 
-    def _by_snapshots(self, change: TableChange, swap: PointerSwap) -> Verdict:
+    def _is_there(self, change: TableChange, swap: PointerSwap) -> bool:
         """Whether our file is current or an ancestor of the current one; a file that came too late is neither."""
         pointer = self._versions.read(swap.table)
-        if pointer is None:
-            return Verdict.UNKNOWN
-        if pointer == swap.new:
-            return Verdict.LANDED if self._versions.landed(swap.new) else Verdict.UNKNOWN
-        ours = added_snapshots(change)
-        return Verdict.UNKNOWN if ours.isdisjoint(self._table_files.load(pointer).snapshots_by_id) else Verdict.LANDED
+        if pointer is None or pointer == swap.new:
+            return pointer is not None and bool(self._versions.landed(swap.new))
+        return not added_snapshots(change).isdisjoint(self._files.load(pointer).snapshots_by_id)
 
 
 class _VersionedFiles(MetadataFiles[TableMetadata]):
@@ -138,7 +146,7 @@ class _VersionedFiles(MetadataFiles[TableMetadata]):
         self._store.unstage(location)
 
 
-def _check_stays(metadata: TableMetadata, base: TableMetadata | None) -> None:
+def _check_stays(base: TableMetadata | None, metadata: TableMetadata) -> None:
     """Refuse updates that would move a table out of its directory."""
     if base is not None and normalized(metadata.location) != normalized(base.location):
         raise UnsupportedError(f"cannot move a table of a version-hint catalog from {base.location}")

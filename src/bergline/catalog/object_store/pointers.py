@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from bergline.catalog.attempts import attempts
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.object_store.format import (
     CommitObject,
@@ -31,7 +32,6 @@ from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 
 PENDING_TIMEOUT_S = 3.0
 _TIMEOUT_FOR_EACH_S = 0.5
-_ATTEMPTS = 100
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.005, 0.2
 
 
@@ -82,9 +82,9 @@ class PointerObjects:
 
     def change(self, change: PointerChange) -> bool:
         """True if and only if the current entry was allowed and was replaced; any doubt raises."""
-        attempts = self.attempts(change.table)
+        tries = self.attempts(change.table)
         while True:
-            next(attempts)
+            next(tries)
             seen = self.settled(change.table)
             if not change.allowed(seen.entry):
                 return False
@@ -104,14 +104,9 @@ class PointerObjects:
 
     def attempts(self, *names: TableName | Namespace) -> Iterator[None]:
         """Retry with backoff; UnavailableError in the end."""
-        for number in range(_ATTEMPTS):
-            yield
-            self._sleep(_wait(number))
         shown = ", ".join(f"`{n if isinstance(n, TableName) else '.'.join(n)}`" for n in names)
-        raise UnavailableError(
-            f"other writers changed {shown} {_ATTEMPTS} times in a row",
-            hints=["nothing was changed; try again"],
-        )
+        moved = f"nothing was changed: other writers changed {shown} first"
+        return attempts(moved, error=UnavailableError, wait=lambda number: self._sleep(_wait(number)))
 
     def _read(self, table: TableName, state_of: Callable[[str], State | None]) -> Seen:
         before: StoredObject | None = None

@@ -1,21 +1,22 @@
-"""Group commit: changes to one table that wait together are one metadata file and one swap.
+"""Group commit: changes to one table that wait at the same time share one metadata file and one swap.
 
-Each is applied to the state after those before it, and has a result of its own.
+Each is applied to the state after the ones before it, and has an outcome of its own.
 """
 
 import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown, added_snapshots
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, added_snapshots
 from bergline.catalog.metadata_files import metadata_directory, next_location
-from bergline.catalog.pointer.commits import PointerCommit
+from bergline.catalog.pointer.commits import TableCommits
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, Moved, PointerSwap, PointersWithHooks
-from bergline.catalog.pointer.settle import Verdict, group_history
+from bergline.catalog.pointer.settle import group_history
+from bergline.catalog.pointer.store_access import StoreAccess
+from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.protection.guard import DecideAgain
 from bergline.errors import (
@@ -31,11 +32,8 @@ from bergline.errors import (
 _OF_THE_CHANGE: Final = (InvalidInputError, NotFoundError, RefusedError, UnsupportedError)
 """Errors that say that metadata cannot be written as it is: no other time would be better."""
 
-MemberResult = Committed | Conflicted | Unknown | Exception
-"""What became of one change of a group; an error refuses it alone.
-
-Conflicted asks for another attempt on the table as it is then.
-"""
+MemberOutcomes = tuple[Outcome | Exception, ...]
+"""What became of each change of a group, in their order; an error refused one alone."""
 
 
 class GroupMember(Protocol):
@@ -46,14 +44,14 @@ class GroupMember(Protocol):
         ...
 
     def change(self, base: LoadedTable) -> TableChange:
-        """The change on the state after the members before it, which has no file of its own.
+        """The change on the state after the members before it, which has no metadata file of its own.
 
-        Without updates it is done already. Any error refuses this member alone.
+        A change without updates was made before. Any error refuses this member alone.
         """
         ...
 
     def finish(self) -> None:
-        """Wait until the files that the change names are there; any error refuses this member alone."""
+        """Wait until the files of the change are written; any error refuses this member alone."""
         ...
 
     def before_commit(self, connection: Any, metadata_location: str) -> None:
@@ -62,12 +60,6 @@ class GroupMember(Protocol):
         Any BerglineError refuses this member alone, and the others are committed without it.
         """
         ...
-
-
-class GroupOutcome(msgspec.Struct, frozen=True):
-    """What became of each member, in their order."""
-
-    results: tuple[MemberResult, ...]
 
 
 class _PlacedMember(msgspec.Struct, frozen=True):
@@ -88,24 +80,29 @@ class _MemberRefused(RefusedError):  # noqa: N818  (never leaves this module)
 
 
 class _UnwritableError(Exception):
-    """The metadata that members lead to cannot be written, because of what one of them changes; nothing was swapped."""
+    """The metadata after all members cannot be written, because of what one of them changes; nothing was swapped."""
 
     def __init__(self, error: BerglineError) -> None:
         super().__init__(str(error))
         self.error = error
 
 
-class PointerGroupCommit(PointerCommit):
+class GroupCommits:
     """Commits of several members at once."""
 
-    def commit_group(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
+    def __init__(self, access: StoreAccess, tables: PointerTables, commits: TableCommits) -> None:
+        self._access = access
+        self._files = tables.files
+        self._commits = commits
+
+    def commit(self, base: LoadedTable, members: Sequence[GroupMember]) -> MemberOutcomes:
         """Apply the members in order, write once, swap once; a lost response is settled for all.
 
-        A member that is refused changes nothing for the others. All are Conflicted if the pointer moved. An exception
-        means that nothing moved for another reason.
+        A member that is refused changes nothing for the others. One that is Conflicted is to be computed again on the
+        table as it is then: all are if the pointer moved. An exception means that nothing moved for another reason.
         """
-        if self._read_in_turn(base.name) != base.metadata_location:
-            return _all(members, Conflicted(self._moved_on(base)))
+        if self._access.read_in_turn(base.name) != base.metadata_location:
+            return _all(members, Conflicted(self._commits.moved_on(base)))
         refused_in_swap: dict[int, Exception] = {}
         was_unavailable = False
         while True:
@@ -157,9 +154,9 @@ class PointerGroupCommit(PointerCommit):
         if not asked.updates:
             return None
         change = TableChange(state, asked.requirements, asked.updates)
-        after = self._apply(change, logs_base=is_first)
+        after = self._commits.apply(change, logs_base=is_first)
         next_location(after, state.metadata_location)  # alone, a member that names no place for its file is refused
-        decide_again = self.guard.check_member(state.name, state.metadata, after)
+        decide_again = self._access.guard.check_member(state.name, state.metadata, after)
         see_change(state.name, state.metadata, after)
         now = LoadedTable(state.name, after, state.metadata_location)
         return _PlacedMember(place, member, change, now, decide_again)
@@ -167,72 +164,67 @@ class PointerGroupCommit(PointerCommit):
     def _written(self, base: LoadedTable, placed: Sequence[_PlacedMember]) -> LoadedTable:
         after = placed[-1].after.metadata
         try:
-            return LoadedTable(base.name, after, self._table_files.write(after, base.metadata_location))
+            return LoadedTable(base.name, after, self._files.write(after, base.metadata_location))
         except BerglineError as error:
             if isinstance(error, _OF_THE_CHANGE) or metadata_directory(after) != metadata_directory(base.metadata):
                 raise _UnwritableError(error) from error
             raise
 
-    def _commit_half(self, base: LoadedTable, members: Sequence[GroupMember]) -> GroupOutcome:
-        """The first half by itself, if all cannot be written together; the others have to be worked out again.
+    def _commit_half(self, base: LoadedTable, members: Sequence[GroupMember]) -> MemberOutcomes:
+        """Commit only the first half of the members, if they cannot be written together; the others are Conflicted.
 
-        So a member after which nothing can be written is found, and refused alone.
+        By halving, the member that is the cause is found in the end, and refused alone.
         """
         half = len(members) // 2
         later = Conflicted(ConflictError(f"the changes to table `{base.name}` cannot be written all at once"))
-        return GroupOutcome((*self.commit_group(base, members[:half]).results, *(later for _ in members[half:])))
-
-    @cached_property
-    def _noted_pointers(self) -> PointersWithHooks | None:
-        return self._store if isinstance(self._store, PointersWithHooks) else None
+        return *self.commit(base, members[:half]), *(later for _ in members[half:])
 
     def _swap_group(self, base: LoadedTable, placed: Sequence[_PlacedMember], table: LoadedTable) -> Outcome:
         added = [added_snapshots(one.change) for one in placed]
 
-        def history(swap: PointerSwap, pointer: str) -> Verdict:
-            return group_history(swap, base.metadata, self._table_files.load(pointer), added)
+        def history(swap: PointerSwap, pointer: str, made: Committed) -> Outcome | None:
+            now = LoadedTable(swap.table, self._files.load(pointer), pointer)
+            return group_history(swap, made, base.metadata, now, added)
 
         whole = TableChange(base, (), tuple(update for one in placed for update in one.change.updates))
-        notes = _MemberNotes(placed, table)
-        store = self._noted_pointers
-        noting = contextlib.nullcontext() if store is None else store.before_commit(notes.write)
+        hooks, store = _MemberHooks(placed, table), self._access.store_to_settle
         try:
-            with noting:
-                return self._swap((whole,), (table,), history)
+            with store.before_commit(hooks.run) if isinstance(store, PointersWithHooks) else contextlib.nullcontext():
+                return self._commits.swap((whole,), (table,), history)
         except NOTHING_CHANGED as error:
             if isinstance(error, _MemberRefused):
                 raise
-            if notes.writing is not None:
-                raise _MemberRefused(notes.writing, error) from error
+            if hooks.running is not None:
+                raise _MemberRefused(hooks.running, error) from error
             if isinstance(error, InvalidInputError):  # a location that is too long
                 raise _UnwritableError(error) from error
             raise
 
 
-class _MemberNotes:
-    """The rows of all members, written in the transaction of the swap."""
+class _MemberHooks:
+    """The hooks of all members, run in the transaction of the swap."""
 
     def __init__(self, placed: Sequence[_PlacedMember], table: LoadedTable) -> None:
         self._placed = placed
         self._table = table
-        self.writing: int | None = None
-        """The member whose rows are being written, or could not be."""
+        self.running: int | None = None
+        """The member whose hook is running, or failed."""
 
-    def write(self, connection: Any, moved: Moved) -> None:
+    def run(self, connection: Any, moved: Moved) -> None:
         """Decide again on each member, and write its rows."""
         for one in self._placed if (self._table.name, self._table.metadata_location) in moved else ():
-            self.writing = one.place
+            self.running = one.place
             with one.member.acting():
                 try:
                     one.decide_again(connection)
                     one.member.before_commit(connection, self._table.metadata_location)
                 except BerglineError as error:
                     raise _MemberRefused(one.place, error) from error
-        self.writing = None
+        self.running = None
 
 
 def _unfinished(placed: Sequence[_PlacedMember]) -> dict[int, Exception]:
-    """The members whose files could not be written; those behind them have to be worked out again without them."""
+    """The members whose files could not be written; the others have to be computed again without them."""
     found: dict[int, Exception] = {}
     for one in placed:
         try:
@@ -242,5 +234,7 @@ def _unfinished(placed: Sequence[_PlacedMember]) -> dict[int, Exception]:
     return found
 
 
-def _all(members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, Exception] | None = None) -> GroupOutcome:
-    return GroupOutcome(tuple((refused or {}).get(place, outcome) for place in range(len(members))))
+def _all(
+    members: Sequence[GroupMember], outcome: Outcome, refused: dict[int, Exception] | None = None
+) -> MemberOutcomes:
+    return tuple((refused or {}).get(place, outcome) for place in range(len(members)))

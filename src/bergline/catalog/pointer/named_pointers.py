@@ -32,7 +32,7 @@ _NEIGHBOURS = 25
 
 
 class NamedPointers:
-    """Names of one kind in a store; after a lost response the outcome is read back, with `waits` in between."""
+    """The names of tables or of views; after a lost response the outcome is read back, with `waits` in between."""
 
     def __init__(self, store: PointerStore, kind: NameKind, waits: Callable[[], Waits]) -> None:
         self._store = store
@@ -68,10 +68,10 @@ class NamedPointers:
         is_ours: Callable[[str], bool],
         is_written: Callable[[str], bool],
     ) -> str | None:
-        """The pointer of a name that was created, None if another has it.
+        """Create a name and return its pointer; None if the name is taken.
 
-        It is another than the location where `is_ours` says of the one that exists now that it came from this one.
-        If the metadata file is gone, what was created has been purged since: it is not created again.
+        After a lost response, `is_ours` says whether the pointer that is found came from this location; then that one
+        is returned. If the metadata file is gone, what was created has been purged since, and is not created again.
         """
         try:
             if self.pointers.create(name, location):
@@ -113,9 +113,8 @@ class NamedPointers:
     ) -> str:
         """Drop a name and return its pointer; ConflictError if it is not the expected one.
 
-        `check` raises for a pointer that must stay; only one that passed is dropped.
-        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is an
-        UnprovenDropError if `proven`.
+        `check` raises for a pointer that must stay. After a lost response, a missing name counts as dropped; because
+        another client may have renamed it, that is an UnprovenDropError if `proven`.
         """
         tries = attempts(f"{self._kind} `{name}` moved on whenever it was to be dropped")
         while True:
@@ -128,7 +127,7 @@ class NamedPointers:
                 return pointer
 
     def _created_twice(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> str | None:
-        """The pointer of a refused name that is ours after all: a request that is delivered twice refuses itself."""
+        """The pointer of a refused name, if it is ours after all: a request that arrives twice refuses itself."""
         for wait in self._waits():
             try:
                 pointer = self.pointers.read(name)
@@ -235,7 +234,7 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...], *, conditio
 
 
 def newest_dropped(kind: NameKind, found: Sequence[Dropped], name: TableName) -> Dropped:
-    """The one that was dropped last under a name; NotFoundError, with those that were, if the trash has none."""
+    """The table or view that was dropped last under a name; NotFoundError, with the names in the trash, if none was."""
     newest = next((dropped for dropped in found if dropped.name == name), None)
     if newest is not None:
         return newest

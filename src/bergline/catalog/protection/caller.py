@@ -23,7 +23,7 @@ class RuleNote(msgspec.Struct, frozen=True):
 
 
 class ChangedTable(msgspec.Struct, frozen=True):
-    """A table before and after a change; None where it was not there, or is not any more."""
+    """A table before and after a change; None if it did not exist before, or does not exist after."""
 
     before: TableMetadata | None
     after: TableMetadata | None
@@ -32,7 +32,8 @@ class ChangedTable(msgspec.Struct, frozen=True):
 class StandIn(msgspec.Struct, frozen=True):
     """A snapshot whose reviews count for the one that a merge makes of it.
 
-    Approvals always do, checks if both have the same rows: if the target had nothing that the branch had not.
+    Approvals always count. Checks count if both have the same rows, that is if the target had nothing that the branch
+    did not have.
     """
 
     head: int
@@ -84,26 +85,26 @@ def current_caller() -> Caller:
 
 
 def see_change(table: TableName, before: TableMetadata | None, after: TableMetadata | None) -> None:
-    """Keep what a change is about to do to a table, for the record that a server writes of it."""
+    """Remember what a change is about to do to a table, for the record that a server writes."""
     caller = _CALLER.get()
     if caller is not None:
         caller.changes[table] = ChangedTable(before, after)
 
 
 def see_made(record: msgspec.Struct) -> None:
-    """Keep what a change is about to make of something that is no table, likewise."""
+    """Remember what a change is about to make of something other than a table, likewise."""
     caller = _CALLER.get()
     if caller is not None:
         caller.made = record
 
 
 def is_among(names: Collection[str], caller: str, groups: Collection[str]) -> bool:
-    """Whether a list in a rule names a caller, or a group of the caller; a caller named like a group is none."""
+    """Whether a list in a rule names a caller or one of its groups; a caller that is named like a group does not."""
     return any(n[len(GROUP) :] in groups if n.startswith(GROUP) else n == caller for n in names)
 
 
 def requesting_caller() -> Caller | None:
-    """The principal of the request that is served; None where this process acts for itself."""
+    """The principal of the request that is served; None if this process acts for itself."""
     return _CALLER.get()
 
 

@@ -27,7 +27,7 @@ class HeadReview(msgspec.Struct, frozen=True):
 
 
 class DecidedBy(msgspec.Struct, frozen=True):
-    """Who asks, and what is on record; without a name, what depends on it is left to the server that knows it."""
+    """Who asks, and what is on record; without a name, the server decides on what depends on it."""
 
     caller: str | None
     review: Callable[[int, str], HeadReview | None] = lambda *_: None
@@ -94,7 +94,7 @@ def decide(
 def refusals(
     rules: Iterable[RefRule | UnreadableRule], moves: Iterable[RefMove], by: DecidedBy, scope: RuleScope = TABLE
 ) -> Iterator[Refused]:
-    """All that rules say against moves, where `decide` ends with the first."""
+    """All objections of rules to moves; `decide` stops at the first."""
     moves = tuple(moves)
     for rule in rules:
         if isinstance(rule, UnreadableRule) or not by.is_among(rule.bypass):
@@ -134,7 +134,7 @@ def describe_move(move: RefMove) -> str:
 
 
 def _refusals(rule: RefRule | UnreadableRule, move: RefMove, by: DecidedBy, scope: RuleScope) -> Iterator[Refused]:
-    """What a rule says against a move, one thing at a time: the later questions may read files."""
+    """The objections of a rule to a move, computed one at a time, because later ones may read files."""
     if isinstance(rule, UnreadableRule):
         if matches(rule.pattern, move.ref):
             why = f"stays as it is because the rule cannot be read ({rule.problem})"
@@ -224,7 +224,7 @@ def _way_to_pass(names: str, head: int, move: RefMove, by: DecidedBy) -> str:
 
 
 def _reviewed(move: RefMove, head: int, by: DecidedBy) -> HeadReview | None:
-    """What is on record about a new head, and about the one for which it stands."""
+    """What is on record about a new head, and about the one that stands in for it."""
     found = by.review(head, move.ref)
     if by.stand_in is None or found is None:
         return found

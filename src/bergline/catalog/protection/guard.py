@@ -32,14 +32,14 @@ class RefGuard(Protocol):
         ...
 
     def check_member(self, table: TableName, base: TableMetadata, result: TableMetadata) -> DecideAgain:
-        """As `check_change`, of one of several changes to a table that are made in one transaction.
+        """As `check_change`, for one of several changes to a table that are made in one transaction.
 
-        The result decides again in that transaction, if the guard can do so.
+        The result is called to decide again in that transaction, if the guard can do so.
         """
         ...
 
     def refusals(self, table: TableName, base: TableMetadata, result: TableMetadata) -> Iterable[RefusedError]:
-        """All that `check_change` would raise for a change that is only tried out: its new files are in memory."""
+        """All that `check_change` could raise, for a change that is only tried out, with its new files in memory."""
         ...
 
     def check_new(self, table: TableName, metadata: TableMetadata) -> None:

@@ -37,7 +37,7 @@ class RuleRecords(Protocol):
         ...
 
     def review(self, table: TableName, table_uuid: str, snapshot_id: int, ref: str) -> HeadReview | None:
-        """For a ref: the checks that passed on a snapshot, who approves it; None if no record of that is kept."""
+        """For a ref: the checks that passed on a snapshot and who approves it; None if no such record is kept."""
         ...
 
     def authors(self, table_uuid: str, snapshot_ids: Collection[int]) -> frozenset[str]:
@@ -92,7 +92,7 @@ class RefChange:
 
     @property
     def added_snapshots(self) -> frozenset[int]:
-        """The snapshots that the change adds, or puts in the place of others under their ids."""
+        """The snapshots that the change adds, also in place of others under the same id."""
         if self._result is None:
             return frozenset()
         gained = snapshots_gained(self._base, self._result)
@@ -102,7 +102,7 @@ class RefChange:
 
     @property
     def lost_snapshots(self) -> frozenset[int]:
-        """The snapshots that the change removes, or puts others under their ids: all of a table that goes."""
+        """The snapshots that the change removes or replaces under their ids; all of them if the table is dropped."""
         if self._result is None or self._result.table_uuid != self._base.table_uuid:
             return frozenset(self._base.snapshots_by_id)
         if snapshots_gained(self._base, self._result) is not None:
@@ -134,7 +134,7 @@ class RefChange:
         return levels
 
     def refusals(self, records: RuleRecords, *, server_decides: bool = False) -> Iterator[ProtectedRefError]:
-        """What each rule says that forbids the change, which is only tried out: nothing is noted."""
+        """The objections of all rules to a change that is only tried out: nothing is recorded."""
         levels, changed = self._rules(records)
         caller = current_caller()
         name = None if server_decides else caller.name
@@ -144,7 +144,7 @@ class RefChange:
             yield from map(self._error, refusals(level.rules, self.moves, by, level.scope))
 
     def _rules(self, records: RuleRecords) -> tuple[tuple[RuleLevel, ...], frozenset[str]]:
-        """The rules that hold, if any, and which of the table's own the change changes; none if it ends the table."""
+        """The rules that hold, and which of the table's own the change changes; none if it drops the table."""
         base, result = self._base, self._result
         before, after = rule_texts(base.properties), {} if result is None else rule_texts(result.properties)
         levels = records.levels(self.table)
@@ -186,7 +186,7 @@ class RefChange:
         )
 
     def _review(self, records: RuleRecords, snapshot_id: int, ref: str) -> HeadReview | None:
-        """What is on record about a snapshot, which was there before: nobody has seen one of this change."""
+        """What is on record about a snapshot from before the change; nobody can have reviewed one that it adds."""
         found = records.review(self.table, self.table_uuid, snapshot_id, ref)
         is_seen = snapshot_id in self._base.snapshots_by_id and snapshot_id not in self.lost_snapshots
         return found if is_seen or found is None else HeadReview()
@@ -200,7 +200,7 @@ class RefChange:
         return self._replayed[move.ref]
 
     def _stood_for(self, move: RefMove, stand_in: StandIn | None) -> frozenset[int]:
-        """The snapshots of a branch that was merged, which the target had not."""
+        """The snapshots of a merged branch that the target did not have."""
         if stand_in is None:
             return frozenset()
         before = () if move.before is None else self._base.ancestors(move.before.snapshot_id)
@@ -216,7 +216,7 @@ class RefChange:
     def _forbidden_rules(
         self, levels: Iterable[RuleLevel], changed: Collection[str], caller: Caller, name: str | None
     ) -> Iterator[ProtectedRefError]:
-        """The table's own rules that the change changes, and the caller may not; who that is, a server may know."""
+        """The errors for the table's own rules that the caller may not change; only a server may know who that is."""
         own = (rule for level in levels if level.scope is TABLE for rule in level.rules)
         for rule in own if name is not None else ():
             if rule.pattern in changed and not may_change(rule, caller):

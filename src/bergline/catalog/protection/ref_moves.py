@@ -61,7 +61,7 @@ class RefMove(msgspec.Struct, frozen=True):
 
 
 def find_ref_moves(base: TableMetadata, result: TableMetadata | None) -> tuple[RefMove, ...]:
-    """The moves from one to the other, by name of the ref; without a result the table is gone, and all its refs."""
+    """The moves from base to result, by name of the ref; without a result the table is dropped with all its refs."""
     if result is None:
         return tuple(RefMove(name, MoveKind.DROPPED, ref, None) for name, ref in sorted(base.refs.items()))
     return tuple(_Comparison(base, result).moves())
@@ -120,7 +120,7 @@ class _Comparison:
             yield RefMove(name, MoveKind.EXPIRED, before, after, expired=tuple(expired))
 
     def _new_on(self, before: SnapshotRef, after: SnapshotRef) -> tuple[int, ...] | None:
-        """The snapshots that lead back to the head before, newest first; None if that is not all that happened."""
+        """The snapshots since the previous head, newest first; None if the new head does not descend from it."""
         if self._gained is None or self._revives:
             return None
         gained: list[int] = []
@@ -132,12 +132,12 @@ class _Comparison:
 
     @cached_property
     def _revives(self) -> bool:
-        """Whether a new snapshot has the id of one that expired, and so would be in a history that had ended."""
+        """Whether a new snapshot has the id of one that expired, and would so extend a history that had ended."""
         new = {s.snapshot_id for s in self._gained or ()}
         return bool(new) and not new.isdisjoint(s.parent_snapshot_id for s in self._base.snapshots)
 
     def _gaining(self, move: RefMove) -> RefMove:
-        """The move with whether it publishes: what the ref gains was on another branch, or replays what was."""
+        """The move, marked as a publish if all that the ref gains was on another branch or replays what was."""
         replays = self._replays(move.ref)
         if replays is None:
             return move
@@ -194,14 +194,14 @@ class _Comparison:
 
 
 def _goes_on(before: SnapshotRef | None, after: SnapshotRef) -> bool:
-    """Whether a ref is the one that had its name before: a branch is never a tag."""
+    """Whether a ref is the one that had its name before: a tag does not continue a branch."""
     return before is not None and before.snapshot_ref_type is after.snapshot_ref_type
 
 
 def _kind(history: Sequence[Snapshot], line: Sequence[Snapshot]) -> MoveKind | None:
-    """How a head moved, from its history to the line that leads to where it is; None where it stayed.
+    """How a head moved, given its history before and the ancestors of the new head; None if it did not move.
 
-    Snapshots are compared, not their ids: who removes one can add another under the same id.
+    Snapshots are compared, not their ids, because another one can be added under the id of one that was removed.
     """
     if line[-len(history) :] == history:
         return None if len(line) == len(history) else MoveKind.FORWARD

@@ -14,9 +14,9 @@ from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class TableRulesGuard:
-    """Honours the rules in a table's own properties, with what is on record beside it; by default nothing is.
+    """Enforces the rules in a table's own properties, and those on record, of which there are none by default.
 
-    Where a server decides, what depends on the caller's name is left to it.
+    With `server_decides`, decisions that depend on the caller's name are left to the server.
     """
 
     def __init__(self, *, server_decides: bool = False, records: RuleRecords | None = None) -> None:

@@ -53,7 +53,7 @@ from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.operation import cleaning_up
 from bergline.table.commits.proposed_manifests import SnapshotFiles
 from bergline.table.commits.rebase import Proposal, RebasedChange, rebase
-from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
+from bergline.table.commits.retry import RetryLimits, RetryLoop, Timing
 
 _MAX_UPDATES = 20_000
 _MAX_LAYOUTS = 500
@@ -131,7 +131,7 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
         return (_create(catalog, changes[0]),)
     changed = [change for change in changes if not change.creates]
 
-    def attempt(_: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
+    def attempt(_: int) -> tuple[LoadedTable, ...] | Conflicted | Unknown:
         bases = tuple(catalog.load_table(change.name) for change in changed)
         if all(map(is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
@@ -148,7 +148,7 @@ def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]
                 if bases and all(catalog.pointer(base.name) == base.metadata_location for base in bases):
                     latest = "; ".join(describe_latest(base.metadata) for base in bases)
                     raise ConflictError(f"{reason}; {latest}", hints=reason.hints) from reason
-                return LostRace(reason, tuple(base.metadata_location for base in bases))
+                return Conflicted(reason, tuple(base.metadata_location for base in bases))
             case _:
                 assert_never(outcome)
 
@@ -160,14 +160,14 @@ def commit_requested_view(
 ) -> LoadedView:
     """The view after the change."""
 
-    def attempt(_: int) -> LoadedView | LostRace:
+    def attempt(_: int) -> LoadedView | Conflicted:
         base = catalog.load_view(name)
         try:
             return catalog.commit_view(ViewChange(base, requirements, updates))
         except ConflictError as error:
             if catalog.load_view(name).metadata_location == base.metadata_location:
                 raise
-            return LostRace(error, base.metadata_location)
+            return Conflicted(error, (base.metadata_location,))
 
     return RetryLoop(Timing(), lambda: LIMITS).run(attempt)
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.conflicts import describe_latest
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer.group_commits import MemberResult
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
 from bergline.catalog.protection.caller import Caller, acting_for
@@ -24,7 +23,7 @@ from bergline.governance.events.change_events import MovedTables
 from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import LIMITS, RequestedChange, discard, is_done, place_requested
 from bergline.table.commits.rebase import RebasedChange
-from bergline.table.commits.retry import LostRace, RetryLoop, Timing, unknown_commit
+from bergline.table.commits.retry import RetryLoop, Timing, unknown_commit
 
 _LOG = logging.getLogger("bergline.server")
 
@@ -109,19 +108,19 @@ def commit_together(
     """
     answers: dict[int, LoadedTable | Exception] = {}
 
-    def attempt(_: int) -> LostRace | None:
+    def attempt(_: int) -> Conflicted | None:
         waiting = [place for place in range(len(members)) if place not in answers]
         base = catalog.load_table(name)
         if files is not None:
             files.read_ahead(base.metadata, [s for place in waiting for s in members[place].snapshots])
-        results = catalog.commit_group(base, [members[place] for place in waiting]).results
+        results = catalog.commit_group(base, [members[place] for place in waiting])
         lost: ConflictError | None = None
         for place, result in zip(waiting, results, strict=True):
             if isinstance(result, Conflicted):
                 lost = result.reason
             else:
                 answers[place] = _answer(members[place], result)
-        return None if lost is None else LostRace(lost, (base.metadata_location,))
+        return None if lost is None else Conflicted(lost, (base.metadata_location,))
 
     try:
         RetryLoop(Timing(), lambda: LIMITS).run(attempt)
@@ -133,7 +132,7 @@ def commit_together(
     return tuple(answers[place] for place in range(len(members)))
 
 
-def _answer(member: RequestedMember, result: MemberResult) -> LoadedTable | Exception:
+def _answer(member: RequestedMember, result: Outcome | Exception) -> LoadedTable | Exception:
     match result:
         case Committed(tables):
             return tables[0]

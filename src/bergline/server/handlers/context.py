@@ -249,7 +249,7 @@ class ServerContext:
         if claim.administers:
             return
         namespace = claim.name.namespace
-        home = self.catalog.namespace_location(namespace, self.catalog.namespace_properties(namespace))
+        home = self.catalog.locations.of_namespace(namespace, self.catalog.namespace_properties(namespace))
         held = [*map(reserved_spelling, own), *self.directories.reserved.former(claim)]
         for place in map(reserved_spelling, directories):
             if any(f"{place}/".startswith(f"{one}/") for one in held):
@@ -269,7 +269,7 @@ class ServerContext:
         caller = requesting_caller()
         if location is None or caller is None or caller.administers or not self.access.is_active:
             return
-        home = self.catalog.namespace_location(namespace, {})
+        home = self.catalog.locations.of_namespace(namespace, {})
         if home is None or not f"{reserved_spelling(location)}/".startswith(f"{reserved_spelling(home)}/"):
             raise RefusedError(
                 f"expected a location in the directory of namespace `{'.'.join(namespace)}`, found `{location[:200]}`",

@@ -185,7 +185,9 @@ def note_vended(
 
 def directories_at(context: ServerContext, pointer: str) -> tuple[str, ...]:
     """The directories of the table in a metadata file."""
-    return context.loads.directories(pointer, lambda: _directories(context, context.catalog.metadata_at(pointer)))
+    return context.loads.directories(
+        pointer, lambda: _directories(context, context.catalog.tables.metadata_at(pointer))
+    )
 
 
 def _directories(context: ServerContext, metadata: TableMetadata) -> tuple[str, ...]:

@@ -124,6 +124,6 @@ def _those_seen(context: ServerContext, seen: set[Namespace], page: RequestedPag
 
 def _described(context: ServerContext, namespace: Namespace, properties: dict[str, str]) -> Response:
     """A namespace with the location of its new tables, also where none was set: Trino puts new tables below it."""
-    if not properties.get(_LOCATION) and (default := context.catalog.namespace_location(namespace, properties)):
+    if not properties.get(_LOCATION) and (default := context.catalog.locations.of_namespace(namespace, properties)):
         properties = properties | {_LOCATION: default}
     return json_response(GetNamespaceResponse(namespace, properties))

@@ -50,7 +50,7 @@ def create_table(context: ServerContext, request: Request) -> Response:
     """A new table, or one that is only staged."""
     body: CreateTableRequest = request.read()
     name = new_name(request.namespace, body.name)
-    context.catalog.check_free(name)
+    context.catalog.tables.check_free(name)
     metadata = new_table(context, name, body, time.time_ns() // 1_000_000)
     context.check_table(name, metadata)
     if body.stage_create:
@@ -120,11 +120,11 @@ def register_table(context: ServerContext, request: Request) -> Response:
     name = new_name(request.namespace, body.name)
     context.check_metadata(body.metadata_location)
     check_registered_file(context, request, body.metadata_location, "")  # before it is read: an error tells of it
-    metadata = context.catalog.metadata_at(body.metadata_location)
+    metadata = context.catalog.tables.metadata_at(body.metadata_location)
     check_registered_file(context, request, body.metadata_location, metadata.location)
     context.check_table(name, metadata)
     context.named_files.check_registered((request.principal, request.groups), name, metadata)
-    register = context.catalog.register_over if body.overwrite else context.catalog.register_table
+    register = context.catalog.tables.register_over if body.overwrite else context.catalog.register_table
     made = register(name, body.metadata_location)
     return with_credentials(context, request, name, table_response(context, made), made.metadata)
 
@@ -195,4 +195,4 @@ def _check_moved(context: ServerContext, name: TableName, pointer: str) -> None:
 
 
 def _load(context: ServerContext, location: str, mode: str) -> CachedResponse:
-    return context.loads.table(location, mode, lambda: context.catalog.metadata_at(location))
+    return context.loads.table(location, mode, lambda: context.catalog.tables.metadata_at(location))

@@ -43,7 +43,7 @@ def create_view(context: ServerContext, request: Request) -> Response:
     """A new view."""
     body: CreateViewRequest = request.read()
     name = new_name(request.namespace, body.name)
-    context.catalog.check_free(name)
+    context.catalog.tables.check_free(name)
     check_queries(body.view_version)
     context.check_properties(body.properties or {})
     version = msgspec.structs.replace(body.view_version, schema_id=_LAST_ADDED)
@@ -97,10 +97,10 @@ def register_view(context: ServerContext, request: Request) -> Response:
     body: RegisterViewRequest = request.read()
     name = new_name(request.namespace, body.name)
     context.check_metadata(body.metadata_location)
-    home = context.catalog.view_at(body.metadata_location).location
+    home = context.catalog.views.metadata_at(body.metadata_location).location
     check_registered_file(context, request, body.metadata_location, home)
     _want_location(context, name, home)
-    return view_response(context, context.catalog.register_view(name, body.metadata_location))
+    return view_response(context, context.catalog.views.register(name, body.metadata_location))
 
 
 def rename_view(context: ServerContext, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Branches as targets of writes: their names, what a write to one builds on, and which refs refuse writes."""
+"""Branches that are written to: their names, the head that a write builds on, and refs that cannot be written to."""
 
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, check_ref_name
@@ -14,19 +14,19 @@ def branch_head(base: TableMetadata, branch: str) -> Snapshot | None:
 
 
 def head_id(metadata: TableMetadata, branch: str) -> int | None:
-    """The id of the snapshot that a write would build on; whether the ref refuses writes is for the commit to check."""
+    """The id of the snapshot that a write would build on; the commit checks that the ref is a branch."""
     head = metadata.head(branch) or metadata.head(MAIN)
     return None if head is None else head.snapshot_id
 
 
 def check_write_branch(metadata: TableMetadata, branch: str) -> None:
-    """Refuse a bad name, and a tag; a branch that does not exist is created by the write."""
+    """Refuse invalid names and tags; the write creates a branch that does not exist."""
     check_ref_name(branch)
     check_writable(metadata.refs.get(branch), branch)
 
 
 def check_branch_exists(base: TableMetadata, branch: str) -> None:
-    """NotFoundError with the near names; `main` is there even before its first snapshot."""
+    """NotFoundError, with similar names, if there is no such branch; `main` exists even without a snapshot."""
     if branch != MAIN and branch not in base.refs:
         raise NotFoundError(f"no branch `{branch}`", kind="ref", name=branch, known=base.refs)
 

@@ -54,7 +54,7 @@ class Chain:
         return any(o.needs_validation for o in self._operations)
 
     def add(self, operation: Operation, now_ms: int) -> None:
-        """Work an operation out on the result so far; one that fails leaves the chain and no files."""
+        """Compute an operation on the result so far; one that fails is left out, and leaves no files."""
         self._check_open()
         try:
             change, after = self._step(operation, self._metadata, now_ms)
@@ -81,7 +81,7 @@ class Chain:
         return combine_changes(self._changes)
 
     def settled(self, landed: Landed | None) -> None:
-        """Every operation removes what nothing needs: an attempt of its own is a time that it was worked out."""
+        """Have every operation remove what is not needed; its attempts are counted by how often it was computed."""
         if landed is not None:
             landed = Landed(self._run_of_attempt[landed.attempt], landed.metadata)
         for operation in self._operations:
@@ -105,7 +105,7 @@ class Chain:
         return change, apply_updates(base, change.updates, base_location=None, now_ms=now_ms)
 
     def _check_files_fit(self, base: TableMetadata, now: TableMetadata, changes: list[Change]) -> None:
-        """Files were written with the ids of columns, specs and rows that the chain had made: they must still be so."""
+        """ConflictError if columns, specs or rows have other ids by now than those that the files were written with."""
         misfit = layout_misfit(self._first, self._staged, now, self._changes)
         misfit = misfit or lineage_misfit(self._io, self._staged, now, changes)
         if misfit is not None:
@@ -121,7 +121,7 @@ class Chain:
 
 
 def lineage_misfit(io: FileIO, staged: TableMetadata, now: TableMetadata, changes: Sequence[Change]) -> str | None:
-    """What no longer fits, in words: files were written on `staged`, and the changes make `now` of another base."""
+    """Why files written on `staged` do not fit `now`, which the same changes made of another base; None if they do."""
     added = {u.snapshot.snapshot_id: u.snapshot for c in changes for u in c.updates if isinstance(u, AddSnapshot)}
     if now.format_version < ROW_LINEAGE_VERSION or not any(c.rewritten for c in changes):
         return None

@@ -1,4 +1,4 @@
-"""Changes that follow each other on one table as one change: all updates, and what must hold of the base for them."""
+"""Successive changes to one table combined into one: all updates, and the requirements on the base."""
 
 from collections.abc import Hashable, Iterable
 
@@ -33,7 +33,7 @@ _ASSERTED_BY: dict[type[Update], type[Requirement]] = {
 
 
 def combine_changes(changes: Iterable[Change]) -> Change:
-    """One change; a later requirement is kept only if it is about the base, not about the result of earlier changes."""
+    """One change of several; requirements that are about the result of earlier changes are left out."""
     updates: list[Update] = []
     requirements: dict[Hashable, Requirement] = {}
     changed: set[Hashable] = set()
@@ -53,7 +53,7 @@ def _subject(requirement: Requirement) -> Hashable:
 
 
 def _changed_by(update: Update) -> Hashable:
-    """What an update changes, as `_subject` names it; None for what no requirement is about."""
+    """What an update changes, as `_subject` names it; None if no requirement can be about it."""
     if isinstance(update, SetSnapshotRef | RemoveSnapshotRef):
         return AssertRefSnapshotId, update.ref_name
     return _ASSERTED_BY.get(type(update))

@@ -1,4 +1,4 @@
-"""Commits of operations to one table or to several: load the bases, work out the changes, swap; after a conflict again.
+"""Commits of operations to one table or several: load the bases, compute the changes, swap; after a conflict, again.
 
 An attempt ends in a value, Committed, Conflicted or Unknown; the loop around attempts is in `retry.py`.
 """
@@ -40,7 +40,7 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.operation import CommitStamp, Landed, Operation, cleaning_up
-from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
+from bergline.table.commits.retry import RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
 from bergline.table.commits.turn import LOSSES_BEFORE_A_TURN, LOSSES_OF_APPENDS, CommitTurn
 
 WATCHERS: list[Callable[[LoadedTable], None]] = []
@@ -48,9 +48,10 @@ WATCHERS: list[Callable[[LoadedTable], None]] = []
 
 
 class TableWork(msgspec.Struct, frozen=True):
-    """An operation on one table; the uuid, or else the pointer, identifies the table of that name.
+    """An operation on one table.
 
-    Without a pointer it is the one that has the name when the commit begins.
+    The table is identified by its uuid, or by the pointer if it has none; without a pointer, it is whichever table has
+    the name when the commit begins.
     """
 
     name: TableName
@@ -68,9 +69,9 @@ def check_table_count(catalog: Catalog, count: int) -> None:
 
 
 def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None, metadata_location: str) -> LoadedTable:
-    """The table now; ConflictError if another one has its name.
+    """The current state of a table; ConflictError if another table has its name.
 
-    One without uuid is the same if it still has the metadata file that was loaded, or came from it.
+    A table without uuid is the same if the metadata file that was loaded is its current one, or in its metadata log.
     """
     base = catalog.load_table(name)
     if table_uuid is None:
@@ -96,58 +97,51 @@ def _check_came_from(now: LoadedTable, metadata_location: str) -> None:
 def commit(
     catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None, *, refusal: str | None = None
 ) -> tuple[LoadedTable, ...]:
-    """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
+    """Commit all operations or none, with as many retries as the tables allow, and return the tables after them.
 
-    Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
-    was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone,
-    except where an attempt was sent and the tables cannot be looked at any more.
-    With a refusal, what the operations raise is one TablesRefusedError that begins with it.
+    ConflictError once the retries are used up; CommitUnknownError if the outcome cannot be determined, and then nothing
+    is deleted. After any other error, of the operations or the catalog, nothing was committed, and the files that were
+    written are deleted, unless an attempt was sent and the tables cannot be read to rule it out.
+    With a `refusal`, errors of the operations are collected in one TablesRefusedError that begins with this text.
     """
     attempts = _Attempts(catalog, work, timing or Timing(), refusal)
     with _telling_failure(work, lambda: attempts.may_delete):
         check_table_count(catalog, len(work))
-        landed = attempts.until_settled()
-    _tell_success(work, landed)
-    for table in landed.tables:
+        tables = attempts.until_settled().tables
+    _tell_success(work, attempts.landed, tables)
+    for table in tables:
         for watch in WATCHERS:
             watch(table)
-    return landed.tables
+    return tables
 
 
 def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: Timing | None = None) -> LoadedTable:
-    """Create a table with metadata to which the operation has contributed already.
+    """Create a table with metadata that has the operation's change in it already.
 
-    Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
-    gone except where the outcome is unknown.
+    AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as for `commit`; files that were written are
+    deleted unless the outcome is unknown.
     """
     loop = RetryLoop(timing or Timing(), lambda: retry_limits([metadata], needs_validation=False))
     with _telling_failure((work,)):
         created = loop.run(lambda _: catalog.create_table(work.name, metadata))
-    _tell_success((work,), _LandedAttempt((1,), (created,)))
+    _tell_success((work,), (1,), (created,))
     return created
 
 
-class _LandedAttempt(msgspec.Struct, frozen=True):
-    """The attempt that landed, or those of which one did, and all tables of the work after it."""
-
-    numbers: tuple[int, ...]
-    tables: tuple[LoadedTable, ...]
-
-
-def _tell_success(work: Sequence[TableWork], landed: _LandedAttempt) -> None:
-    """Tell the operations which attempt landed; where that cannot be told, all that was written stays."""
-    if len(landed.numbers) != 1:
+def _tell_success(work: Sequence[TableWork], landed: tuple[int, ...], tables: Sequence[LoadedTable]) -> None:
+    """Tell the operations which attempt landed; if it is one of several, all that was written stays."""
+    if len(landed) != 1:
         return
-    for one, table in zip(work, landed.tables, strict=True):
+    for one, table in zip(work, tables, strict=True):
         with cleaning_up(one.name):
-            one.operation.settled(Landed(landed.numbers[0], table.metadata))
+            one.operation.settled(Landed(landed[0], table.metadata))
 
 
 @contextlib.contextmanager
 def _telling_failure(work: Sequence[TableWork], may_delete: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """An error that is sure of its outcome means that nothing was committed: what was written may go.
+    """Have the operations delete what they wrote after an error that says for certain that nothing was committed.
 
-    After anything else that ends a commit, an interrupt or a fault of ours, everything stays.
+    After anything else that ends a commit, such as an interrupt or a bug, all files stay.
     """
     try:
         yield
@@ -161,9 +155,10 @@ def _telling_failure(work: Sequence[TableWork], may_delete: Callable[[], bool] =
 
 
 def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
-    """What another commit can make wrong about a change.
+    """The requirements of a change that another commit can break.
 
-    Not that files fit the columns and partitions, which every attempt looks at anew, nor where a new branch begins.
+    The schema and the partition spec are left out, because each attempt computes its change for the current ones; so is
+    the head of `main` that a new branch starts from.
     """
     required = [r for r in change.requirements if not isinstance(r, AssertCurrentSchemaId | AssertDefaultSpecId)]
     refs = [r for r in required if isinstance(r, AssertRefSnapshotId)]
@@ -171,20 +166,12 @@ def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
     return tuple(r for r in required if not (starts_branch and isinstance(r, AssertRefSnapshotId) and r.ref == MAIN))
 
 
-class _MovedOnError(Exception):
-    """An attempt was computed on a base that is no longer current."""
+class _AttemptOver(Exception):  # noqa: N818  (never leaves this module)
+    """The outcome of an attempt is known before all its changes are computed."""
 
-    def __init__(self, reason: ConflictError) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-
-
-class _LandedBeforeError(Exception):
-    """An attempt that the catalog called lost is in the base of this one; it may be any of these."""
-
-    def __init__(self, numbers: tuple[int, ...]) -> None:
-        super().__init__(numbers)
-        self.numbers = numbers
+    def __init__(self, outcome: Committed | Conflicted) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
 
 
 class _Attempts:
@@ -205,41 +192,43 @@ class _Attempts:
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
         self._sent: defaultdict[TableName, dict[int, tuple[Snapshot, ...]]] = defaultdict(dict)
         """The snapshots of attempts that reached the catalog and did not get in, as it said, by their number."""
+        self.landed: tuple[int, ...] = ()
+        """The number of the attempt that landed; several if it is one of these."""
         self.may_delete = True
         """Whether it is certain, after an error, that nothing needs what was written."""
 
-    def until_settled(self) -> _LandedAttempt:
-        """The attempt that landed, with the tables after it.
+    def until_settled(self) -> Committed:
+        """Run attempts until one has landed, and return all tables after it.
 
-        Whatever ends it, the tables are looked at once more if anything was sent: a commit that is there happened, and
-        where they cannot be looked at nothing is deleted.
+        After an error, the tables are loaded once more if anything was sent: the commit may be there all the same. If
+        they cannot be loaded, nothing may be deleted.
         """
         try:
             return self._loop.run(self._attempt_in_turn)
         except CommitUnknownError:
             raise
         except BerglineError as error:
-            if (landed := self._look_again()) is not None:
-                return landed
+            if (committed := self._look_again()) is not None:
+                return committed
             if self._loop.is_stuck:  # what the catalog says and what it shows cannot both be true
                 raise unknown_outcome(next(iter(self._work)), None, str(error), error.hints) from error
             raise
         finally:
             self._turn.end()
 
-    def _attempt_in_turn(self, number: int) -> _LandedAttempt | LostRace | Unknown:
+    def _attempt_in_turn(self, number: int) -> Outcome:
         with self._turn.attempt(LOSSES_OF_APPENDS if self._can_rebase else LOSSES_BEFORE_A_TURN):
             return self._attempt(number)
 
-    def _attempt(self, number: int) -> _LandedAttempt | LostRace | Unknown:
-        """Work out every change, then commit those that there are; a table with nothing to do is left out."""
+    def _attempt(self, number: int) -> Outcome:
+        """Compute the change to each table and commit them; tables without a change are left out."""
         stamp = CommitStamp(number, self._timing.clock_ms())
         try:
             worked_out = each_table(tuple(self._work), lambda name: self._change(name, stamp), self._refusal)
-        except _MovedOnError as error:
-            return self._lost(error.reason)
-        except _LandedBeforeError as error:
-            return _LandedAttempt(error.numbers, tuple(self._load(name) for name in self._work))
+        except _AttemptOver as over:
+            if isinstance(over.outcome, Conflicted):
+                return self._lost(over.outcome.reason)
+            return Committed(tuple(self._load(name) for name in self._work))
         self._turn.worked_out()
         changes = tuple(change for change in worked_out if change.updates)
         self._can_rebase = all(change.can_rebase for change in changes)
@@ -247,8 +236,8 @@ class _Attempts:
         outcome = self._send(number, changes) if changes else Committed(())
         match outcome:
             case Committed(tables):
-                moved = {t.name: t for t in tables}
-                return _LandedAttempt((number,), tuple(moved.get(name, self._bases[name]) for name in self._work))
+                moved, self.landed = {t.name: t for t in tables}, (number,)
+                return Committed(tuple(moved.get(name, self._bases[name]) for name in self._work))
             case Conflicted(reason):
                 return self._lost(reason)
             case Unknown():
@@ -256,10 +245,9 @@ class _Attempts:
             case _:
                 assert_never(outcome)
 
-    def _lost(self, reason: ConflictError) -> LostRace:
+    def _lost(self, reason: ConflictError) -> Conflicted:
         self._turn.lost()
-        pointers = tuple(base.metadata_location for base in self._bases.values())
-        return LostRace(reason, pointers, distinct_attempts=len(self._depended_on), others_wait=self._turn.is_held)
+        return Conflicted(reason, tuple(base.metadata_location for base in self._bases.values()))
 
     def _send(self, number: int, changes: tuple[TableChange, ...]) -> Outcome:
         try:
@@ -277,25 +265,25 @@ class _Attempts:
             if added := tuple(u.snapshot for u in change.updates if isinstance(u, AddSnapshot)):
                 self._sent[change.base.name][number] = added
 
-    def _look_again(self) -> _LandedAttempt | None:
-        """The attempt that is in after all, with the tables as they were found."""
+    def _look_again(self) -> Committed | None:
+        """The tables as they are now, if an attempt has landed after all."""
         found: dict[TableName, LoadedTable] = {}
         for name in self._sent:
             try:
                 found[name] = self._load(name)
             except BerglineError:  # one that is gone may have been renamed, with the commit in it
                 self.may_delete = False
-        numbers = next(filter(None, map(self._landed_in, found.values())), ())
+        self.landed = next(filter(None, map(self._landed_in, found.values())), ())
         self._bases |= found
-        if not numbers or not self._work.keys() <= self._bases.keys():
+        if not self.landed or not self._work.keys() <= self._bases.keys():
             return None
-        return _LandedAttempt(numbers, tuple(self._bases[name] for name in self._work))
+        return Committed(tuple(self._bases[name] for name in self._work))
 
     def _landed_in(self, table: LoadedTable) -> tuple[int, ...]:
-        """The attempts that may have put snapshots into a table, if any did.
+        """The attempts that may have landed in a table; none if its snapshots are not there.
 
-        All attempts have the same snapshot ids, so it is the manifest list that tells which one it was, unless the
-        catalog put the snapshot on another head, with a list of its own.
+        All attempts have the same snapshot ids, so the manifest list tells them apart. If a server has rebased the
+        snapshot, the list is the server's own, and it may have been any attempt that added the snapshot.
         """
         there = table.metadata.snapshots_by_id
         sent = {
@@ -307,8 +295,9 @@ class _Attempts:
 
     def _change(self, name: TableName, stamp: CommitStamp) -> TableChange:
         self._bases[name] = base = self._load(name)
-        if numbers := self._landed_in(base):
-            raise _LandedBeforeError(numbers)
+        if numbers := self._landed_in(base):  # the catalog called an attempt lost that is in this base
+            self.landed = numbers
+            raise _AttemptOver(Committed(()))
         try:
             change = self._work[name].operation.attempt(base.metadata, stamp)
         except NotFoundError as error:
@@ -324,24 +313,29 @@ class _Attempts:
         return base
 
     def _check_moved_on(self, base: LoadedTable, error: NotFoundError) -> None:
-        """A file of the base is missing: if the table has moved on, expiry was allowed to delete it."""
+        """End the attempt if a file of the base is missing because the table moved on, and expiry deleted it."""
         if error.kind == "file" and self._catalog.load_table(base.name).metadata_location != base.metadata_location:
-            raise _MovedOnError(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")) from error
+            moved_on = ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")
+            raise _AttemptOver(Conflicted(moved_on)) from error
 
     def _limits(self) -> RetryLimits:
-        """What the tables say, looked at only where it is needed: other writers may have set anything."""
+        """The limits that the tables set, read only after a failure: invalid properties must not stop other commits."""
         needs_validation = any(one.operation.needs_validation for one in self._work.values())
-        return retry_limits([b.metadata for b in self._bases.values()], needs_validation=needs_validation)
+        return msgspec.structs.replace(
+            retry_limits([b.metadata for b in self._bases.values()], needs_validation=needs_validation),
+            distinct_attempts=len(self._depended_on),
+            others_wait=self._turn.is_held,
+        )
 
 
 _Result = TypeVar("_Result")
 
 
 def each_table(names: Sequence[TableName], run: Callable[[TableName], _Result], refusal: str | None) -> list[_Result]:
-    """What `run` gives for every table; what it raises for one is raised at once, unless there is a refusal.
+    """The result of `run` for each table; without a `refusal`, the first error is raised at once.
 
-    With one, all tables are tried, and those that cannot are a TablesRefusedError that begins with it. A store
-    that does not respond says nothing about a table: that is raised at once in any case.
+    With one, all tables are tried, and the errors are raised as one TablesRefusedError that begins with this text. A
+    store that does not respond says nothing about a table, so that such an error is raised at once in any case.
     """
     results: list[_Result] = []
     reasons: dict[str, BerglineError] = {}

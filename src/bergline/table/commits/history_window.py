@@ -1,4 +1,4 @@
-"""What others committed to a branch since an operation looked at it: their snapshots, and the entries these wrote."""
+"""What others have committed to a branch since an operation read it: their snapshots and the entries in them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -50,10 +50,10 @@ class WrittenFile(msgspec.Struct, frozen=True):
 
 
 class HistoryWindow:
-    """The ancestors of a branch's head back to, and without, the snapshot that the operation started from.
+    """The snapshots of a branch that came after the one that an operation started from.
 
-    No start is the whole history. ConflictError if the start is not in it: then it is not known what came in between.
-    Snapshots that came `earlier` in the same transaction are not others' (see `CommitStamp`).
+    Without a start it is the whole history. ConflictError if the start is not in the history, because then it is not
+    known what came after it. Snapshots from `earlier` in the same transaction are left out (see `CommitStamp`).
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class HistoryWindow:
     def written(
         self, content: ManifestContent, operations: Collection[str], scope: Scope, entries: pl.Expr
     ) -> Iterator[Written]:
-        """The entries that snapshots of these operations wrote and that may concern the scope."""
+        """The entries written by snapshots of these operations that may be in the scope."""
         pruning = Pruning(scope.row_filter.on(self.base.schema), self.base.schema)
         by_spec: dict[int, list[ManifestFile]] = defaultdict(list)
         for snapshot, manifest in self._manifests:
@@ -112,7 +112,7 @@ class HistoryWindow:
     def files(
         self, content: ManifestContent, operations: Collection[str], scope: Scope, entries: pl.Expr
     ) -> Iterator[WrittenFile]:
-        """The files of such entries, where a snapshot of the window wrote them itself."""
+        """The files of those entries that the snapshot itself added or removed, rather than carried forward."""
         snapshots = {s.snapshot_id: s for s in self.snapshots}
         by_them = pl.col("snapshot_id").is_in(list(snapshots))
         for written in self.written(content, operations, scope, entries & by_them):

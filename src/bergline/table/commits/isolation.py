@@ -16,7 +16,7 @@ NO_ISOLATION: Final = "none"
 
 
 class Isolation(StrEnum):
-    """How much of what others did meanwhile makes an operation wrong."""
+    """Which commits of others in the meantime an operation does not tolerate."""
 
     SERIALIZABLE = "serializable"
     """Also rows that were added and that the operation would have looked at."""
@@ -25,7 +25,7 @@ class Isolation(StrEnum):
 
 
 class ValidateFrom(msgspec.Struct, frozen=True):
-    """The snapshot that an operation looked at, None for an empty branch, and what others may have done since."""
+    """The snapshot that an operation read, None for an empty branch, and the isolation level for what came since."""
 
     snapshot_id: int | None
     isolation: Isolation
@@ -43,18 +43,18 @@ def isolation_level(
 
 
 def given_isolation(given: str | Isolation | None) -> Isolation | None:
-    """The level that the caller gave; None for `none`, and where there is nothing."""
+    """The level that the caller gave; None if that is `none`, or none was given."""
     none = given is None or given == NO_ISOLATION
     return None if none else parse_isolation(given, "the isolation level")
 
 
 def parse_isolation(text: object, place: str) -> Isolation:
-    """The level that a caller gave, in any case; `none` is understood where it is called."""
+    """Parse a level, in upper or lower case; callers handle `none`."""
     return _level(text, f"serializable, snapshot or none for {place}")
 
 
 def property_isolation(text: str, key: str) -> Isolation:
-    """The level that a table's property names, in any case."""
+    """The level in a property of a table, in upper or lower case."""
     return _level(text, f"serializable or snapshot for property `{key}`")
 
 

@@ -1,4 +1,4 @@
-"""Whether files fit a table whose schema or partition specs are others by the time that the files are committed."""
+"""Checks that files still fit a table whose schema or partition specs have changed since they were written."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,7 @@ from bergline.table.commits.proposed_manifests import UNREADABLE, SnapshotFiles,
 
 
 def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadata, changes: list[Change]) -> str | None:
-    """What no longer fits, in words: files were written on `staged`, made from `first`, and are to be part of `now`."""
+    """Why files written on `staged`, which was made from `first`, do not fit `now`; None if they do."""
     kinds = {type(update) for change in changes for update in change.updates}
     if AddSnapshot not in kinds:
         return None
@@ -40,9 +40,9 @@ def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadat
 
 
 def check_written_columns(written: Schema, now: Schema) -> None:
-    """ConflictError if the table has a column of another id for one that was written: its values were lost.
+    """ConflictError if a column that was written has another id in the table now: its values would be lost.
 
-    Columns that were only dropped are gone as if the rows had come before that.
+    A column that was only dropped does no harm: the rows are as if they had been written before that.
     """
     lost = [f for f in written.fields if f.id not in now.ids]
     for field in lost:
@@ -57,9 +57,9 @@ def check_written_columns(written: Schema, now: Schema) -> None:
 def check_layout(
     files: SnapshotFiles, metadata: TableMetadata, requirements: Sequence[Requirement], updates: Sequence[Update]
 ) -> None:
-    """ConflictError for a snapshot of a schema or partition spec that the table no longer has: nobody could read it.
+    """ConflictError for a snapshot of a schema or partition spec that the table no longer has: it would be unreadable.
 
-    Other writers require only of refs that they are as they were.
+    The requirements of other writers are about refs alone, and do not notice.
     """
     added = [u.snapshot for u in updates if isinstance(u, AddSnapshot)]
     kinds = {type(update) for update in updates}
@@ -79,9 +79,9 @@ def check_layout(
 def _check_removals(
     files: SnapshotFiles, metadata: TableMetadata, requirements: Sequence[Requirement], updates: Sequence[Update]
 ) -> None:
-    """ConflictError for schemas and specs to be removed that are needed by a snapshot of which their remover knows not.
+    """ConflictError if schemas or specs are to be removed that a snapshot needs of which the client does not know.
 
-    It knows the history of the refs that it requires. Others may have come on new branches, or on none.
+    The client knows the history of the refs that it requires, but not of branches that are new, nor staged snapshots.
     """
     schemas = {i for u in updates if isinstance(u, RemoveSchemas) for i in u.schema_ids}
     specs = {i for u in updates if isinstance(u, RemovePartitionSpecs) for i in u.spec_ids}

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What one attempt wants: updates, and what must hold for them. No updates: nothing to do."""
+    """What one attempt is to commit: updates, and the requirements for them; without updates there is nothing to do."""
 
     updates: tuple[Update, ...] = ()
     requirements: tuple[Requirement, ...] = ()
@@ -42,10 +42,10 @@ class CommitStamp(msgspec.Struct, frozen=True):
 
 
 class Landed(msgspec.Struct, frozen=True):
-    """The attempt that got in, and the table as the catalog had it after that.
+    """The attempt that landed, and the table in the catalog after it.
 
-    Others may have committed since, and expired what the attempt added: what is not in the metadata may have landed
-    all the same.
+    Others may have committed since, and expired what the attempt added: a snapshot that is not in the metadata may have
+    landed all the same.
     """
 
     attempt: int
@@ -65,15 +65,15 @@ class Operation(Protocol):
         ...
 
     def settled(self, landed: Landed | None) -> None:
-        """Remove what only losing attempts wrote; everything, where it is certain that none landed."""
+        """Delete the files of the attempts that lost; all files if None says that certainly no attempt landed."""
         ...
 
 
 class MetadataOperation:
-    """An operation that writes no files of its own; a change that would change nothing is none.
+    """An operation that writes no files of its own; updates that would have no effect are not committed.
 
-    `overwrites` is what the change replaces: if another commit changes that between two attempts, the
-    operation fails rather than undo what it did not know of.
+    `overwrites` is what the change replaces: if another commit changes that between two attempts, the operation fails
+    rather than overwrite what it did not know of.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class MetadataOperation:
 
 @contextlib.contextmanager
 def cleaning_up(name: TableName) -> Iterator[None]:
-    """The outcome is settled: leftover files never change how it is reported."""
+    """A block that deletes files: errors in it are logged, because they do not change the outcome of the commit."""
     try:
         yield
     except (BerglineError, OSError) as error:

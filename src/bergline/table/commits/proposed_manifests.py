@@ -30,27 +30,27 @@ _MOST_ENTRIES: Final = 100_000
 _MOST_MANIFESTS: Final = 100_000
 """What a list may inflate to: a file of kilobytes can hold millions."""
 UNREADABLE: Final = (FormatError, InvalidInputError, NotFoundError, RefusedError, StorageError, UnsupportedError)
-"""What it means that a file of a proposed snapshot cannot be read; a storage that does not respond is none of it."""
+"""Errors that say that a file of a proposed snapshot is unreadable, as opposed to a storage that does not respond."""
 
 
 class UnfitError(Exception):
-    """A snapshot that its writer has to work out again, and why."""
+    """Why a snapshot cannot be rebased: its writer has to compute it again."""
 
 
 class SnapshotFiles(ManifestFiles, Protocol):
-    """Where the files of proposed snapshots are read and written: a storage, or what stands between it and a group."""
+    """Where the files of proposed snapshots are read and written: a FileIO, or the files of a group of commits."""
 
     def create(self, location: str, data: bytes) -> None:
-        """As of a storage; the file may come later, if somebody waits for it."""
+        """As `FileIO.create`; the file may be written later, if somebody waits for it."""
         ...
 
     def delete(self, locations: Iterable[str]) -> list[str]:
-        """As of a storage; files that are still being written go when they are there."""
+        """As `FileIO.delete`; files that are still being written are deleted after that."""
         ...
 
 
 class ManifestFacts(msgspec.Struct, frozen=True):
-    """What the entries of a manifest come to, and how many of them stand in the way of a rebase."""
+    """Totals of the entries of a manifest, and how many of the entries would prevent a rebase."""
 
     added_files: int
     existing_files: int
@@ -83,13 +83,13 @@ class ProposedManifest(msgspec.Struct, frozen=True):
 
     @property
     def unnumbered(self) -> ManifestFile:
-        """The manifest as it was before a number and row ids were given to it."""
+        """The manifest without the sequence number and row ids that the writer had assigned."""
         listed = self.manifest
         minimum = None if listed.min_sequence_number == listed.sequence_number else listed.min_sequence_number
         return msgspec.structs.replace(listed, sequence_number=None, min_sequence_number=minimum, first_row_id=None)
 
     def check_numbers(self, snapshot: Snapshot) -> None:
-        """UnfitError unless all numbers in it stay right with another number of the snapshot."""
+        """UnfitError unless its entries stay correct when the snapshot gets another sequence number."""
         path = self.manifest.manifest_path
         if self.holds.late or self.holds.unnumbered:
             raise UnfitError(f"numbers in {path} depend on its own")
@@ -99,7 +99,7 @@ class ProposedManifest(msgspec.Struct, frozen=True):
             raise UnfitError(f"files in {path} were added by another snapshot than {snapshot.snapshot_id}")
 
     def check_append(self, snapshot: Snapshot) -> None:
-        """UnfitError unless it adds new data files alone, and else holds files that were there."""
+        """UnfitError if it does anything else than add data files and carry others forward."""
         self.check_numbers(snapshot)
         path = self.manifest.manifest_path
         if self.holds.deleted_files or self.holds.added_deletes:
@@ -109,7 +109,7 @@ class ProposedManifest(msgspec.Struct, frozen=True):
 
 
 def read_manifest_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: Snapshot) -> list[ManifestFile]:
-    """The manifest list of a new snapshot as it is; UnfitError if that cannot be looked at."""
+    """The manifest list of a new snapshot, unchecked; UnfitError if it must not or cannot be read."""
     location = snapshot.manifest_list
     if location is None or snapshot.key_id is not None:
         raise UnfitError("it has no manifest list that can be read")
@@ -134,7 +134,7 @@ def read_proposed_list(files: SnapshotFiles, metadata: TableMetadata, snapshot: 
 
 
 def is_stray(metadata: TableMetadata, manifest: ManifestFile, snapshot: Snapshot) -> bool:
-    """Whether a manifest is outside of the table's directories; those of its list were looked at with it."""
+    """Whether a manifest is outside of the table's directories; the directory of its list was checked before."""
     directory, _, name = manifest.manifest_path.rpartition("/")
     beside = name not in ("", ".", "..") and directory == (snapshot.manifest_list or "").rpartition("/")[0]
     return not beside and is_outside(metadata, [manifest.manifest_path])
@@ -162,7 +162,7 @@ def read_proposed(
 def write_added(
     files: SnapshotFiles, metadata: TableMetadata, proposed: ProposedManifest, location: str, snapshot_id: int
 ) -> ManifestFile:
-    """A new manifest with the files that a manifest adds, and none of those that were there."""
+    """Write a new manifest with only the files that a manifest adds."""
     spec, path = proposed.spec, proposed.manifest.manifest_path
     schema = metadata.schema_for(spec)
     stored = parse_manifest(proposed.data, spec, schema, path)

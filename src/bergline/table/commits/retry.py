@@ -1,17 +1,17 @@
 """The retry loop of every commit, to tables and views, here and on the server: its limits, its waits, its end.
 
-Only what is certain is retried: a lost race, and a store that was not reached. An unknown outcome ends the loop.
+Only what is certain is retried: a conflict, and a store that was not reached. An unknown outcome ends the loop.
 """
 
 import math
 import random
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from bergline.catalog.catalog import Unknown
+from bergline.catalog.catalog import Conflicted, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.errors import CommitUnknownError, ConflictError, UnavailableError
 from bergline.format.metadata.properties import whole_number
@@ -28,23 +28,11 @@ _Settled = TypeVar("_Settled")
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Where time and chance come from, so that tests can decide them."""
+    """The clock, sleep and random numbers, which tests replace."""
 
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
-
-
-class LostRace(msgspec.Struct, frozen=True):
-    """An attempt that certainly changed nothing, because another commit came first."""
-
-    reason: ConflictError
-    base: Hashable
-    """The pointers that the attempt was made on."""
-    distinct_attempts: int = 0
-    """How many of the attempts so far depended on something else than those before them."""
-    others_wait: bool = False
-    """Whether the other writers let this one go first now: it does not wait either."""
 
 
 class RetryLimits(msgspec.Struct, frozen=True):
@@ -52,7 +40,10 @@ class RetryLimits(msgspec.Struct, frozen=True):
 
     retries: int | None = None
     every_attempt_counts: bool = True
-    """Else only those count between which something moved that the change depends on."""
+    distinct_attempts: int = 0
+    """Where not every attempt counts: those so far that depended on something else than those before them."""
+    others_wait: bool = False
+    """Whether the other writers let this one go first now: it does not wait either."""
     when_unavailable: int = 4
     """A store that does not respond is always retried a limited number of times: its lock may never be released."""
     when_unmoved: int = 8
@@ -82,7 +73,7 @@ class RetryLimits(msgspec.Struct, frozen=True):
 
 
 def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, needs_validation: bool) -> RetryLimits:
-    """The strictest of the tables' limits; by number if a table sets one or others can make the change wrong."""
+    """The strictest limits of the tables; retries count if a table sets their number, or for `needs_validation`."""
     if not tables:
         return RetryLimits()
     retries = min(whole_number(t.properties, _NUM_RETRIES, 4) for t in tables)
@@ -99,7 +90,7 @@ def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, needs_valida
 
 
 class RetryLoop:
-    """Attempts at one commit until one is settled, within the limits that hold when an attempt has failed."""
+    """Runs attempts at one commit until one is settled; the limits are read anew after each attempt that failed."""
 
     def __init__(self, timing: Timing, limits: Callable[[], RetryLimits]) -> None:
         self._timing = timing
@@ -107,15 +98,15 @@ class RetryLoop:
         self._started_ms = timing.clock_ms()
         self._conflicts = 0
         self._unavailable = 0
-        self._base: Hashable = None
+        self._bases: tuple[str, ...] | None = None
         self._unmoved = 0
         self.is_stuck = False
         """Whether it gave up because the catalog reported conflicts although no pointer had moved."""
 
-    def run(self, attempt: Callable[[int], _Settled | LostRace | Unknown]) -> _Settled:
-        """What the first attempt that settles returns; attempts get their number, from 1.
+    def run(self, attempt: Callable[[int], _Settled | Conflicted | Unknown]) -> _Settled:
+        """The result of the first attempt that is not Conflicted; attempts are numbered from 1.
 
-        ConflictError when the limits are used up, CommitUnknownError for an unknown outcome; what an attempt raises
+        ConflictError once the limits are reached, CommitUnknownError for an unknown outcome. An error of an attempt
         ends the loop, except for an UnavailableError, after which nothing has changed.
         """
         number = 0
@@ -128,18 +119,18 @@ class RetryLoop:
                 continue
             if isinstance(outcome, Unknown):
                 raise unknown_commit(outcome)
-            if not isinstance(outcome, LostRace):
+            if not isinstance(outcome, Conflicted):
                 return outcome
             self._wait_after(outcome, self._limits())
 
-    def _wait_after(self, lost: LostRace, limits: RetryLimits) -> None:
+    def _wait_after(self, lost: Conflicted, limits: RetryLimits) -> None:
         """Wait before the next attempt, or give up; the wait is longer where no pointer has moved."""
         self._conflicts += 1
         self._unavailable = 0
-        self._unmoved = self._unmoved + 1 if lost.base == self._base else 0
-        self._base = lost.base
+        self._unmoved = self._unmoved + 1 if lost.bases == self._bases else 0
+        self._bases = lost.bases
         elapsed_ms = self._timing.clock_ms() - self._started_ms
-        counted = self._conflicts if limits.every_attempt_counts else lost.distinct_attempts
+        counted = self._conflicts if limits.every_attempt_counts else limits.distinct_attempts
         gave_up = f"gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
         if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
             raise ConflictError(f"{lost.reason}; {gave_up}") from lost.reason
@@ -151,7 +142,7 @@ class RetryLoop:
             ) from lost.reason
         if self._unmoved:
             self._timing.sleep(limits.unmoved_wait_seconds(self._unmoved, self._timing.uniform))
-        elif not lost.others_wait:
+        elif not limits.others_wait:
             self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
 
     def _wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:

@@ -52,7 +52,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class SnapshotProducer:
-    """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
+    """Base class of operations that add a snapshot, whose id is the same in all attempts."""
 
     needs_validation = False
     can_rebase = False
@@ -72,12 +72,12 @@ class SnapshotProducer:
         snapshot_id: int | None = None,
         seen_snapshots: frozenset[int] | None = None,
     ) -> None:
-        """`files` are to be added: written for this, and discarded if it certainly fails, or given, and checked.
+        """`files` are to be added; they are checked, unless they were written for this (`discard_on_failure`).
 
         With `merges`, small manifests of the parent are merged, and those without live files are left out. With
-        `starts_branch`, a branch that does not exist is created at the head of `main`. `written_schema` are the
-        columns that the added rows were written for, where this write made the files itself. `seen_snapshots` are the
-        snapshots that the table had when given files were looked at, if the caller has done so.
+        `starts_branch`, a branch that does not exist is created at the head of `main`. `written_schema` is the schema
+        that the rows were written with, if this operation wrote them. `seen_snapshots` are those that the table had
+        when the caller checked the files, if that was done.
         """
         check_ref_name(branch)
         # a Puffin file holds several vectors
@@ -135,9 +135,9 @@ class SnapshotProducer:
         )
 
     def settled(self, landed: Landed | None) -> None:
-        """Delete the lists and manifests that the attempt which landed does not use.
+        """Delete the manifest lists and manifests that the attempt which landed does not use.
 
-        If it made no snapshot, or none landed, all of them go, and the files that were to be discarded.
+        If it made no snapshot, or none landed, all of them are deleted, and with `discard_on_failure` the files, too.
         """
         written = (*self._lists, *self._manifests)
         if landed is None or landed.attempt not in self._made:
@@ -260,9 +260,9 @@ def _partition_path(base: TableMetadata, file: DataFile) -> str:
 
 
 def _held(base: TableMetadata, branch: str, parent: Snapshot | None) -> Iterator[AssertRefSnapshotId]:
-    """Which refs must stay where they are: the branch, and `main` where the branch begins at its head.
+    """Requirements that refs stay where they are: the branch, and `main` if the branch begins at its head.
 
-    Else `main` may be overwritten and the snapshot that the new one is made of expired, with its files.
+    Otherwise `main` might be overwritten, and the parent of the new snapshot expired together with its files.
     """
     ref = base.refs.get(branch)
     yield AssertRefSnapshotId(branch, ref.snapshot_id if ref else None)
@@ -271,7 +271,7 @@ def _held(base: TableMetadata, branch: str, parent: Snapshot | None) -> Iterator
 
 
 def spec_to_write(base: TableMetadata, spec_id: int) -> PartitionSpec:
-    """The spec of files that were written for it; ConflictError if it is there no longer."""
+    """The partition spec that files were written with; ConflictError if the table no longer has it."""
     spec = base.specs_by_id.get(spec_id)
     if spec is None:
         raise _removed(base, spec_id)

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class CommitTurn:
-    """Asked for once a commit has lost some races, with a lease by the time that its attempts take."""
+    """Taken once a commit has lost some races; the lease depends on how long its attempts take."""
 
     def __init__(self, catalog: Catalog, tables: Sequence[TableName], clock_ms: Callable[[], int]) -> None:
         self._catalog = catalog
@@ -36,14 +36,14 @@ class CommitTurn:
 
     @contextlib.contextmanager
     def attempt(self, losses: int = LOSSES_BEFORE_A_TURN) -> Iterator[None]:
-        """One attempt, in a turn of its own if it has lost this often before and a turn is to be had."""
+        """One attempt, in a turn if the commit has lost this often before and can get one."""
         self.is_held = self._lost >= losses and self._taken()
         self._begun_ms = self._clock_ms()
         with holding_turn(self._holder if self._may_hold else turn_holder()):
             yield
 
     def worked_out(self) -> None:
-        """The attempt's change is ready to be sent."""
+        """Called when the changes of the attempt are computed."""
         self._took_ms = max(self._clock_ms() - self._begun_ms, 0)
 
     def lost(self) -> None:

@@ -1,8 +1,8 @@
 """Conflict checks: whether what others committed since an operation looked at a branch makes the operation wrong.
 
 Every check raises ConflictError with the snapshot that came first; the commit loop does not try such an operation
-again, for it would have to be planned again. Which operations ask for which checks, and at which isolation level, is
-theirs to say.
+again, because it would have to be planned again. Operations decide which checks they need, and at which isolation
+level.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,9 +36,9 @@ _DELETED = pl.col("status") == int(EntryStatus.DELETED)
 
 
 class Validation:
-    """The checks of one attempt, on the base and the branch's head that it is made on.
+    """The checks of one attempt, on its base and the head of its branch.
 
-    `since` is the snapshot that the operation looked at; None for a branch that had none. Snapshots of the same
+    `since` is the snapshot that the operation read; None for a branch that was empty. Snapshots from before in the same
     transaction are `earlier`.
     """
 
@@ -68,7 +68,7 @@ class Validation:
     def check_data_files_exist(
         self, paths: Collection[str], scope: Scope = EVERYTHING, *, also_deleted: bool = False
     ) -> None:
-        """Nobody replaced these data files; with `also_deleted`, nobody deleted them with all their rows either."""
+        """Nobody rewrote these data files; with `also_deleted`, nobody deleted them either."""
         operations = _REMOVES_DATA if also_deleted else _REWRITES_DATA
         entries = _DELETED & pl.col("file_path").is_in(list(paths))
         for file, snapshot in self._data(operations, scope, entries) if paths else ():
@@ -84,7 +84,7 @@ class Validation:
                     raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
 
     def check_no_new_delete_files(self, scope: Scope = EVERYTHING) -> None:
-        """Nobody added a delete file that may be about rows of the scope."""
+        """Nobody added a delete file that may apply to rows of the scope."""
         for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
             raise self._conflict(
                 snapshot,
@@ -96,7 +96,7 @@ class Validation:
     ) -> None:
         """Nobody deleted rows of these data files.
 
-        Deletes by equality do no harm where the rewritten rows keep their sequence number: `by_position_only`.
+        With `by_position_only`, equality deletes are ignored: they still apply to rows that keep their sequence number.
         """
         if not files:
             return
@@ -111,7 +111,7 @@ class Validation:
                 )
 
     def check_no_new_vectors(self, paths: Collection[str], scope: Scope = EVERYTHING) -> None:
-        """Nobody added a deletion vector for one of these data files: there may be one at a time."""
+        """Nobody added a deletion vector for one of these data files, each of which can have only one."""
         for delete, snapshot in self._deletes(_ADDS_VECTORS, scope) if paths else ():
             if is_deletion_vector(delete) and delete.referenced_data_file in paths:
                 raise self._conflict(

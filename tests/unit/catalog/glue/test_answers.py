@@ -44,7 +44,7 @@ any_answer = pytest.mark.parametrize("fault", NOT_CERTAIN.values(), ids=NOT_CERT
 @pytest.fixture
 def lake(glue: GlueProxy, tmp_path: Path) -> Iterator[Lake]:
     with bergline.connect("glue://", warehouse=tmp_path, properties=glue.properties) as opened:
-        opened.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
+        opened.catalog._access.sleep = lambda _: None  # type: ignore[attr-defined]
         opened.create_namespace("db")
         yield opened
 

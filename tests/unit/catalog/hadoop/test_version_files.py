@@ -162,7 +162,7 @@ def test_link_that_reports_an_error_is_settled_by_what_is_there(
 ) -> None:
     links = Links(monkeypatch)
     lake = bergline.connect(f"version-hint:file://{tmp_path}/wh", create=True)
-    lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
+    lake.catalog._access.sleep = lambda _: None  # type: ignore[attr-defined]
     links.fail(".namespace-1.json", errno.EIO if number == errno.ENOSPC else number, lands=lands)
     lake.create_namespace("db", {"owner": "us"})
     links.fail("v1.metadata.json", number, lands=lands)

@@ -69,9 +69,10 @@ def test_locked_store_raises_unavailable_and_leaves_no_file(tmp_path: Path) -> N
 
 
 def test_several_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    catalog, base, _ = faulty_catalog(tmp_path)
+    catalog, base, store = faulty_catalog(tmp_path)
     other = with_another_table(catalog)
-    catalog.atomic_tables = False
+    store.atomic_tables = False
+    catalog = PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}")
     with pytest.raises(UnsupportedError, match="found 2"):
         catalog.commit(change(base) + change(other))
     with pytest.raises(InvalidInputError, match="each table once"):

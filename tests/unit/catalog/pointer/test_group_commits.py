@@ -13,7 +13,7 @@ from bergline import Lake
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.hadoop.hadoop_catalog import HadoopCatalog
 from bergline.catalog.identifiers import parse_table_name
-from bergline.catalog.pointer.group_commits import GroupOutcome
+from bergline.catalog.pointer.group_commits import MemberOutcomes
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
@@ -140,8 +140,8 @@ def metadata_files(path: Path) -> int:
     return len(list(path.rglob("*.metadata.json")))
 
 
-def kinds(outcome: GroupOutcome) -> list[type]:
-    return [type(result) for result in outcome.results]
+def kinds(outcome: MemberOutcomes) -> list[type]:
+    return [type(result) for result in outcome]
 
 
 def test_member_whose_files_cannot_be_written_is_refused_alone(catalog: PointerCatalog) -> None:
@@ -153,7 +153,7 @@ def test_member_whose_files_cannot_be_written_is_refused_alone(catalog: PointerC
     last = appending(3)
     members = [appending(1), appending(2, finish=fail), last]
     outcome = catalog.commit_group(catalog.load_table(NAME), members)
-    assert outcome.results[1] is broken
+    assert outcome[1] is broken
     assert kinds(outcome) == [Committed, StorageError, Committed]
     assert [s.snapshot_id for s in catalog.load_table(NAME).metadata.snapshots] == [1, 3]
     assert last.bases[-1].metadata.refs[MAIN].snapshot_id == 1
@@ -164,7 +164,7 @@ def test_members_are_one_file_in_their_order(catalog: PointerCatalog, tmp_path: 
     members = [appending(1), setting("k", "first"), appending(2), appending(3, "dev"), setting("k", "last")]
     outcome = catalog.commit_group(base, members)
     now = catalog.load_table(NAME)
-    assert outcome.results == (Committed((now,)),) * 5
+    assert outcome == (Committed((now,)),) * 5
     assert metadata_files(tmp_path) == files + 1
     assert now.metadata.properties["k"] == "last"
     assert {name: ref.snapshot_id for name, ref in now.metadata.refs.items()} == {MAIN: 2, "dev": 3}
@@ -213,11 +213,11 @@ def test_member_sees_the_state_after_those_before_it(catalog: PointerCatalog) ->
 def test_member_without_updates_is_done_and_no_file_is_written_for_it(catalog: PointerCatalog, tmp_path: Path) -> None:
     base, files = catalog.load_table(NAME), metadata_files(tmp_path)
     outcome = catalog.commit_group(base, [Member(), setting("format-version", "1")])
-    assert outcome.results[0] == Committed((base,))
+    assert outcome[0] == Committed((base,))
     assert kinds(outcome)[1] is InvalidInputError
     assert metadata_files(tmp_path) == files
     outcome = catalog.commit_group(base, [Member(), setting("k")])
-    assert outcome.results == (Committed((catalog.load_table(NAME),)),) * 2
+    assert outcome == (Committed((catalog.load_table(NAME),)),) * 2
 
 
 def test_all_conflict_if_the_pointer_moved_before(catalog: PointerCatalog, tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_outcome_that_cannot_be_found_out_is_unknown_for_all_but_the_refused(tmp
     catalog, base, _ = in_memory(tmp_path, Fault.STORE_GOES_AWAY)
     outcome = catalog.commit_group(base, [setting("a"), setting("format-version", "1"), appending(1)])
     assert kinds(outcome) == [Unknown, InvalidInputError, Unknown]
-    assert isinstance(outcome.results[0], Unknown)
-    assert catalog.io.exists(outcome.results[0].metadata_location or "")
+    assert isinstance(outcome[0], Unknown)
+    assert catalog.io.exists(outcome[0].metadata_location or "")
 
 
 def test_store_that_certainly_did_nothing_raises_and_leaves_no_file(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ class LosingStore(FaultyStore):
         raise StorageError("the connection was lost")
 
 
-def lost_answer(path: Path, members: list[Member], *others: list[Member], lands: bool) -> GroupOutcome:
+def lost_answer(path: Path, members: list[Member], *others: list[Member], lands: bool) -> MemberOutcomes:
     """The outcome of a group whose answer is lost, with others' commits after it; the metadata log has one entry."""
     store = MemoryPointerStore()
     rival = PointerCatalog(store, SchemeFileIO(), f"file://{path}")
@@ -324,7 +324,7 @@ def test_lone_member_that_another_server_committed_is_looked_for_in_the_table(tm
 def test_group_that_another_server_committed_is_answered_with_a_file_that_was_the_tables(tmp_path: Path) -> None:
     again = [[appending(1), appending(2)], [setting("x")], [setting("y")]]
     outcome = lost_answer(tmp_path, [appending(1), appending(2)], *again, lands=False)
-    for result in outcome.results:
+    for result in outcome:
         assert isinstance(result, Committed)
         assert result.tables[0].metadata.properties.keys() >= {"x", "y"}
 
@@ -435,7 +435,7 @@ def test_statement_that_the_database_refuses_leaves_out_its_member_alone(recorde
         connection.exec_driver_sql("SELECT no_such_column FROM iceberg_tables")
 
     outcome = recorded.commit_group(recorded.load_table(NAME), [setting("a", note=fail), setting("b")])
-    refused = outcome.results[0]
+    refused = outcome[0]
     assert isinstance(refused, BerglineError)
     assert "no_such_column" in str(refused)
     assert kinds(outcome)[1] is Committed
@@ -465,7 +465,7 @@ def test_metadata_too_large_to_write_refuses_the_member_that_makes_it_so(tmp_pat
     results: dict[int, object] = {}
     while waiting:
         outcome = catalog.commit_group(catalog.load_table(NAME), list(waiting.values()))
-        answered = {i: r for i, r in zip(waiting, outcome.results, strict=True) if not isinstance(r, Conflicted)}
+        answered = {i: r for i, r in zip(waiting, outcome, strict=True) if not isinstance(r, Conflicted)}
         assert answered
         results |= answered
         waiting = {i: member for i, member in waiting.items() if i not in answered}
@@ -499,7 +499,7 @@ def test_member_after_which_no_metadata_can_be_written_is_refused_alone(
     for _ in members:
         waiting = [place for place, result in enumerate(results) if result is None]
         outcome = recorded.commit_group(recorded.load_table(NAME), [members[place] for place in waiting])
-        for place, result in zip(waiting, outcome.results, strict=True):
+        for place, result in zip(waiting, outcome, strict=True):
             results[place] = None if isinstance(result, Conflicted) else result
     assert [isinstance(result, Committed) for result in results] == [True, True, False, True, False, True]
     assert why in str(results[2])

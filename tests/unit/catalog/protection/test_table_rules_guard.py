@@ -67,7 +67,7 @@ def create_and_publish(lake: Lake) -> None:
 def register_older(lake: Lake) -> None:
     assert isinstance(lake.catalog, PointerCatalog)
     older = lake.load_table("db.orders").metadata.metadata_log[-4].metadata_file
-    lake.catalog.register_over(NAME, older)
+    lake.catalog.tables.register_over(NAME, older)
 
 
 def connected_anew(lake: Lake) -> Lake:

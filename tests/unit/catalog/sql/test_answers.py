@@ -83,7 +83,7 @@ def happened(do: Callable[[], object]) -> bool:
 
 def check_every_change(lake: Lake, then: Callable[[], None]) -> None:
     """Every kind of change, each with what `then` plans for its COMMIT."""
-    lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
+    lake.catalog._access.sleep = lambda _: None  # type: ignore[attr-defined]
     then()
     lake.create_namespace("db", {"owner": "us"})
     then()

@@ -12,7 +12,7 @@ from support.servers.asgi_client import AsgiClient, set_property
 @pytest.fixture
 def metadata(client: AsgiClient, context: ServerContext) -> TableMetadata:
     client.namespace("db")
-    return context.catalog.metadata_at(client.table().json["metadata-location"])
+    return context.catalog.tables.metadata_at(client.table().json["metadata-location"])
 
 
 def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
@@ -48,7 +48,7 @@ def test_server_loads_a_table_again_only_when_it_changed(
     path = "/v1/namespaces/db/tables/orders"
     first = client("GET", path).json
     with monkeypatch.context() as patch:
-        patch.setattr(context.catalog, "metadata_at", lambda _: 1 / 0)
+        patch.setattr(context.catalog.tables, "metadata_at", lambda _: 1 / 0)
         assert client("GET", path).json == first
     changed = client.commit(set_property("a", "b")).json
     assert client("GET", path).json == changed != first

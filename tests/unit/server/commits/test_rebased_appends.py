@@ -79,7 +79,7 @@ def test_writers_of_different_branches_never_conflict(uri: str, served: Lake, co
 
     def write(number: int) -> None:
         with bergline.connect(uri) as lake:
-            lake.catalog._session.rebases_appends = False  # type: ignore[attr-defined]
+            lake.catalog.session.rebases_appends = False  # type: ignore[attr-defined]
             own = lake.load_table("db.t")
             own.append(order_rows(10 * number), branch=f"b{number}")
             own.delete(f"id = {number}", branch=f"b{number}")

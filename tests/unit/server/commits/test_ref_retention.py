@@ -189,7 +189,7 @@ def test_snapshot_that_is_renumbered_leaves_its_ref_the_retention_that_it_has(ur
         keep_for_days(table)
 
     with bergline.connect(uri) as lake:
-        lake.catalog._session.asserts_retention = False  # type: ignore[attr-defined]
+        lake.catalog.session.asserts_retention = False  # type: ignore[attr-defined]
         Lake(Late(lake.catalog, rival), "lake").load_table("db.t").delete("id = 1")  # type: ignore[arg-type]
     assert retention(table) == (10, None, DAY_MS)
     assert ids(table.scan().to_arrow()) == [2]

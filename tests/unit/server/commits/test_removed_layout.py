@@ -33,7 +33,7 @@ class Foreign:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        catalog._session.rebases_appends = False  # type: ignore[attr-defined]
+        catalog.session.rebases_appends = False  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._catalog, name)

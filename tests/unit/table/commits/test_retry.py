@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 import bergline
-from bergline.catalog.catalog import Unknown
+from bergline.catalog.catalog import Conflicted, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.errors import CommitUnknownError, ConflictError, UnavailableError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits
+from bergline.table.commits.retry import RetryLimits, RetryLoop, Timing, retry_limits
 from support.fixtures.rows import ORDERS
 
 
@@ -67,14 +67,14 @@ class Waits:
         self.timing = Timing(clock_ms=lambda: 0, sleep=self.seconds.append, uniform=lambda _, high: high)
 
 
-def lost(base: str = "") -> LostRace:
-    return LostRace(ConflictError("moved on"), base)
+def lost(base: str = "") -> Conflicted:
+    return Conflicted(ConflictError("moved on"), (base,))
 
 
-def test_lost_races_are_retried_until_an_attempt_settles() -> None:
+def test_conflicts_are_retried_until_an_attempt_settles() -> None:
     waits, numbers = Waits(), []
 
-    def attempt(number: int) -> str | LostRace:
+    def attempt(number: int) -> str | Conflicted:
         numbers.append(number)
         return "done" if number == 3 else lost(str(number))
 
@@ -114,7 +114,7 @@ def test_conflicts_on_a_pointer_that_never_moves_are_given_up_as_stuck() -> None
 def test_number_of_retries_is_kept_to() -> None:
     calls: list[int] = []
 
-    def attempt(number: int) -> LostRace:
+    def attempt(number: int) -> Conflicted:
         calls.append(number)
         return lost(str(number))
 

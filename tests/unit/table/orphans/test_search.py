@@ -387,7 +387,7 @@ def test_other_tables_beside_it_are_no_hindrance(lake: Lake, orders: Table, cloc
 
 def lose_metadata(lake: Lake, table: Table) -> None:
     table.io.delete([table.metadata_location])
-    files = lake.catalog._table_files  # type: ignore[attr-defined]
+    files = lake.catalog.tables.files  # type: ignore[attr-defined]
     for cached in list(files._cache):
         files._forget(cached)
 
@@ -448,7 +448,7 @@ def test_view_elsewhere_that_cannot_be_read_is_no_hindrance(lake: Lake, orders: 
     clock.pass_days(4)
     for name, stops in (("v", False), ("inner", True)):
         lake.catalog.io.delete([lake.catalog.view_pointer(TableName(("db",), name))])  # type: ignore[attr-defined]
-        lake.catalog._view_files._cache.clear()  # type: ignore[attr-defined]
+        lake.catalog.views.files._cache.clear()  # type: ignore[attr-defined]
         if stops:
             with pytest.raises(RefusedError, match=r"what `db\.inner` uses cannot be read"):
                 orders.plan_orphans()

@@ -25,12 +25,13 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import table_files
 from bergline.catalog.protection.table_rules import rule_texts
 from bergline.catalog.rest.client.calls import RequestKey
+from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.requirements import all_requirements
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
-from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, UntraceableError, settle
-from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
+from bergline.catalog.rest.client.settle import UnsettledError, settle
+from bergline.catalog.rest.client.tables import RestTables
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, GIVE_BACK_TURN, TAKE_TURN
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
@@ -83,21 +84,22 @@ _SentChange = tuple[TableChange, CommitTableRequest[Update], LoadedTable]
 _MOST_VERSIONS = 100
 
 
-class RestCommit(RestTables):
+class RestCommits:
     """Commits to tables; the server checks requirements, not the whole base."""
 
-    def __init__(self, session: RestSession) -> None:
-        super().__init__(session)
+    def __init__(self, session: RestSession, tables: RestTables) -> None:
+        self._session = session
+        self._tables = tables
         self.atomic_tables = session.calls.has(COMMIT_TRANSACTION)
 
-    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+    def create(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Create a table with its content; after a lost response it is recognized by its UUID."""
         request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
         self._check_refs(request.updates)
-        self._guard.check_new(name, metadata)
+        self._tables.guard.check_new(name, metadata)
 
         def look() -> LoadedTable | None:
-            now = self._existing(name)
+            now = self._tables.existing(name)
             if now is not None and now.metadata.table_uuid == metadata.table_uuid:
                 return now
             if now is not None or is_view(self._session, name):
@@ -106,12 +108,12 @@ class RestCommit(RestTables):
 
         try:
             created = settle(
-                lambda: self._post(name, request), look, may_resend=True, waits=self._waits(metadata.properties)
+                lambda: self._post(name, request), look, may_resend=True, waits=self._session.waits(metadata.properties)
             )
         except (AlreadyExistsError, ConflictError) as error:
             raise name_taken_error(self._session, name) from error
         except UnsettledError as error:
-            raise unknown(name, "created", error) from error
+            raise self._tables.unknown(name, "created", error) from error
         return created if scheme_of(metadata.location) == "file" else self._with_credentials(created)
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
@@ -130,7 +132,7 @@ class RestCommit(RestTables):
                     lambda: self._send(changes, requests, key),
                     lambda: self._look(changes, requests),
                     may_resend=any(_happens_once(c, w) for c, w in zip(changes, requests, strict=True)),
-                    waits=self._waits(changes[0].base.metadata.properties),
+                    waits=self._session.waits(changes[0].base.metadata.properties),
                     key=key,
                     looks_like_others=not any(map(added_snapshots, changes)),
                 )
@@ -159,7 +161,7 @@ class RestCommit(RestTables):
                 )
 
     def _check_rules(self, change: TableChange) -> None:
-        """Honour the rules of the table as it was loaded; a server may have stricter ones, or none."""
+        """Enforce the rules of the table as it was loaded; a server may have stricter ones, or none."""
         base = change.base
         if not (rule_texts(base.metadata.properties) or any(isinstance(u, SetProperties) for u in change.updates)):
             return
@@ -167,19 +169,19 @@ class RestCommit(RestTables):
             after = apply_updates(base.metadata, change.updates, base_location=None, now_ms=time.time_ns() // 1_000_000)
         except BerglineError:  # the server says what is wrong with it
             return
-        self._guard.check_change(base.name, base.metadata, after)
+        self._tables.guard.check_change(base.name, base.metadata, after)
 
     def _send(
         self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...], key: RequestKey | None
     ) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, requests[0], self._move_header(changes), key)
+            table = self._post(changes[0].base.name, requests[0], self._rebase_header(changes), key)
             if not _is_response_to(changes[0], table):
-                raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
+                raise ChangeInDoubtError(f"the server's response for {_about(table.name)} lacks what was sent")
             return (table,)
-        about = about_table(changes[0].base.name)
+        about = _about(changes[0].base.name)
         body = CommitTransactionRequest(requests)
-        headers = self._move_header(changes) | _turn_headers()
+        headers = self._rebase_header(changes) | _turn_headers()
         self._session.calls.change(COMMIT_TRANSACTION, about, headers=headers, body=body, key=key)
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
@@ -199,14 +201,15 @@ class RestCommit(RestTables):
         key: RequestKey | None = None,
     ) -> LoadedTable:
         names = self._session.table_path(name)
-        about, sent = about_table(name), {**(headers or {}), **_turn_headers()}
+        about, sent = _about(name), {**(headers or {}), **_turn_headers()}
         changed = self._session.calls.change(COMMIT_TABLE, about, names=names, headers=sent, body=request, key=key)
-        return self._after_change(name, changed)
+        return self._tables.after_change(name, changed)
 
-    def _move_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
-        """Whether the server may put a new snapshot on another head: what this client checked is not for it to undo.
+    def _rebase_header(self, changes: tuple[TableChange, ...]) -> dict[str, str]:
+        """The header that tells the server whether it may rebase a new snapshot onto another head.
 
-        Also with changes that it could not move, which tells the server that this client asks for turns itself.
+        It may not if this client has checked the snapshot against its base. The header is sent with every commit,
+        because it also tells the server that this client asks for turns itself.
         """
         if not self._session.rebases_appends:
             return {}
@@ -217,7 +220,7 @@ class RestCommit(RestTables):
         found: list[LoadedTable | BerglineError] = []
         for change in changes:
             try:
-                found.append(self.load_table(change.base.name))
+                found.append(self._tables.load(change.base.name))
             except BerglineError as error:
                 found.append(error)
         return tuple(found)
@@ -236,23 +239,23 @@ class RestCommit(RestTables):
                 raise table
         if not telling:
             return self._look_at_versions(loaded)
-        moves = len(changes) == 1 and self._session.rebases_appends and changes[0].can_rebase
+        rebases = len(changes) == 1 and self._session.rebases_appends and changes[0].can_rebase
         for change, request, table in loaded:
             try:
-                check_requirements(table.metadata, _excluding(request, moves=moves), str(table.name))
+                check_requirements(table.metadata, _excluding(request, rebases=rebases), str(table.name))
             except ConflictError as error:
                 if _is_replaced(change, table):
-                    raise ReplacedError(str(error)) from error
+                    raise UnsettledError(str(error), no_trace=True) from error
                 if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
                     raise
                 raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
         return None
 
     def _look_at_versions(self, loaded: Sequence[_SentChange]) -> LoadedTables | None:
-        """The tables if changes without snapshots were committed; a requirement that fails proves nothing by itself.
+        """The tables if changes without snapshots were committed.
 
-        It fails if the change was made, too. So they were not made only if one of them is none of the steps that its
-        table has taken since.
+        A requirement that fails proves nothing by itself, because it also fails if the change was made. Changes were
+        not made only if one of them is not among the steps between the versions of its table since then.
         """
         if all(_shows(change, table) for change, _, table in loaded):
             return tuple(table for _, _, table in loaded)
@@ -265,16 +268,16 @@ class RestCommit(RestTables):
             return tuple(table for _, _, table in loaded)
         for change, _, table in loaded:
             if _is_replaced(change, table):
-                raise ReplacedError(f"table `{table.name}` was dropped and re-created")
+                raise UnsettledError(f"table `{table.name}` was dropped and re-created", no_trace=True)
             if change.base.metadata_location not in _line(table):
                 raise UnsettledError(
                     f"table `{table.name}` changed since, and the server keeps no history that tells how"
                 )
         names = ", ".join(f"`{table.name}`" for _, _, table in loaded)
-        raise UntraceableError(f"{names} changed since, and the versions in between do not tell how")
+        raise UnsettledError(f"{names} changed since, and the versions in between do not tell how", no_trace=True)
 
     def _was_made(self, change: TableChange, request: CommitTableRequest[Update], now: LoadedTable) -> bool | None:
-        """Whether a change is a step between two versions of a table since its base; None if that does not show."""
+        """Whether a change is a step between two versions of a table since its base; None if these do not tell."""
         versions = self._versions(change.base, now)
         if versions is None:
             return None
@@ -293,7 +296,7 @@ class RestCommit(RestTables):
             return [base.metadata]
         if len(since) > _MOST_VERSIONS:
             return None
-        reading = table_files(self.io)
+        reading = table_files(self._tables.io)
         try:
             return [base.metadata, *(reading.load(location) for location in since[:-1]), now.metadata]
         except BerglineError:
@@ -306,13 +309,17 @@ class RestCommit(RestTables):
     def _with_credentials(self, created: LoadedTable) -> LoadedTable:
         """Load storage credentials, which the response to a commit does not include."""
         try:
-            return self.load_table(created.name)
+            return self._tables.load(created.name)
         except BerglineError:
             return created
 
 
+def _about(name: TableName) -> CallSubject:
+    return CallSubject("table", str(name))
+
+
 def _turn_headers() -> dict[str, str]:
-    """What tells the server that a commit is made in a turn that it has granted."""
+    """The header that tells the server that a commit is made in a turn that it has granted."""
     holder = turn_holder()
     return {} if holder is None else {TURN_HEADER: holder}
 
@@ -386,15 +393,15 @@ def _is_replaced(change: TableChange, now: LoadedTable) -> bool:
     return change.base.metadata.table_uuid not in {None, now.metadata.table_uuid}
 
 
-def _excluding(request: CommitTableRequest[Update], *, moves: bool) -> tuple[Requirement, ...]:
-    """The requirements that, once they fail, tell that a snapshot which is not there cannot be added any more."""
-    return tuple(r for r in request.requirements if not (moves and isinstance(r, AssertRefSnapshotId)))
+def _excluding(request: CommitTableRequest[Update], *, rebases: bool) -> tuple[Requirement, ...]:
+    """The requirements whose failure proves that a snapshot that is not there can no longer be added."""
+    return tuple(r for r in request.requirements if not (rebases and isinstance(r, AssertRefSnapshotId)))
 
 
 def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
     """Whether the change invalidates its own requirements, so that it cannot be applied twice.
 
-    Retention goes back and forth.
+    The retention of refs does not count unless the change adds a snapshot: others may set it back.
     """
     tells_by_snapshot = bool(added_snapshots(change))
     lasting = tuple(r for r in request.requirements if tells_by_snapshot or not isinstance(r, AssertRefRetention))
@@ -414,7 +421,7 @@ def _applied(change: TableChange) -> TableMetadata:
 
 
 def _content(metadata: TableMetadata) -> TableMetadata:
-    """A table without what every commit changes, and what the server demands of readers."""
+    """A table without what every commit changes, and without the restrictions for its readers."""
     return msgspec.structs.replace(
         metadata, last_updated_ms=0, metadata_log=(), snapshot_log=(), read_restrictions=None
     )
@@ -468,12 +475,12 @@ class RestTurns:
     def give_back_turn(self, tables: Collection[TableName], holder: str) -> None:
         for table in tables:
             with _harmless():
-                names, about = self._session.table_path(table), about_table(table)
+                names, about = self._session.table_path(table), _about(table)
                 self._session.calls.change(GIVE_BACK_TURN, about, names=names, query={"holder": holder})
 
     def _take(self, table: TableName, request: TakeTurnRequest) -> bool:
         with _harmless():
-            names, about = self._session.table_path(table), about_table(table)
+            names, about = self._session.table_path(table), _about(table)
             response = self._session.calls.change(TAKE_TURN, about, names=names, body=request)
             answer: TakeTurnResponse = response.content
         return answer.granted

@@ -1,6 +1,6 @@
 """Namespaces of a REST catalog."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.rest.client.error_responses import CallSubject
@@ -20,7 +20,6 @@ from bergline.catalog.rest.protocol.endpoints import (
     NAMESPACE_EXISTS,
     UPDATE_NAMESPACE,
 )
-from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import ConflictError, InvalidInputError, NotEmptyError, NotFoundError
 
 
@@ -30,7 +29,7 @@ class RestNamespaces:
     def __init__(self, session: RestSession) -> None:
         self._session = session
 
-    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+    def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Create a namespace; after a lost response, one with these properties counts as ours."""
         about, request = _about(namespace), CreateNamespaceRequest(namespace, dict(properties))
 
@@ -41,9 +40,10 @@ class RestNamespaces:
             found = self._properties(namespace)
             return found is not None and properties.items() <= found.items()
 
-        happened(send, look, what=f"{about} was created", name=about.name, waits=self._waits())
+        happened(send, look, what=f"{about} was created", name=about.name, waits=self._session.waits())
 
-    def drop_namespace(self, namespace: Namespace) -> None:
+    def drop(self, namespace: Namespace) -> None:
+        """Remove an empty namespace."""
         about, names = _about(namespace), self._session.namespace_path(namespace)
 
         def send() -> None:
@@ -57,11 +57,12 @@ class RestNamespaces:
             lambda: self._properties(namespace) is None,
             what=f"{about} was dropped",
             name=about.name,
-            waits=self._waits(),
+            waits=self._session.waits(),
             always_look=True,
         )
 
-    def namespace_exists(self, namespace: Namespace) -> bool:
+    def exists(self, namespace: Namespace) -> bool:
+        """Whether there is such a namespace."""
         endpoint = NAMESPACE_EXISTS if self._session.calls.has(NAMESPACE_EXISTS) else LOAD_NAMESPACE
         try:
             self._session.calls.call(endpoint, _about(namespace), names=self._session.namespace_path(namespace))
@@ -69,12 +70,13 @@ class RestNamespaces:
             return False
         return True
 
-    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+    def properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace."""
         about, names = _about(namespace), self._session.namespace_path(namespace)
         response = self._session.calls.call(LOAD_NAMESPACE, about, names=names)
         return self._session.calls.parsed(response, GetNamespaceResponse, about).properties or {}
 
-    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
+    def update(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
         """Set and remove properties; after a lost response it is enough that they have the new values."""
         if both := sorted(set(changes) & set(removals)):
             raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
@@ -85,12 +87,12 @@ class RestNamespaces:
             self._session.calls.change(UPDATE_NAMESPACE, about, names=names, body=request)
 
         def look() -> bool:
-            found = self.namespace_properties(namespace)
+            found = self.properties(namespace)
             return changes.items() <= found.items() and not set(removals) & set(found)
 
-        happened(send, look, what=f"the properties of {about} changed", name=about.name, waits=self._waits())
+        happened(send, look, what=f"the properties of {about} changed", name=about.name, waits=self._session.waits())
 
-    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+    def all_below(self, below: Namespace) -> list[Namespace]:
         """All namespaces, or all below one; the protocol lists one level at a time."""
         found, waiting = list[Namespace](), [below]
         while waiting:
@@ -112,12 +114,9 @@ class RestNamespaces:
 
     def _properties(self, namespace: Namespace) -> dict[str, str] | None:
         try:
-            return self.namespace_properties(namespace)
+            return self.properties(namespace)
         except NotFoundError:
             return None
-
-    def _waits(self, properties: Mapping[str, str] | None = None) -> Iterator[Callable[[], None]]:
-        return status_check_waits(properties or {}, self._session.calls.sleep)
 
 
 def _about(namespace: Namespace) -> CallSubject:

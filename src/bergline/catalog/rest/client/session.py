@@ -24,6 +24,7 @@ from bergline.catalog.rest.protocol.names import (
     join_levels,
 )
 from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
+from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import FormatError, NotFoundError, UnavailableError
 
 _CONFIGURATION = CallSubject("the catalog's configuration", "")
@@ -99,6 +100,10 @@ class RestSession:
         """Close connections."""
         self._closed = True
         self._transport.close()
+
+    def waits(self, properties: Mapping[str, str] | None = None) -> Iterator[Callable[[], None]]:
+        """A wait for each look at what became of a change whose response was lost."""
+        return status_check_waits(properties or {}, self.calls.sleep)
 
     def namespace_path(self, namespace: Namespace) -> dict[str, str]:
         """A namespace in a path."""

@@ -174,6 +174,6 @@ def _is_rest_property(name: object) -> bool:
 
 
 def _known(given: Mapping[str, str]) -> dict[str, str]:
-    """The server's properties that we know, and that are for it to choose."""
+    """The properties from the server that are known, and that a server may set."""
     known = {name: value for name, value in given.items() if _is_rest_property(name) or is_store_property(name)}
     return {name: value for name, value in known.items() if name not in TLS_PROPERTIES}

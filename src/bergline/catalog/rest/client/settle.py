@@ -1,4 +1,11 @@
-"""Settling a change whose response is not certain, by reading the current state from the server."""
+"""Settling a change whose response is not certain, by reading the current state from the server.
+
+A success or a refusal that follows the protocol is certain; a lost response, a proxy's page or a server error is not.
+There are two ways to find out. One is to look at the state: a change that is visible was made, but one that is not may
+still be on its way, unless something in the state keeps it from ever being made. The other is to send the change again
+with the same idempotency key: the server answers as it did the first time, or makes the change now, and never twice.
+Where neither tells, the outcome stays unknown, and nothing that was written may be deleted.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -22,20 +29,22 @@ from bergline.errors import (
 _Result = TypeVar("_Result")
 StatusWaits = Iterable[Callable[[], None]]
 _NO_ANSWER = (UnavailableError, StorageError, FormatError)
+"""Errors of a look that say nothing about the state: look again."""
 _CAME_SECOND = (ConflictError, AlreadyExistsError)
 _NOT_LET_IN = (NotFoundError, AuthenticationError, RefusedError)
+"""Errors of a look that the same server also gives to a change that it never made."""
 
 
 class UnsettledError(Exception):
     """The outcome could not be determined."""
 
+    def __init__(self, cause: str, *, no_trace: bool = False) -> None:
+        super().__init__(cause)
+        self.no_trace = no_trace
+        """Whether the state could be read, and shows nothing of the change: others may have hidden it since.
 
-class ReplacedError(UnsettledError):
-    """Another table has the name now: whether the previous one was changed cannot be determined."""
-
-
-class UntraceableError(UnsettledError):
-    """Nothing shows whether a change was made: what others did since may hide it."""
+        That supports a refusal, while a response that was lost stays in doubt.
+        """
 
 
 def settle(
@@ -49,10 +58,10 @@ def settle(
 ) -> _Result:
     """Make a change, and settle it if its response is lost; UnsettledError if that is impossible.
 
-    `look` returns the result if the change was made, raises ConflictError or AlreadyExistsError if it was not and no
-    longer can be, UnsettledError if that cannot be determined, and returns None if it may still be made. With
-    `may_resend`, for changes that cannot be applied twice, the change is then sent again. With a key, it is sent again
-    for as long as the server keeps the key, and if it looks like what others may have done, before it is looked for.
+    `look` tells what the state shows. It returns the result if the change was made, and None if it was not but still
+    may be; it raises ConflictError or AlreadyExistsError if it was not and never will be, and UnsettledError if the
+    state does not tell. `may_resend` is for changes that cannot be applied twice: after None they are sent again. With
+    a key the change is sent again for as long as the server keeps the key; first of all, if it `looks_like_others`.
     """
     try:
         return send()
@@ -63,10 +72,11 @@ def settle(
             raise
         return _despite(refusal, look, waits)
     for wait in waits:
+        # a key that the server may have forgotten would let the change be made a second time
         live = key if key is not None and key.repeatable_s > 0 else None
         try:
             found = None
-            if live is not None and looks_like_others:
+            if live is not None and looks_like_others:  # others may have done the same: the key alone tells who did
                 found = _answer_to_key(send, live)
             if found is None:
                 found = look() if live is None else _found_or_answered(look, send, live)
@@ -122,6 +132,7 @@ def happened(
 
 
 def _never_left(error: BerglineError) -> bool:
+    """Whether the request was never sent, so that nothing can have come of it."""
     return isinstance(error, UnavailableError) and not isinstance(error, RetryLaterError)
 
 
@@ -146,7 +157,11 @@ def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: 
     for wait in waits:
         try:
             found = look()
-        except (*_CAME_SECOND, ReplacedError, UntraceableError):  # it was looked for and is not visible
+        except _CAME_SECOND:  # it was looked for and is not visible
+            raise refusal from None
+        except UnsettledError as error:
+            if not error.no_trace:
+                raise
             raise refusal from None
         except _NOT_LET_IN as error:
             if not isinstance(refusal, _CAME_SECOND):

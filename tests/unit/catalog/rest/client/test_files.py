@@ -79,7 +79,7 @@ def loaded(location: str = "file:///lake/orders", number: int = 0) -> LoadedTabl
 
 def settings(catalog: RestCatalog, location: str) -> dict[str, str]:
     """The properties that count for a location."""
-    storage = catalog._files.storage_for(location)
+    storage = catalog.io.storage_for(location)
     assert isinstance(storage, ObjectStoreFileIO)
     return storage._properties
 
@@ -105,7 +105,7 @@ def test_files_use_what_the_server_hands_out_for_their_table(server: RestScript)
     assert settings(catalog, "s3://b/orders/data/x")["s3.endpoint"] == "http://own:1"
     assert settings(catalog, "gs://b/other")["s3.access-key-id"] == "a"
     assert "token" not in settings(catalog, "s3://b/orders/x")
-    assert catalog._files.storage_for("s3://b/orders/x") is catalog._files.storage_for("s3://b/orders/y")
+    assert catalog.io.storage_for("s3://b/orders/x") is catalog.io.storage_for("s3://b/orders/y")
     sent = pickle.loads(pickle.dumps(catalog.io))  # noqa: S301
     assert sent.storage_for("s3://b/orders/data/x")._properties["s3.access-key-id"] == "narrow"
     catalog.close()

@@ -78,7 +78,7 @@ def vended(key: str, **more: str) -> dict[str, str]:
 
 def settings(catalog: RestCatalog, location: str) -> dict[str, str]:
     """The properties that count for a location."""
-    storage = catalog._files.storage_for(location)
+    storage = catalog.io.storage_for(location)
     assert isinstance(storage, ObjectStoreFileIO)
     return storage._properties
 

@@ -1,1 +1,0 @@
-"""How writers of one table get along, in a catalog's database."""
