@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.server.http.errors import RequestRefused
@@ -29,18 +28,13 @@ register_url_convertor("raw", _RawSegment())
 
 
 def route(path: str, serve: Callable[..., Awaitable[None]], *arguments: Any) -> Route:
-    """A route to a method that is called with arguments, and as ASGI has it."""
-    return Route(path, _Served(partial(serve, *arguments)))
+    """A route to a method that is called with arguments, and as ASGI has it.
 
-
-class _Served:
-    """What a route leads to: Starlette would wrap a function once for its request, and once more for its exceptions."""
-
-    def __init__(self, serve: ASGIApp) -> None:
-        self._serve = serve
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._serve(scope, receive, send)
+    An endpoint that is a function would be wrapped once for its request, and once more for its exceptions.
+    """
+    made = Route(path, endpoint=object)
+    made.app = partial(serve, *arguments)
+    return made
 
 
 def endpoints_by_path(endpoints: Iterable[Endpoint]) -> dict[str, dict[str, Endpoint]]:
