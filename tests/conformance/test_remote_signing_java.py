@@ -74,13 +74,14 @@ def test_java_writes_reads_and_expires_without_keys(
         java.sql("CALL signed.system.expire_snapshots(table => 'db.orders', older_than => TIMESTAMP '2100-01-01')")
         gone = {path.suffix for path in before - set(s3_server.objects.rglob("*.*"))}
         assert gone == {".parquet", ".avro"}
-        served.file_access = Everybody(FileActions.WRITE)  # Java sends the header that is added to its writes
+        # Java sends the header that is added to its writes
+        served.credentials.file_access = Everybody(FileActions.WRITE)
         java.sql("INSERT INTO db.orders VALUES (3, 'eu')")
         java.sql("DELETE FROM db.orders WHERE id = 3")
         before = set(s3_server.objects.rglob("*.parquet"))
         java.sql("CALL signed.system.expire_snapshots(table => 'db.orders', older_than => TIMESTAMP '2100-01-01')")
         assert set(s3_server.objects.rglob("*.parquet")) == before
-        served.file_access = Everybody(FileActions.READ)
+        served.credentials.file_access = Everybody(FileActions.READ)
         assert java.sql("SELECT id, region FROM db.orders") == [(2, "us")]
         with pytest.raises(OfficialError, match="you may read the files of this table, not write"):
             java.sql("INSERT INTO db.orders VALUES (4, 'eu')")

@@ -230,7 +230,7 @@ def test_files_of_dropped_tables_are_nobody_elses(tmp_path: Path, bucket: str, s
 
 def test_readers_get_signatures_to_read(client: AsgiClient, served: ServerContext, s3_server: S3Server) -> None:
     location = client.table().json["metadata-location"].removeprefix("s3://")
-    served.file_access = Everybody(FileActions.READ)
+    served.credentials.file_access = Everybody(FileActions.READ)
     assert send(sign(client, "GET", f"{s3_server.endpoint}/{location}"), "GET")[0] == 200
     for method in ("PUT", "DELETE"):
         refused = sign(client, method, f"{s3_server.endpoint}/{location}".replace(".metadata.json", ".avro"))
@@ -246,7 +246,7 @@ def test_readers_get_signatures_in_place_of_keys_that_cannot_be_limited(
         client.namespace("db")
         client.table()
         assert client("GET", ORDERS, headers=BOTH).json["storage-credentials"]
-        context.file_access = Everybody(FileActions.READ)
+        context.credentials.file_access = Everybody(FileActions.READ)
         for _ in range(2):
             assert signer_config(client("GET", ORDERS, headers=BOTH))["s3.signer"]
             keys_alone = client("GET", ORDERS, headers={"X-Iceberg-Access-Delegation": "vended-credentials"})
@@ -280,7 +280,7 @@ def test_who_may_not_replace_files_gets_signatures_in_place_of_keys_of_a_role(
         client.table()
         keys_alone = {"X-Iceberg-Access-Delegation": "vended-credentials"}
         for actions in FileActions:
-            context.file_access = Everybody(actions)
+            context.credentials.file_access = Everybody(actions)
             for _ in range(2):
                 assert client("GET", ORDERS, headers=keys_alone).json["storage-credentials"]
                 loaded = client("GET", ORDERS, headers=BOTH)
@@ -464,7 +464,7 @@ def test_signer_of_pyiceberg_writes_reads_and_deletes(
         )
         s3.meta.events.register_last("before-sign.s3", S3V4RestSigner(config))
         place, key = {"Bucket": bucket.removeprefix("s3://")}, "warehouse/db/orders/data/p=1/é+ %.parquet"
-        served.file_access = Everybody(FileActions.WRITE)
+        served.credentials.file_access = Everybody(FileActions.WRITE)
         s3.put_object(**place, Key=key, Body=b"hello")
         with pytest.raises(ClientError, match="PreconditionFailed"):
             s3.put_object(**place, Key=key, Body=b"other")
@@ -477,7 +477,7 @@ def test_signer_of_pyiceberg_writes_reads_and_deletes(
         assert [o["Key"] for o in found["Contents"]] == [key, f"{key}2"]
         with pytest.raises(SignError, match="403"):
             s3.delete_object(**place, Key=key)
-        served.file_access = Everybody(FileActions.DELETE)
+        served.credentials.file_access = Everybody(FileActions.DELETE)
         s3.delete_object(**place, Key=key)
         for refused in (
             lambda: s3.get_object(**place, Key="warehouse/db/items/f"),

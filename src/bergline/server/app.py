@@ -4,12 +4,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from concurrent.futures import Future
 from typing import Final
 
 from starlette.datastructures import Headers, QueryParams
-from starlette.routing import Route, Router
+from starlette.routing import Router
 from starlette.types import Message, Receive, Scope, Send
 
 from bergline.catalog.rest.protocol.endpoints import (
@@ -36,13 +36,13 @@ from bergline.server.access.request_audit import REQUEST
 from bergline.server.console.app import Console
 from bergline.server.console.served import ServedLake
 from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.monitoring import MONITORING, ready
+from bergline.server.handlers.monitoring import MONITORING, MonitoringPage, ready
 from bergline.server.handlers.tables import load_from_cache
 from bergline.server.http.errors import RequestRefused, error_response, response_for
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import CALLER, Request, address_of, is_local
 from bergline.server.http.response import Response
-from bergline.server.http.routes import endpoints_by_path, no_endpoint, wrong_method
+from bergline.server.http.routes import endpoints_by_path, no_endpoint, route, wrong_method
 from bergline.server.request_runner import RequestRunner
 
 _LOG = logging.getLogger("bergline.server")
@@ -75,8 +75,8 @@ class Application:
         hottest_first = sorted(ENDPOINTS, key=lambda endpoint: endpoint.path != LOAD_TABLE.path)
         self._router = Router(
             [
-                *(Route(path, _Path(self, known)) for path, known in endpoints_by_path(hottest_first).items()),
-                *(Route(path, _MonitoringPage(self, page)) for path, page in MONITORING.items()),
+                *(route(path, self._serve, known) for path, known in endpoints_by_path(hottest_first).items()),
+                *(route(path, self._monitor, page) for path, page in MONITORING.items()),
             ],
             redirect_slashes=False,
             default=self._elsewhere,
@@ -105,12 +105,23 @@ class Application:
         yield
         self.close()
 
+    async def _serve(self, endpoints: Mapping[str, Endpoint], scope: Scope, receive: Receive, send: Send) -> None:
+        """The endpoint of a path that a method asks for."""
+        endpoint = endpoints.get(scope["method"])
+        if endpoint is None:
+            await self._send(_UNKNOWN, wrong_method(scope["method"], endpoints).response, scope, receive, send)
+        else:
+            await self._respond(endpoint.name, self._answer(endpoint, scope, receive), scope, receive, send)
+
+    async def _monitor(self, page: MonitoringPage, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._respond(page.__name__, self._monitoring_page(page, scope["method"]), scope, receive, send)
+
     async def _elsewhere(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The console for its paths, and for nothing of the API's that a browser looks for."""
         started, path = time.perf_counter(), scope["path"]
         is_looked_for = scope["method"] in _READS and "/v1/" not in path
         if not self._console.has(path) and not (is_looked_for and _HTML in Headers(scope=scope).get("accept", "")):
-            await self.respond(_UNKNOWN, self._nothing(path), scope, receive, send)
+            await self._send(_UNKNOWN, no_endpoint(path).response, scope, receive, send)
             return
 
         async def noted(message: Message) -> None:
@@ -121,13 +132,10 @@ class Application:
 
         await self._console(scope, receive, noted)
 
-    async def _nothing(self, path: str) -> Response:
-        raise no_endpoint(path)
-
-    async def respond(
+    async def _respond(
         self, name: str, responding: Awaitable[Response], scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Send a response, which is noted before."""
+        """Send the response of an operation, whatever comes of it."""
         started = time.perf_counter()
         try:
             response = await responding
@@ -140,11 +148,17 @@ class Application:
         except Exception:  # noqa: BLE001  (a bug of ours: the client gets a response all the same)
             _LOG.exception("%s failed", name)
             response = error_response(500, "InternalServerError", "the server failed; its log says why")
+        await self._send(name, response, scope, receive, send, took_s=time.perf_counter() - started)
+
+    async def _send(
+        self, name: str, response: Response, scope: Scope, receive: Receive, send: Send, *, took_s: float = 0.0
+    ) -> None:
+        """Send a response, which is noted before."""
         self.context.request_audit.answered(scope, name, response)
-        self.context.metrics.count(name, response.status, time.perf_counter() - started)
+        self.context.metrics.count(name, response.status, took_s)
         await response(scope, receive, send)
 
-    async def answer(self, endpoint: Endpoint, scope: Scope, receive: Receive) -> Response:
+    async def _answer(self, endpoint: Endpoint, scope: Scope, receive: Receive) -> Response:
         """The response of an endpoint to whoever may ask it."""
         headers = Headers(scope=scope)
         if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
@@ -175,7 +189,7 @@ class Application:
             return await self._polls.run(request, lambda: self.runner.run(request))
         return await self.runner.run(request)
 
-    async def monitor(self, page: Callable[[ServerContext], Response], method: str) -> Response:
+    async def _monitoring_page(self, page: MonitoringPage, method: str) -> Response:
         """A page for monitoring; all but `ready` are served even while every thread is busy."""
         if method not in _READS:
             raise wrong_method(method, _READS)
@@ -199,43 +213,11 @@ class Application:
     async def _principal(self, scope: Scope, headers: Headers) -> Principal:
         """Who asks."""
         authenticator, header, address = self.context.authenticator, headers.get("authorization"), address_of(scope)
-        known = authenticator.cached(header)
+        known = authenticator.recognize(header, address)
         if known is not None:
             return known
-        authenticator.admit(header, address)
         pool = self.runner.threads.of_token(authenticator, header)
         return await self.runner.in_time(pool.start(authenticator.check, header, address))
-
-
-class _Path:
-    """The endpoints of a path by method: what a route leads to. A function would be wrapped twice by Starlette."""
-
-    def __init__(self, application: Application, endpoints: Mapping[str, Endpoint]) -> None:
-        self._application = application
-        self._endpoints = endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["method"])
-        if endpoint is None:
-            await self._application.respond(_UNKNOWN, self._refuse(scope["method"]), scope, receive, send)
-        else:
-            responding = self._application.answer(endpoint, scope, receive)
-            await self._application.respond(endpoint.name, responding, scope, receive, send)
-
-    async def _refuse(self, method: str) -> Response:
-        raise wrong_method(method, self._endpoints)
-
-
-class _MonitoringPage:
-    """A page for monitoring, likewise."""
-
-    def __init__(self, application: Application, page: Callable[[ServerContext], Response]) -> None:
-        self._application = application
-        self._page = page
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        responding = self._application.monitor(self._page, scope["method"])
-        await self._application.respond(self._page.__name__, responding, scope, receive, send)
 
 
 def _timed_out(method: str, name: str) -> Response:

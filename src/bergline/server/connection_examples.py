@@ -23,9 +23,9 @@ def connection_examples(context: ServerContext, url: str) -> str:
     """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino, and where the console is."""
     name, has_token = context.settings.name, context.authenticator.has_tokens
     java = {"token": "TOKEN"} if has_token else {}
-    if context.vending:
+    if context.credentials.vending:
         java |= {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
-    elif context.signer:
+    elif context.credentials.signer:
         java |= {"header.X-Iceberg-Access-Delegation": "remote-signing"}
     lines = [
         f"serving `{name}` ({context.settings.warehouse or 'no warehouse'}) at {url}",
@@ -83,7 +83,7 @@ def _trino(context: ServerContext, url: str) -> str:
         settings |= {_TRINO_S3[key]: value for key, value in storage.items() if key in _TRINO_S3}
         if "s3.endpoint" in storage:
             settings["s3.path-style-access"] = storage.get("s3.path-style-access", "true")
-        if isinstance(context.vending, StsVending):  # Trino takes vended credentials only with a session token
+        if isinstance(context.credentials.vending, StsVending):  # Trino takes only those with a session token
             settings["iceberg.rest-catalog.vended-credentials-enabled"] = "true"
         else:
             settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}

@@ -13,9 +13,9 @@ from bergline.catalog.turns import TurnManners, holding_turn, meeting_turns
 from bergline.errors import BerglineError, ConflictError
 from bergline.server.access.privileges import check_request
 from bergline.server.commits.group_files import GroupFiles
-from bergline.server.commits.overtaken_clients import holder_of
 from bergline.server.commits.requested_commits import RequestedChange
 from bergline.server.commits.requested_groups import RequestedMember, commit_together
+from bergline.server.commits.turns import holder_of
 from bergline.server.handlers.commits import commit_table, requested_change
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.tables import table_response
@@ -89,7 +89,7 @@ class GroupedCommits:
     def _begin(self, one: WaitingCommit, together: list[_CheckedCommit]) -> Response | None:
         """The answer to a commit that is not made with others; None if it is among them from now on."""
         request = one.request
-        with self._context.concealing(request):
+        with self._context.concealment.concealing(request):
             check_request(self._context.access, self._context.catalog, request)
         recorded = self._changes.begin(request)
         if recorded.key is not None and any(other.recorded.key == recorded.key for other in together):
@@ -99,7 +99,7 @@ class GroupedCommits:
             if known is not None:
                 return known
             try:
-                with self._context.concealing(request):
+                with self._context.concealment.concealing(request):
                     change = requested_change(self._context, request)
             except (BerglineError, RequestRefused) as error:
                 return recorded.refuse(error)
@@ -110,7 +110,7 @@ class GroupedCommits:
         return None
 
     def _create(self, request: Request) -> Response:
-        with self._context.concealing(request):
+        with self._context.concealment.concealing(request):
             return commit_table(self._context, request)
 
     def _commit(self, together: list[_CheckedCommit]) -> None:
@@ -134,6 +134,6 @@ class GroupedCommits:
             if isinstance(result, ConflictError):
                 overtaken.refused(recorded.request, [one.change])
             if isinstance(result, Exception):
-                return recorded.refuse(self._context.concealed(recorded.request, result))
+                return recorded.refuse(self._context.concealment.concealed(recorded.request, result))
             overtaken.landed(recorded.request, [result.name])
             return recorded.answer(lambda: table_response(self._context, result))

@@ -18,7 +18,7 @@ from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.catalog.sql.database import Connection
-from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -43,7 +43,7 @@ from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.credentials import wants_credentials, with_credentials
+from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.handlers.governance.reserved_directories import follow_directories
 from bergline.server.handlers.trash import keep_dropped
@@ -63,9 +63,8 @@ _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can r
 class IdempotentChanges:
     """Runs changes, records them, and replays the response to a repeated request."""
 
-    def __init__(self, context: ServerContext, records: Records) -> None:
+    def __init__(self, context: ServerContext) -> None:
         self._context = context
-        self._records = records
         self._clean_up_at = 0.0
 
     def run(self, request: Request, act: Callable[[], Response]) -> Response:
@@ -87,7 +86,7 @@ class IdempotentChanges:
         caller.administers = access.is_active and access.may(
             request.principal, request.groups, Privilege.ADMINISTER, CATALOG
         )
-        change = RecordedChange(self._context, self._records, request, caller)
+        change = RecordedChange(self._context, request, caller)
         if change.key is not None:
             self._clean_up()
         return change
@@ -97,19 +96,19 @@ class IdempotentChanges:
         now = time.monotonic()
         if now >= self._clean_up_at:
             self._clean_up_at = now + _CLEANUP_INTERVAL_S
-            self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
+            self._context.records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
 
 
 class RecordedChange:
     """One request for a change: what is written in its transaction, and what is answered."""
 
-    def __init__(self, context: ServerContext, records: Records, request: Request, caller: Caller) -> None:
+    def __init__(self, context: ServerContext, request: Request, caller: Caller) -> None:
         self.request = request
         self.caller = caller
         self.is_noted = False
         """Whether its rows were written, in a transaction that may not have been committed."""
         self._context = context
-        self._records = records
+        self._records = context.records
         self._record = _record(request)
 
     @property
@@ -181,7 +180,7 @@ class RecordedChange:
 
     def _finish(self, record: AnsweredRequest, response: Response) -> Response:
         """Record the response to a request that changed nothing; one that may succeed later, or has keys, is not."""
-        has_keys = response.status < _FINAL.start and wants_credentials(self._context, self.request)
+        has_keys = response.status < _FINAL.start and self._context.credentials.are_wanted(self.request)
         if has_keys or response.status >= _FINAL.stop or len(response.body) > _MAX_RECORDED_BYTES:
             return response
         try:
@@ -341,7 +340,7 @@ def _load(context: ServerContext, request: Request, location: str) -> Response:
         location = context.catalog.pointer(request.table)
         body = context.loads.table(location, "all", lambda: context.catalog.tables.metadata_at(location)).body
     response = Response(200, body, {"etag": entity_tag(location)})
-    if request.endpoint.response is not LoadTableResult or not wants_credentials(context, request):
+    if request.endpoint.response is not LoadTableResult or not context.credentials.are_wanted(request):
         return response
     name = TableName(request.namespace, request.read().name)
     return with_credentials(context, request, name, response, context.catalog.tables.metadata_at(location))

@@ -109,7 +109,7 @@ class _Purge:
         table = LoadedTable(dropped.name, metadata, dropped.metadata_location)
         result = purge_dropped(catalog, table, self._begin, self._go_on, resumed=dropped.purge_begun)
         if result is not None and not result.failed:
-            self._context.directories.reserved.release(dropped.name, metadata.table_uuid)
+            self._context.claims.directories.reserved.release(dropped.name, metadata.table_uuid)
         return result
 
     def _begin(self) -> bool:

@@ -15,7 +15,7 @@ from bergline.catalog.turns import LONGEST_TURN_MS, TurnManners, TurnTaken, hold
 from bergline.errors import BerglineError
 from bergline.server.access.privileges import check_request
 from bergline.server.commits.locks import Release
-from bergline.server.commits.overtaken_clients import holder_of
+from bergline.server.commits.turns import holder_of
 from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
@@ -40,7 +40,7 @@ class RequestRunner:
         self._context = context
         self.threads = RequestThreads(context.settings)
         self.bodies = RequestBodies()
-        self._changes = IdempotentChanges(context, context.records)
+        self._changes = IdempotentChanges(context)
         self._commits = GroupedCommits(context, self._changes)
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class RequestRunner:
 
     def _handled(self, request: Request) -> Response:
         try:
-            with self._context.concealing(request):
+            with self._context.concealment.concealing(request):
                 check_request(self._context.access, self._context.catalog, request)
             if request.endpoint.name in CHANGING:
                 return self._changes.run(request, lambda: self._handle(request))
@@ -150,8 +150,9 @@ class RequestRunner:
             return response_for(request.in_path(error), request.kind)
 
     def _handle(self, request: Request) -> Response:
-        with self._context.concealing(request), meeting_turns(_manners(request)), holding_turn(holder_of(request)):
-            return HANDLERS[request.endpoint.name](self._context, request)
+        handler, concealing = HANDLERS[request.endpoint.name], self._context.concealment.concealing
+        with concealing(request), meeting_turns(_manners(request)), holding_turn(holder_of(request)):
+            return handler(self._context, request)
 
 
 def _manners(request: Request) -> TurnManners:

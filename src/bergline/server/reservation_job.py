@@ -31,7 +31,7 @@ class ReservationJob:
 
     def run_once(self) -> int:
         """Reserve what is not; how many tables and views that were. Those that cannot be read stay without."""
-        directories, done = self._context.directories, 0
+        directories, done = self._context.claims.directories, 0
         for page in directories.reserved.unreserved():
             found: list[tuple[Claim, tuple[str, ...]]] = []
             for claim in page:

@@ -44,7 +44,7 @@ def serve(
     if anonymous:
         context.authenticator.allow_anonymous()
     check_host(host, has_tokens=context.authenticator.has_tokens, anonymous=anonymous)
-    if (context.vending or context.signer) and not context.authenticator.has_tokens and not is_loopback(host):
+    if context.credentials.are_given and not context.authenticator.has_tokens and not is_loopback(host):
         raise RefusedError(
             f"cannot hand out credentials on {host} without tokens: every machine that reaches it would get them",
             hints=["make a token with `bergline token create NAME`"],

@@ -69,7 +69,7 @@ def test_trino_is_told_how_to_reach_the_files(
 
 def test_engines_that_do_not_ask_for_credentials_by_themselves_are_told_to(context: ServerContext) -> None:
     assert "vended-credentials" not in connection_examples(context, "http://h:1")
-    context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    context.credentials.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
     text = connection_examples(context, "http://h:1")
     assert "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation=vended-credentials" in text
     assert "'header.X-Iceberg-Access-Delegation'='vended-credentials'" in text

@@ -449,14 +449,14 @@ def test_whoever_hangs_up_leaves_the_others_alone(orders: AsgiClient, context: S
 def test_failure_of_the_server_over_one_leaves_the_others_alone(
     orders: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = context.check_properties
+    check = context.locations.check_properties
 
     def fail(properties: dict[str, str]) -> None:
         if "bad" in properties:
             raise KeyError("bad")
         check(properties)
 
-    monkeypatch.setattr(context, "check_properties", fail)
+    monkeypatch.setattr(context.locations, "check_properties", fail)
     answers = commit_all(orders, body_of(set_property("bad", "1")), body_of(set_property("good", "1")))
     assert [a.status for a in answers] == [500, 200]
 

@@ -34,7 +34,7 @@ def test_settings_name_the_warehouse_and_keep_the_limits(tmp_path: Path) -> None
 )
 def test_credentials_are_vended_as_configured(tmp_path: Path, vend: VendingConfig | None, kind: type) -> None:
     context = open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=vend)
-    assert type(context.vending) is kind
+    assert type(context.credentials.vending) is kind
     assert context.settings.storage == {"s3.region": "eu-west-1"}
     context.catalog.close()
 

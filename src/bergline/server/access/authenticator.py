@@ -114,6 +114,13 @@ class Authenticator:
         """Whether a token was good when it was last looked at."""
         return header is not None and len(header) <= _MAX_CACHED_CHARACTERS and _digest(header) in self._cached
 
+    def recognize(self, header: str | None, address: str) -> Principal | None:
+        """The principal, if it was looked up a moment ago; None for a header that `admit` finds worth a look."""
+        known = self.cached(header)
+        if known is None:
+            self.admit(header, address)
+        return known
+
     def admit(self, header: str | None, address: str) -> None:
         """Decide at once whether a header is worth a look.
 

@@ -4,8 +4,7 @@ Whoever names a file can have it read by those who may more: by the server, whic
 maintenance. Files that are not the table's own are never deleted with it (`OwnFiles`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.table_locations import OwnFiles, directories_set
@@ -20,32 +19,25 @@ from bergline.format.metadata.updates import (
     Update,
 )
 from bergline.governance.grants.privilege import Privilege
-from bergline.governance.grants.securable import CATALOG, Securable
+from bergline.governance.grants.securable import CATALOG
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_lists
 from bergline.server.access.access import Access
+from bergline.server.access.directory_claims import DirectoryClaims
+from bergline.server.access.locations import Locations
 from bergline.table.manifests.external_files import live_at
 
 _HINT = "an administrator of the catalog can commit it"
 
 
-class DirectoryHolders(Protocol):
-    """Who has files where, and what the server can reach at all."""
-
-    def is_reachable(self, location: str) -> bool:
-        """Whether the server may touch a location."""
-
-    def holders(self, directories: Collection[str]) -> Iterable[Securable]:
-        """The tables and views whose directories overlap some directories."""
-
-
 class NamedFiles:
     """Checks what commits name, before they are made."""
 
-    def __init__(self, io: FileIO, access: Access, places: DirectoryHolders) -> None:
+    def __init__(self, io: FileIO, access: Access, locations: Locations, claims: DirectoryClaims) -> None:
         self._io = io
         self._access = access
-        self._places = places
+        self._locations = locations
+        self._claims = claims
 
     def check_updates(
         self,
@@ -157,9 +149,9 @@ class NamedFiles:
 
     def _check_readable(self, who: tuple[str, frozenset[str]], name: TableName, directory: str, location: str) -> None:
         """A data file is of tables that the caller may read, or where the server itself reads nothing."""
-        if not self._places.is_reachable(location):
+        if not self._locations.is_reachable(location):
             return
-        holders = list(self._places.holders([directory]))
+        holders = list(self._claims.holders([directory]))
         if not holders or not all(self._access.may(*who, Privilege.READ, holder) for holder in holders):
             raise RefusedError(
                 f"expected files in the directories of table `{name}`, or of tables that `{who[0]}` may read, "

@@ -5,7 +5,6 @@ table two in a row came too late gets a turn when it loads the table to try agai
 """
 
 import contextlib
-import hashlib
 import logging
 import threading
 import time
@@ -14,40 +13,19 @@ from typing import Final, NamedTuple
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
-from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
 from bergline.catalog.turns import LONGEST_TURN_MS
 from bergline.errors import BerglineError
 from bergline.format.metadata.requirements import AssertRefSnapshotId
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.server.commits.requested_commits import RequestedChange
-from bergline.server.commits.turns import KnownTurns
+from bergline.server.commits.turns import KnownTurns, holder_of, other_client
 from bergline.server.http.request import Request
 
-_OTHER: Final = "other client "
-"""How the holders of their turns begin: no name that a client can take."""
 LOSSES_BEFORE_A_TURN: Final = 2
 _SENDING_MS: Final = 1000
 _FORGOTTEN_AFTER_S: Final = 60.0
 _MOST_COUNTED: Final = 10_000
 _LOG = logging.getLogger("bergline.server")
-
-
-def holder_of(request: Request) -> str | None:
-    """In whose turn a request is made, if anybody's.
-
-    That of a client which cannot ask for one is known by who calls and by which program; it may be several processes.
-    """
-    if TURN_HEADER in request.headers or MAY_MOVE_HEADER in request.headers:
-        return request.headers.get(TURN_HEADER)
-    caller = repr((request.principal, request.headers.get("user-agent")))
-    return _OTHER + hashlib.sha256(caller.encode()).hexdigest()[:32]
-
-
-def _other_client(request: Request) -> str | None:
-    """The holder of a request if its client cannot ask for a turn."""
-    holder = holder_of(request)
-    return holder if holder is not None and holder.startswith(_OTHER) else None
 
 
 class _Losses(NamedTuple):
@@ -74,7 +52,7 @@ class OvertakenClients:
 
     def refused(self, request: Request, changes: Sequence[RequestedChange]) -> None:
         """A conflict is the answer to a request: count it, where its branch has moved on meanwhile."""
-        holder = _other_client(request)
+        holder = other_client(request)
         if holder is None:
             return
         for change in changes:
@@ -102,7 +80,7 @@ class OvertakenClients:
 
     def landed(self, request: Request, tables: Sequence[TableName]) -> None:
         """A request has made its change: the turn is over, if there was one."""
-        keeper, holder = self._catalog.turns, _other_client(request)
+        keeper, holder = self._catalog.turns, other_client(request)
         if holder is None or keeper is None:
             return
         for table in tables:
@@ -117,7 +95,7 @@ class OvertakenClients:
 
     def _losses(self, request: Request) -> _Losses | None:
         """The losses for which a client gets a turn on the table that it loads."""
-        holder = _other_client(request)
+        holder = other_client(request)
         if holder is None:
             return None
         with self._lock:

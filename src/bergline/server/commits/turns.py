@@ -4,19 +4,26 @@ A turn that was granted by another server on the same database is heard of by th
 """
 
 import asyncio
+import hashlib
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER
+from bergline.catalog.rest.protocol.table_turns import TURN_HEADER
 from bergline.catalog.turns import Turn
 from bergline.errors import BerglineError
 from bergline.server.commits.locks import too_many_commits
+from bergline.server.http.request import Request
 
+_OTHER: Final = "other client "
+"""How the holders of turns begin whose clients cannot ask for one: no name that a client can take."""
 _PAUSE_S = (0.01, 0.04)
 _LOOK_AGAIN_S = 0.05
 
@@ -98,3 +105,20 @@ class KnownTurns:
                 return False
             turn.look_at_s = now + _LOOK_AGAIN_S
             return True
+
+
+def holder_of(request: Request) -> str | None:
+    """In whose turn a request is made, if anybody's.
+
+    That of a client which cannot ask for one is known by who calls and by which program; it may be several processes.
+    """
+    if TURN_HEADER in request.headers or MAY_MOVE_HEADER in request.headers:
+        return request.headers.get(TURN_HEADER)
+    caller = repr((request.principal, request.headers.get("user-agent")))
+    return _OTHER + hashlib.sha256(caller.encode()).hexdigest()[:32]
+
+
+def other_client(request: Request) -> str | None:
+    """The holder of a request if its client cannot ask for a turn."""
+    holder = holder_of(request)
+    return holder if holder is not None and holder.startswith(_OTHER) else None

@@ -3,14 +3,14 @@
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.routing import Match, Route, Router
+from starlette.routing import Match, Router
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.protection.caller import acting_as
@@ -42,6 +42,7 @@ from bergline.server.console.sign_in import SignIn, check_cookie_length, is_cook
 from bergline.server.console.visit import Visit, is_our_address, is_twin, page_path, read_visit, redirect, twin_of
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.response import Response
+from bergline.server.http.routes import route
 from bergline.server.http.thread_pool import ThreadPool, in_time
 from bergline.table.table import Table
 
@@ -98,29 +99,29 @@ class Console:
             for path in _STATIC.iterdir()
             if path.suffix in _TYPES
         }
-        to_issuer = self._endpoint(self._issuer_sign_in, self._issuer_threads)
-        page, no_page = self._endpoint(self._signed_in(self._page)), self._endpoint(self._signed_in(self._no_page))
+        page, no_page = self._signed_in(self._page), self._signed_in(self._no_page)
+        views: dict[str, _View] = {
+            "/sign-in": self._sign_in,
+            f"/{START}": self._issuer_sign_in,
+            f"/{CALLBACK}": self._issuer_sign_in,
+            "/sign-out": self._sign_out,
+            f"/{_ACTIONS}/{{key:path}}": self._signed_in(self._action),
+            "/pull-requests/{key:path}": self._signed_in(self._pull_request),
+            "/bin/undrop": self._signed_in(self._undrop),
+            **{f"/{path}": page for path in PAGES},
+            **dict.fromkeys(("/lake", "/table/{_:path}", "/static/{_:path}", "/sign-in/{_:path}"), no_page),
+        }
         self._router = Router(
-            [
-                Route("/sign-in", self._endpoint(self._sign_in)),
-                Route(f"/{START}", to_issuer),
-                Route(f"/{CALLBACK}", to_issuer),
-                Route("/sign-out", self._endpoint(self._sign_out)),
-                Route(f"/{_ACTIONS}/{{key:path}}", self._endpoint(self._signed_in(self._action))),
-                Route("/pull-requests/{key:path}", self._endpoint(self._signed_in(self._pull_request))),
-                Route("/bin/undrop", self._endpoint(self._signed_in(self._undrop))),
-                *(Route(f"/{path}", page) for path in PAGES),
-                *(Route(f"/{folder}/{{_:path}}", no_page) for folder in ("table", "static", "sign-in")),
-            ],
+            [route(path, self._serve, view) for path, view in views.items()],
             redirect_slashes=False,
-            default=no_page,
+            default=partial(self._serve, no_page),
             lifespan=self._lifespan,
         )
 
     def has(self, path: str) -> bool:
         """Whether a path, with its first slash, is one of the console's."""
         scope = {"type": "http", "path": f"/{page_path(path)}"}
-        return any(route.matches(scope)[0] is Match.FULL for route in self._router.routes)
+        return any(known.matches(scope)[0] is Match.FULL for known in self._router.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of ASGI."""
@@ -138,15 +139,12 @@ class Console:
         yield
         self.close()
 
-    def _endpoint(self, view: _View, threads: ThreadPool | None = None) -> "_Endpoint":
-        return _Endpoint(partial(self._respond, view, threads or self._threads))
+    async def _serve(self, view: _View, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what a view responds, with the headers that every response has."""
+        response = await self._response(view, scope, receive)
+        await msgspec.structs.replace(response, headers=_HEADERS | response.headers)(scope, receive, send)
 
-    async def _respond(self, view: _View, threads: ThreadPool, scope: Scope, receive: Receive) -> Response:
-        """The response to a visit, with the headers that every one has."""
-        response = await self._response(view, threads, scope, receive)
-        return msgspec.structs.replace(response, headers=_HEADERS | response.headers)
-
-    async def _response(self, view: _View, threads: ThreadPool, scope: Scope, receive: Receive) -> Response:
+    async def _response(self, view: _View, scope: Scope, receive: Receive) -> Response:
         visit = Visit(scope["method"], "", {}, {}, {}, wants_json=is_twin(scope["raw_path"].decode("latin-1")))
         try:
             visit = await read_visit(scope, receive)
@@ -155,6 +153,7 @@ class Console:
             self._host.check_origin(visit.headers)
             if visit.is_read and visit.path in self._files:
                 return self._files[visit.path]
+            threads = self._issuer_threads if visit.path in {START, CALLBACK} else self._threads
             return await in_time(threads.start(self._shown, view, visit, scope.get("path_params", {})), _PAGE_S)
         except BerglineError as error:
             return self._error(visit, error)
@@ -369,8 +368,7 @@ class Console:
         return Response(status, body, {"content-type": _HTML}, cookies=sign_in.form_cookies())
 
     def _error(self, visit: Visit, error: BerglineError) -> Response:
-        status = 401 if isinstance(error, AuthenticationError) else row_of(error).status
-        return self._error_page(visit, status, str(error), list(error.hints))
+        return self._error_page(visit, row_of(error).status, str(error), list(error.hints))
 
     def _error_page(self, visit: Visit, status: int, message: str, hints: list[str]) -> Response:
         values: dict[str, Any] = {"status": status, "message": message, "hints": hints}
@@ -382,17 +380,6 @@ class Console:
     def _wrong_method(self, visit: Visit, allowed: str) -> Response:
         response = self._error_page(visit, 405, f"expected one of {allowed}, found {visit.method[:20]}", [])
         return _with(response, allow=allowed)
-
-
-class _Endpoint:
-    """What Starlette's routes lead to: an application, for functions would be wrapped once more."""
-
-    def __init__(self, respond: Callable[[Scope, Receive], Awaitable[Response]]) -> None:
-        self._respond = respond
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._respond(scope, receive)
-        await response(scope, receive, send)
 
 
 def _with(response: Response, *cookies: str, **headers: str) -> Response:

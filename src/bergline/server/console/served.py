@@ -44,7 +44,7 @@ class ServedLake:
     def __init__(self, context: ServerContext, *, any_host: bool = False) -> None:
         self._context = context
         self._any_host = any_host
-        self._changes = IdempotentChanges(context, context.records)
+        self._changes = IdempotentChanges(context)
         self._lake = Lake(context.catalog, context.settings.name)
 
     @property
@@ -93,10 +93,7 @@ class ServedLake:
             if token is not None and authenticator.browser_sign_in is not None and is_session_secret(token):
                 signed_in = authenticator.browser_sign_in.caller(token)
                 return Caller(signed_in.name, signed_in.groups)
-            principal = authenticator.cached(header)
-            if principal is None:
-                authenticator.admit(header, address)
-                principal = authenticator.check(header, address)
+            principal = authenticator.recognize(header, address) or authenticator.check(header, address)
         except RequestRefused as refusal:
             if refusal.response.status == TOO_MANY:
                 raise UnavailableError(str(refusal)) from refusal

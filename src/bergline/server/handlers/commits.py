@@ -88,9 +88,9 @@ def _change(
     check_update_count(updates)
     for update in updates:
         if isinstance(update, SetLocation):
-            context.check_directory(update.location)
+            context.locations.check_directory(update.location)
         if isinstance(update, SetProperties):
-            context.check_properties(update.updates)
+            context.locations.check_properties(update.updates)
     _check_apart(context, name, updates)
     context.named_files.check_updates(
         (request.principal, request.groups), name, lambda: _metadata(context, name), updates
@@ -108,11 +108,11 @@ def _check_apart(context: ServerContext, name: TableName, updates: Sequence[Upda
         return
     metadata = _metadata(context, name)
     if metadata is None:
-        context.check_new(context.claim(name), visited)
+        context.claims.check_new(context.claims.of(name), visited)
     else:
         own = directories_of(metadata.location, metadata.properties)
-        claim = context.claim(name, table_uuid=metadata.table_uuid)
-        context.check_new(claim, [directory for directory in visited if directory not in own], own)
+        claim = context.claims.of(name, table_uuid=metadata.table_uuid)
+        context.claims.check_new(claim, [directory for directory in visited if directory not in own], own)
 
 
 def _metadata(context: ServerContext, name: TableName) -> TableMetadata | None:

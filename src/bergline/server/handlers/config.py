@@ -33,7 +33,7 @@ def get_config(context: ServerContext, request: Request) -> Response:
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
     own |= {MAY_MOVE_PROPERTY: "true", REF_RETENTION_PROPERTY: "true"}
     unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *TRASH_ENDPOINTS)
-    unlisted = unlisted if context.signer else (*unlisted, SIGN_REQUEST)
+    unlisted = unlisted if context.credentials.signer else (*unlisted, SIGN_REQUEST)
     return json_response(
         ConfigResponse(
             defaults=settings.storage,

@@ -13,13 +13,13 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.governance.audit.store import AuditKind
 from bergline.governance.events.model import table_subject
 from bergline.governance.grants.file_actions import FileActions
+from bergline.server.access.directory_claims import table_directories
 from bergline.server.credentials.vending import (
     VendedCredentials,
     Vending,
     requests_credentials,
-    requests_signing,
 )
-from bergline.server.handlers.context import ServerContext, table_directories
+from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.signer_settings import signer_settings
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
@@ -33,30 +33,24 @@ def load_credentials(context: ServerContext, request: Request) -> Response:
     """Fresh credentials; none where clients reach the files with their own."""
     name = request.table
     pointer = context.catalog.pointer(name)
-    if context.vending is None:
+    vending = context.credentials.vending
+    if vending is None:
         return json_response(LoadCredentialsResponse(()))
-    actions = context.file_actions(request, name)
+    actions = context.credentials.actions(request, name)
     directories = directories_at(context, pointer)
-    vended = _credentials(context, context.vending, name, directories, actions, principal=request.principal)
+    vended = _credentials(context, vending, name, directories, actions, principal=request.principal)
     return json_response(LoadCredentialsResponse(note_vended(context, request, name, vended).credentials))
-
-
-def wants_credentials(context: ServerContext, request: Request) -> bool:
-    """Whether credentials or signatures are requested with the response, and given."""
-    return (context.vending is not None and requests_credentials(request.headers)) or (
-        context.signer is not None and requests_signing(request.headers)
-    )
 
 
 def credentials_for(
     context: ServerContext, request: Request, name: TableName, pointer: str
 ) -> VendedCredentials | None:
     """What a client gets for the table in a metadata file; None, and a line in the log, for one that can have none."""
-    actions = context.file_actions(request, name)
+    actions = context.credentials.actions(request, name)
     try:
         return _delegated(context, request, name, directories_at(context, pointer), actions)
     except RefusedError as error:
-        if context.note_missing_credentials(name):
+        if context.credentials.note_missing(name):
             _LOG.warning("no credentials for table `%s`: %s", name, error)
         return None
 
@@ -68,16 +62,17 @@ def cached_credentials_for(
     directories = context.loads.cached_directories(pointer)
     if directories is None:
         return None
-    signer = context.signer if requests_signing(request.headers) else None
-    if context.vending is not None and requests_credentials(request.headers):
-        actions = context.file_access.actions_certainly(request.principal, request.groups, name)
+    given = context.credentials
+    signer = given.signer_for(request)
+    if given.vending is not None and requests_credentials(request.headers):
+        actions = given.file_access.actions_certainly(request.principal, request.groups, name)
         if actions is None:
             return None
-        if (vending := _wanted_keys(context, request, actions)) is not None:
+        if (vending := given.vending_for(request, actions)) is not None:
             known = vending.cached_credentials(directories, actions, principal=request.principal)
             if known is None or known.credentials or signer is None:
                 return known
-    if signer is not None and context.owns_certainly(name, directories):
+    if signer is not None and context.claims.owns_certainly(name, directories):
         return signer_settings(context, signer, name, directories)
     return None
 
@@ -100,9 +95,9 @@ def with_credentials(
     is_staged: bool = False,
 ) -> Response:
     """The response for a table that was just created: it exists, so failing to get credentials is no error."""
-    if not wants_credentials(context, request):
+    if not context.credentials.are_wanted(request):
         return response
-    actions = context.file_actions(request, name)
+    actions = context.credentials.actions(request, name)
     if is_staged:  # nobody else has files there
         actions = max(actions, FileActions.DELETE)
     try:
@@ -125,8 +120,9 @@ def _delegated(
     is_staged: bool = False,
 ) -> VendedCredentials:
     """Keys where they are requested and can be had, else the settings of remote signing."""
-    signer = context.signer if requests_signing(request.headers) else None
-    if (vending := _wanted_keys(context, request, actions)) is not None:
+    given = context.credentials
+    signer = given.signer_for(request)
+    if (vending := given.vending_for(request, actions)) is not None:
         try:
             vended = _credentials(context, vending, name, directories, actions, principal=request.principal)
         except RefusedError:
@@ -137,21 +133,12 @@ def _delegated(
                 return note_vended(context, request, name, vended)
     if signer is None:
         return VendedCredentials((), "")
-    context.check_own(name, directories)
+    context.claims.check_own(name, directories)
     staged = None
     if is_staged:
         now = time.time_ns() // 1_000_000
-        staged = context.staged_tables.add(name, request.principal, directories, now, now + STAGED_MS)
+        staged = given.staged_tables.add(name, request.principal, directories, now, now + STAGED_MS)
     return signer_settings(context, signer, name, directories, staged)
-
-
-def _wanted_keys(context: ServerContext, request: Request, actions: FileActions) -> Vending | None:
-    """What vends keys for a request; None without, and where only signatures, which the client takes, limit it."""
-    vending = context.vending
-    if vending is None or not requests_credentials(request.headers):
-        return None
-    is_signed = context.signer is not None and requests_signing(request.headers)
-    return None if is_signed and actions is FileActions.WRITE and not vending.keeps_files else vending
 
 
 def _credentials(
@@ -169,8 +156,8 @@ def _credentials(
         return known
     if vending.is_for_one_table:
         for location in locations:
-            context.check_directory(location)
-        context.check_apart(name, locations)
+            context.locations.check_directory(location)
+        context.claims.check_apart(name, locations)
     return vending.credentials(locations, actions, principal=principal)
 
 
@@ -195,7 +182,7 @@ def _directories(context: ServerContext, metadata: TableMetadata) -> tuple[str, 
     allowed = []
     for directory in table_directories(metadata):
         try:
-            context.check_location(directory)
+            context.locations.check_location(directory)
         except RefusedError:
             continue
         allowed.append(directory)

@@ -38,7 +38,8 @@ def openapi(_context: ServerContext) -> Response:
     return Response(200, openapi_document())
 
 
-MONITORING: dict[str, Callable[[ServerContext], Response]] = {
+MonitoringPage = Callable[[ServerContext], Response]
+MONITORING: dict[str, MonitoringPage] = {
     "/health": health,
     "/ready": ready,
     "/metrics": metrics,

@@ -53,7 +53,7 @@ def create_namespace(context: ServerContext, request: Request) -> Response:
     namespace, properties = parse_namespace(body.namespace), check_texts(body.properties or {}, "property")
     for separator in {request.separator, UNIT_SEPARATOR}:
         join_levels(namespace, separator)  # a level that contains one could never be requested
-    context.check_namespace_location(namespace, properties.get(_LOCATION) or None)
+    context.claims.check_namespace_location(namespace, properties.get(_LOCATION) or None)
     response = request.precompute(_described(context, namespace, properties))
     context.catalog.create_namespace(namespace, properties)
     return response
@@ -95,7 +95,7 @@ def update_namespace(context: ServerContext, request: Request) -> Response:
             "UnprocessableEntityException",
             f"expected properties either set or removed, found `{both[0][:80]}` in both",
         )
-    context.check_namespace_location(namespace, changes.get(_LOCATION) or None)
+    context.claims.check_namespace_location(namespace, changes.get(_LOCATION) or None)
     known = context.catalog.namespace_properties(namespace)
     result = UpdateNamespacePropertiesResponse(
         updated=tuple(changes),

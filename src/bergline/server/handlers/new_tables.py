@@ -50,9 +50,9 @@ def new_table(context: ServerContext, name: TableName, body: CreateTableRequest,
     check_partition_names(spec, body.schema)
     check_order_fits(order, body.schema)
     properties = check_texts(body.properties or {}, "property")
-    context.check_properties(properties)
+    context.locations.check_properties(properties)
     definition = TableDefinition(body.schema, spec, properties, body.location, order)
-    return definition.new_table(context.new_location(name, body.location), now_ms)
+    return definition.new_table(context.claims.new_location(name, body.location), now_ms)
 
 
 def _spec(body: CreateTableRequest) -> PartitionSpec:

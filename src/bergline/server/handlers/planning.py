@@ -68,7 +68,7 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
 
 def fetch_planning_result(context: ServerContext, request: Request) -> Response:
     """What has become of a plan; one that this server does not know is planned again."""
-    plan_id = decode_name(request.names["plan-id"])
+    plan_id = decode_name(request.names["plan_id"])
     metadata = context.catalog.load_table(request.table).metadata
     recipe = read_plan_id(plan_id)
     if recipe.task.table != (metadata.table_uuid or ""):
@@ -97,7 +97,7 @@ def fetch_planning_result(context: ServerContext, request: Request) -> Response:
 def cancel_planning(context: ServerContext, request: Request) -> Response:
     """Give up a plan of the caller's; one that is over, or another server's, needs nothing."""
     context.catalog.pointer(request.table)
-    plan_id = decode_name(request.names["plan-id"])
+    plan_id = decode_name(request.names["plan_id"])
     if not _is_uuid(plan_id):  # that of a plan that was complete at once
         read_plan_id(plan_id)
         plan = context.submitted_plans.cancel(request.principal, plan_id)

@@ -18,7 +18,7 @@ from bergline.server.http.response import Response, json_response
 
 def sign_request(context: ServerContext, request: Request) -> Response:
     """The signature of one request; a client may keep that of a read, if the response says so."""
-    signer = context.signer
+    signer = context.credentials.signer
     if signer is None:
         raise UnsupportedError(
             "this server does not sign requests", hints=["start it with `bergline serve --remote-signing`"]
@@ -26,7 +26,7 @@ def sign_request(context: ServerContext, request: Request) -> Response:
     body: RemoteSignRequest = request.read()
     name = request.table
     directories, actions = _bounds(context, request, name)
-    context.check_own(name, directories)
+    context.claims.check_own(name, directories)
     signable = check_signable(body, signer.endpoint, directories, actions)
     context.request_audit.note(AuditKind.SIGNATURE, request, body.method)
     kept = "private" if signable.is_reusable else "no-cache"
@@ -39,9 +39,10 @@ def _bounds(context: ServerContext, request: Request, name: TableName) -> tuple[
         pointer = context.catalog.pointer(name)
     except NotFoundError:
         staged_id, now = request.query.get("staged", ""), time.time_ns() // 1_000_000
-        staged = context.staged_tables.directories(staged_id, name, request.principal, now) if staged_id else None
+        tables = context.credentials.staged_tables
+        staged = tables.directories(staged_id, name, request.principal, now) if staged_id else None
         if staged is None:
             raise
         return staged, FileActions.DELETE
     context.access.check(request.principal, request.groups, Privilege.READ, table_of(name))  # also of one once staged
-    return directories_at(context, pointer), context.file_actions(request, name)
+    return directories_at(context, pointer), context.credentials.actions(request, name)

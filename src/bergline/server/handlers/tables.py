@@ -29,7 +29,6 @@ from bergline.server.handlers.credentials import (
     credentials_for,
     note_vended,
     suffix_for,
-    wants_credentials,
     with_credentials,
 )
 from bergline.server.handlers.governance.registered_files import check_registered_file
@@ -52,11 +51,11 @@ def create_table(context: ServerContext, request: Request) -> Response:
     name = new_name(request.namespace, body.name)
     context.catalog.tables.check_free(name)
     metadata = new_table(context, name, body, time.time_ns() // 1_000_000)
-    context.check_table(name, metadata)
+    context.claims.check_table(name, metadata)
     if body.stage_create:
-        if wants_credentials(context, request):
+        if context.credentials.are_wanted(request):
             until_ms = time.time_ns() // 1_000_000 + STAGED_MS
-            context.reserve_staged(context.claim(name, table_uuid=metadata.table_uuid), metadata, until_ms)
+            context.claims.reserve_staged(name, metadata, until_ms)
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         staged = Response(200, context.loads.render_table(None, metadata))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
@@ -74,7 +73,9 @@ def load_table(context: ServerContext, request: Request) -> Response:
             _check_moved(context, name, pointer)
             continue
         try:
-            vended = credentials_for(context, request, name, pointer) if wants_credentials(context, request) else None
+            vended = (
+                credentials_for(context, request, name, pointer) if context.credentials.are_wanted(request) else None
+            )
             tag = entity_tag(pointer, mode, vended)
             if matches(tag, request.headers.get("if-none-match")):
                 return not_modified(tag)
@@ -93,7 +94,7 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
     mode = check_mode(request.query.get("snapshots"))
     vended = None
     if (
-        wants_credentials(context, request)
+        context.credentials.are_wanted(request)
         and (vended := cached_credentials_for(context, request, name, pointer)) is None
     ):
         return None
@@ -118,11 +119,11 @@ def register_table(context: ServerContext, request: Request) -> Response:
     """A table that exists, by its metadata file."""
     body: RegisterTableRequest = request.read()
     name = new_name(request.namespace, body.name)
-    context.check_metadata(body.metadata_location)
+    context.locations.check_metadata(body.metadata_location)
     check_registered_file(context, request, body.metadata_location, "")  # before it is read: an error tells of it
     metadata = context.catalog.tables.metadata_at(body.metadata_location)
     check_registered_file(context, request, body.metadata_location, metadata.location)
-    context.check_table(name, metadata)
+    context.claims.check_table(name, metadata)
     context.named_files.check_registered((request.principal, request.groups), name, metadata)
     register = context.catalog.tables.register_over if body.overwrite else context.catalog.register_table
     made = register(name, body.metadata_location)

@@ -45,7 +45,7 @@ def drop_table(context: ServerContext, request: Request) -> Response:
         result, caller = purge_table(context.catalog, request.table), requesting_caller()
         seen = None if caller is None else caller.changes.get(request.table)
         if seen is not None and seen.before is not None and not result.failed:
-            context.directories.reserved.release(request.table, seen.before.table_uuid)
+            context.claims.directories.reserved.release(request.table, seen.before.table_uuid)
     else:
         context.catalog.drop_table(request.table)
     return NO_CONTENT

@@ -45,11 +45,11 @@ def create_view(context: ServerContext, request: Request) -> Response:
     name = new_name(request.namespace, body.name)
     context.catalog.tables.check_free(name)
     check_queries(body.view_version)
-    context.check_properties(body.properties or {})
+    context.locations.check_properties(body.properties or {})
     version = msgspec.structs.replace(body.view_version, schema_id=_LAST_ADDED)
     updates = (
         AssignUuid(str(uuid4())),
-        SetLocation(context.new_location(name, body.location)),
+        SetLocation(context.claims.new_location(name, body.location)),
         SetProperties(check_texts(body.properties or {}, "property")),
         AddSchema(body.schema),
         AddViewVersion(version),
@@ -79,10 +79,10 @@ def commit_view(context: ServerContext, request: Request) -> Response:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
     for update in updates:
         if isinstance(update, SetLocation):
-            context.check_directory(update.location)
+            context.locations.check_directory(update.location)
             _want_location(context, name, update.location)
         if isinstance(update, SetProperties):
-            context.check_properties(update.updates)
+            context.locations.check_properties(update.updates)
     return view_response(context, commit_requested_view(context.catalog, name, body.requirements or (), updates))
 
 
@@ -96,7 +96,7 @@ def register_view(context: ServerContext, request: Request) -> Response:
     """A view that exists, by its metadata file."""
     body: RegisterViewRequest = request.read()
     name = new_name(request.namespace, body.name)
-    context.check_metadata(body.metadata_location)
+    context.locations.check_metadata(body.metadata_location)
     home = context.catalog.views.metadata_at(body.metadata_location).location
     check_registered_file(context, request, body.metadata_location, home)
     _want_location(context, name, home)
@@ -115,7 +115,7 @@ def view_response(context: ServerContext, view: LoadedView) -> Response:
 
 def _want_location(context: ServerContext, name: TableName, location: str) -> None:
     """Refuse the location of a view, or have it reserved with the change."""
-    context.check_new(context.claim(name, DirectoryKind.VIEW), [location])
+    context.claims.check_new(context.claims.of(name, DirectoryKind.VIEW), [location])
     caller = requesting_caller()
     if caller is not None:
         caller.view_locations[name] = location

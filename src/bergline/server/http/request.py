@@ -1,6 +1,7 @@
 """A parsed request."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +28,7 @@ class PrecomputedResponse:
     response: Response | None = None
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, dict=True):
     """A request for an endpoint by a principal; names are the segments of the path, still encoded."""
 
     endpoint: Endpoint
@@ -49,12 +50,12 @@ class Request(msgspec.Struct, frozen=True):
     """Whether it waits while somebody else has a turn on a table."""
     precomputed: PrecomputedResponse = msgspec.field(default_factory=PrecomputedResponse)
 
-    @property
+    @cached_property
     def namespace(self) -> Namespace:
         """The namespace in the path."""
         return parse_namespace(decode_namespace(self.names["namespace"], self.separator))
 
-    @property
+    @cached_property
     def table(self) -> TableName:
         """The table or view in the path."""
         name = self.names.get("table") or self.names.get("view") or ""

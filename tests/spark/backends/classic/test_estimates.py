@@ -28,7 +28,7 @@ def uuids(lake: Lake) -> Table:
 def test_the_size_follows_the_rows(spark: SparkSession, uuids: Table) -> None:
     rows = spark.table("db.u")
     first = size(rows)
-    # as Spark reckons: for each row, a long, and a string; a relation without files, which watches the table, has a byte
+    # as Spark reckons: a long and a string for each row, and a byte for the relation that watches the table
     assert first == ROWS * (8 + 8 + 20) + 1
     uuids.append(uuids.scan().to_arrow())
     assert size(spark.table("db.u")) == 2 * (first - 1) + 1

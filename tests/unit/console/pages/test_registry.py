@@ -5,10 +5,11 @@ import bergline.console
 from bergline.console.pages.registry import PAGES
 
 CONSOLE = Path(bergline.console.__file__).parent
+ON_THE_WEB = CONSOLE.parent / "server" / "console"
 
 
 def test_every_template_is_used_and_has_nothing_inline() -> None:
-    sources = "".join(path.read_text() for path in CONSOLE.rglob("*.py"))
+    sources = "".join(path.read_text() for folder in (CONSOLE, ON_THE_WEB) for path in folder.rglob("*.py"))
     for template in (CONSOLE / "templates").glob("*.html"):
         text = template.read_text()
         assert f'"{template.name}"' in sources or template.name in {"base.html", "parts.html"}, template

@@ -265,11 +265,11 @@ def test_another_server_of_the_catalog_knows_the_same(granted: GrantedServer, tm
 def test_table_in_the_way_is_not_named(granted: GrantedServer, vends: bool) -> None:
     context = granted.context
     if vends:
-        context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
-        context.vending.is_for_one_table = True  # as those that assume a role are
+        context.credentials.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+        context.credentials.vending.is_for_one_table = True  # as those that assume a role are
     context.store.create(TableName(("db",), "secret"), "s3://bucket/a/metadata/1.metadata.json")
     with pytest.raises(RefusedError, match="found one with files of another table") as refused:
-        context.check_apart(TableName(("db",), "mine"), ["s3://bucket/a"])
+        context.claims.check_apart(TableName(("db",), "mine"), ["s3://bucket/a"])
     assert "secret" not in f"{refused.value} {refused.value.hints}"
 
 

@@ -41,7 +41,7 @@ def test_files_are_added_by_writers_and_deleted_by_who_may_drop(
 
 
 def test_who_may_write_since_a_moment_ago_may_at_once(granted: GrantedServer) -> None:
-    files, ann = granted.context.file_access, ("ann", frozenset[str](), ORDERS)
+    files, ann = granted.context.credentials.file_access, ("ann", frozenset[str](), ORDERS)
     granted.grant("read", "table db.orders", "ann")
     assert files.actions(*ann) is FileActions.READ
     assert granted.context.access.is_fresh
@@ -52,6 +52,6 @@ def test_who_may_write_since_a_moment_ago_may_at_once(granted: GrantedServer) ->
 
 
 def test_administrators_may_do_everything_at_once(granted: GrantedServer) -> None:
-    files, root = granted.context.file_access, ("root", frozenset[str](), ORDERS)
+    files, root = granted.context.credentials.file_access, ("root", frozenset[str](), ORDERS)
     assert files.actions(*root) is FileActions.EVERYTHING
     assert files.actions_certainly(*root) is FileActions.EVERYTHING

@@ -233,7 +233,9 @@ class TestServed:
     def test_keys_to_write_are_for_those_whom_the_policy_lets_write(
         self, policed: GrantedServer, server: PolicyServer, clock: Clock
     ) -> None:
-        policed.context.vending = StaticVending({"s3.access-key-id": "key", "s3.secret-access-key": "secret"})
+        policed.context.credentials.vending = StaticVending(
+            {"s3.access-key-id": "key", "s3.secret-access-key": "secret"}
+        )
         for _ in range(2):  # also where the load itself is in memory
             assert policed("ann", "GET", ORDERS, headers=VENDED).status == 200
             assert ("write", "db.orders", None) in server.privileges()

@@ -137,7 +137,7 @@ def test_vended_credentials_are_audited(context: ServerContext, client: AsgiClie
     client.table()
     wish = {"X-Iceberg-Access-Delegation": "vended-credentials"}
     keys = {"s3.access-key-id": "k", "s3.secret-access-key": "very-secret"}
-    context.vending = StaticVending(keys)
+    context.credentials.vending = StaticVending(keys)
     assert client("GET", f"{ORDERS}/credentials", headers=wish).json == {"storage-credentials": []}
     context.loads = type(context.loads)({})
     context.loads.directories(context.catalog.pointer(asked().table), lambda: ("s3://b/t",))

@@ -127,7 +127,7 @@ WISH = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 def two_tables(tmp_path: Path, google: GoogleStsServer) -> Iterator[GrantedServer]:
     """`db.orders` and `db.items`, each with data in `gs://b/new`, and before in `gs://b/old`."""
     context = open_server(new_catalog_uri(tmp_path / "lake/catalog.db"), places=["gs://b"])
-    context.vending = vending(google, [0], **{"gcs.oauth2.token": "server-token"})
+    context.credentials.vending = vending(google, [0], **{"gcs.oauth2.token": "server-token"})
     granted = GrantedServer(context, "reader", "writer", "deleter", "stranger")
     granted("root", "POST", "/v1/namespaces", {"namespace": ["db"]})
     for name in ("orders", "items"):

@@ -29,8 +29,8 @@ def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("sts")
 def test_answers_with_keys_that_expire_say_where_to_renew_them(tmp_path: Path) -> None:
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE))
-    assert context.vending
-    keys = context.vending.credentials(["s3://b/w/t"], FileActions.DELETE, principal="ann")
+    assert context.credentials.vending
+    keys = context.credentials.vending.credentials(["s3://b/w/t"], FileActions.DELETE, principal="ann")
     end = context.loads.suffix_with_credentials(keys, "v1/namespaces/db/tables/t/credentials")
     response = json.loads(context.loads.with_suffix(b'{"metadata":{},"config":{}}', end))
     assert response["config"]["client.refresh-credentials-endpoint"] == "v1/namespaces/db/tables/t/credentials"

@@ -1,7 +1,9 @@
 """Endpoints are found by the path as it came."""
 
+import re
+
 import pytest
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
 from bergline.governance.endpoints import ENDPOINTS
@@ -33,3 +35,12 @@ def test_path_is_matched_before_it_is_decoded() -> None:
         for route in (Route(path, endpoint=object),)
     ]
     assert names == [{"namespace": "a%2Fb", "table": "t"}]
+
+
+def test_every_endpoint_is_found_by_its_own_path() -> None:
+    routes = [(Route(path, endpoint=object), known) for path, known in endpoints_by_path(ENDPOINTS).items()]
+    for endpoint in ENDPOINTS:
+        path = re.sub(r"/\{prefix\}", "", endpoint.path)
+        scope = {"type": "http", "method": endpoint.method, "path": re.sub(r"\{[^}]*\}", "x%2Fy", path)}
+        found = [known for route, known in routes if route.matches(scope)[0] is Match.FULL]
+        assert [known[endpoint.method] for known in found] == [endpoint]

@@ -8,7 +8,8 @@ from bergline.catalog.rest.protocol import endpoints
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
 from bergline.governance.grants.securable import table_of, view_of
-from bergline.server.handlers.context import ServerContext, table_directories
+from bergline.server.access.directory_claims import table_directories
+from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 
 _RENAMING = {endpoints.RENAME_TABLE.name, endpoints.RENAME_VIEW.name}
@@ -23,7 +24,7 @@ def follow_directories(
     caller: Caller,
 ) -> None:
     """RefusedError for a directory that belongs to something else, where directories are kept apart."""
-    reserved = context.directories.reserved
+    reserved = context.claims.directories.reserved
     kind = DirectoryKind.VIEW if request.kind == "view" else DirectoryKind.TABLE
     if request.endpoint.name in _RENAMING:
         (before, _), (after, _) = changed
@@ -39,7 +40,7 @@ def follow_directories(
 def _follow_table(
     context: ServerContext, request: Request, connection: Connection, name: TableName, seen: ChangedTable | None
 ) -> None:
-    reserved, kind = context.directories.reserved, DirectoryKind.TABLE
+    reserved, kind = context.claims.directories.reserved, DirectoryKind.TABLE
     if seen is None:  # dropped, and its metadata cannot be read
         _drop(context, connection, Claim(kind, name), ())
         return
@@ -53,7 +54,7 @@ def _follow_table(
     directories = table_directories(after)
     if set(directories) <= set(own):
         return
-    claim = context.claim(name, kind, after.table_uuid)
+    claim = context.claims.of(name, kind, after.table_uuid)
     reserved.lock(connection)
     if before is None:
         reserved.begin(connection, claim, directories)
@@ -61,14 +62,14 @@ def _follow_table(
     if request.endpoint.name in _UNDROPPING:
         reserved.restore(connection, claim, request.table)
     else:
-        context.check_reserved(connection, claim, [d for d in directories if d not in own], own)
+        context.claims.check_reserved(connection, claim, [d for d in directories if d not in own], own)
     reserved.reserve(connection, claim, (*own, *directories))
 
 
 def _follow_view(
     context: ServerContext, request: Request, connection: Connection, name: TableName, location: str | None
 ) -> None:
-    reserved, claim = context.directories.reserved, context.claim(name, DirectoryKind.VIEW)
+    reserved, claim = context.claims.directories.reserved, context.claims.of(name, DirectoryKind.VIEW)
     if request.endpoint is endpoints.DROP_VIEW:
         _drop(context, connection, claim, ())
         return
@@ -80,7 +81,7 @@ def _follow_view(
     if request.endpoint.name in _UNDROPPING:
         reserved.restore(connection, claim, request.table)
     if location is not None:
-        context.check_reserved(connection, claim, [location])
+        context.claims.check_reserved(connection, claim, [location])
         reserved.reserve(connection, claim, [location])
 
 
@@ -88,4 +89,4 @@ def _drop(context: ServerContext, connection: Connection, claim: Claim, director
     """Keep the directories of what is dropped for its owner."""
     of = (table_of if claim.kind is DirectoryKind.TABLE else view_of)(claim.name)
     owner = context.access.store.owner_in(connection, of)
-    context.directories.reserved.drop(connection, claim, directories, None if owner is None else str(owner))
+    context.claims.directories.reserved.drop(connection, claim, directories, None if owner is None else str(owner))

@@ -135,8 +135,8 @@ def test_default_location_gives_way_to_what_is_there(lake: GrantedServer) -> Non
 @pytest.fixture
 def vending(lake: GrantedServer) -> GrantedServer:
     """The server hands out keys, as one that assumes a role does."""
-    lake.context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
-    lake.context.vending.is_for_one_table = True
+    lake.context.credentials.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    lake.context.credentials.vending.is_for_one_table = True
     return lake
 
 
@@ -160,7 +160,7 @@ def test_table_that_was_staged_is_renamed_and_moved(vending: GrantedServer) -> N
     assert create(vending, "ann", "t", where).status == 200
     names = {"source": {"namespace": ["db"], "name": "t"}, "destination": {"namespace": ["db"], "name": "u"}}
     assert vending("ann", "POST", "/v1/tables/rename", names).status == 204
-    vending.context.check_apart(TableName(("db",), "u"), [where])
+    vending.context.claims.check_apart(TableName(("db",), "u"), [where])
     assert vending.commit("ann", set_property("write.data.path", f"{where}/files"), table="u").status == 200
 
 
@@ -205,10 +205,12 @@ def test_transaction_refuses_what_was_reserved_meanwhile(lake: GrantedServer) ->
     claim = Claim(DirectoryKind.TABLE, TableName(("db",), "orders"))
     other = Claim(DirectoryKind.VIEW, TableName(("db",), "v"), by=frozenset({"bob"}))
     with context.records.database.changing() as connection:
-        context.directories.reserved.reserve(connection, claim, ["s3://b/w/t"])
+        context.claims.directories.reserved.reserve(connection, claim, ["s3://b/w/t"])
         with pytest.raises(RefusedError, match="found one with files of another"):
-            context.check_reserved(connection, msgspec.structs.replace(other, administers=True), ["s3a://b/w/t/x"])
-        context.check_reserved(connection, msgspec.structs.replace(other, administers=True), ["s3a://b/w/t2"])
+            context.claims.check_reserved(
+                connection, msgspec.structs.replace(other, administers=True), ["s3a://b/w/t/x"]
+            )
+        context.claims.check_reserved(connection, msgspec.structs.replace(other, administers=True), ["s3a://b/w/t2"])
 
 
 def test_without_grants_and_keys_tables_may_share_directories(client: AsgiClient, context: ServerContext) -> None:
