@@ -305,6 +305,7 @@ table.newRowDelta().addDeletes(file).commit()
 
 
 @official_only
+@pytest.mark.kinds(2)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_we_read_what_java_commits(
     official: Callable[[str], list[tuple[Any, ...]]], official_runtime: OfficialRuntime, lake: Lake, version: int

@@ -274,7 +274,7 @@ def test_imported_files_are_read_by_name(
 AT_A_STATE = ["files", "data_files", "delete_files", "entries", "manifests", "partitions", "position_deletes"]
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.thorough), 3])
 def test_metadata_tables_and_versions_answer_the_same(
     spark: SparkSession, lake: Lake, official: Sql, official_runtime: OfficialRuntime, read: Read, version: int
 ) -> None:

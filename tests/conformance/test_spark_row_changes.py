@@ -53,7 +53,7 @@ METADATA = (
 QUERY = "result = sorted([repr(v) for v in row] for row in spark.sql(query).collect())"
 CASES = [
     pytest.param((2, "copy-on-write", "serializable", "", False), marks=pytest.mark.thorough),
-    (2, "merge-on-read", "snapshot", "PARTITIONED BY (region)", True),
+    pytest.param((2, "merge-on-read", "snapshot", "PARTITIONED BY (region)", True), marks=pytest.mark.thorough),
     pytest.param((3, "copy-on-write", "snapshot", "PARTITIONED BY (region)", True), marks=pytest.mark.thorough),
     (3, "merge-on-read", "serializable", "", True),
 ]
