@@ -251,6 +251,11 @@ for transform_text in transforms:
 
 
 PATHS = ["identity", "bucket[16]", "truncate[3]", "year", "month", "day", "hour", "void"]
+PATH_VALUES = {
+    text: [*given[:20], *given[len(MOMENTS) :]] if text.startswith("timestamp") else given
+    for text, given in VALUES.items()
+}
+"""Of moments those at the edges, and few at random: Java is asked for one path after the other."""
 
 
 def test_partition_paths_are_javas(official_runtime: OfficialRuntime) -> None:
@@ -276,14 +281,14 @@ for transform_text in transforms:
             paths.append(spec.partitionToPath(data))
         result[f"{transform_text} {text}"] = paths
 """
-    expected = official_runtime.python(JAVA + code, values=VALUES, transforms=PATHS)
+    expected = official_runtime.python(JAVA + code, values=PATH_VALUES, transforms=PATHS)
     assert len(expected) > 60
     for key, paths in expected.items():
         name, _, text = key.partition(" ")
         transform, type_ = parse_transform(name), parse_primitive(text)
         schema = Schema((NestedField(1, "c", False, type_),))
         spec = PartitionSpec(0, (PartitionField(1, 1000, "p q~*", transform),))
-        values = [transform.apply(type_, ours(text, wire)) for wire in VALUES[text]]
+        values = [transform.apply(type_, ours(text, wire)) for wire in PATH_VALUES[text]]
         assert [spec.partition_path(schema, (v,)) for v in values] == paths, key
 
 
