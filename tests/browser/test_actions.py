@@ -129,7 +129,7 @@ def test_dropped_table_comes_back_from_the_trash(page: Page, address: str, acted
         store.table_trash.add(connection, kept)
     page.goto(address)
     page.get_by_role("link", name="Trash", exact=True).click()
-    check_accessible(page, "bin")
+    check_accessible(page, "trash")
     page.get_by_role("link", name="Bring back db.dropped").click()
     page.get_by_label("Another name").fill("db.back")
     page.get_by_role("button", name="Review").click()

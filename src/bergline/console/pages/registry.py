@@ -43,6 +43,6 @@ PAGES: dict[str, PageEntry] = {
     "audit": PageEntry(audit_page),
     "events": PageEntry(events_page),
     "webhooks": PageEntry(webhooks_page),
-    "bin": PageEntry(trash_page),
+    "trash": PageEntry(trash_page),
     "access": PageEntry(access_page),
 }

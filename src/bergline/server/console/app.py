@@ -107,7 +107,7 @@ class Console:
             "/sign-out": self._sign_out,
             f"/{_ACTIONS}/{{key:path}}": self._signed_in(self._action),
             "/pull-requests/{key:path}": self._signed_in(self._pull_request),
-            "/bin/undrop": self._signed_in(self._undrop),
+            "/trash/undrop": self._signed_in(self._undrop),
             **{f"/{path}": page for path in PAGES},
             **dict.fromkeys(("/lake", "/table/{_:path}", "/static/{_:path}", "/sign-in/{_:path}"), no_page),
         }

@@ -55,13 +55,13 @@ def test_bin_comes_in_pages(source: Source, lake: Lake, story: Table) -> None:
 
 
 def review(browser: Any, **fields: str) -> Any:
-    csrf = browser.get("/bin/undrop", **fields).field("csrf")
-    return browser.post("/bin/undrop", csrf=csrf, **fields)
+    csrf = browser.get("/trash/undrop", **fields).field("csrf")
+    return browser.post("/trash/undrop", csrf=csrf, **fields)
 
 
 def confirm(browser: Any, reviewed: Any, **fields: str) -> Any:
     carried = {key: reviewed.field(key) for key in ("csrf", "confirm")}
-    return browser.post("/bin/undrop", **carried, **fields)
+    return browser.post("/trash/undrop", **carried, **fields)
 
 
 @pytest.mark.parametrize("kind", ["table", "view"])
@@ -69,7 +69,7 @@ def test_one_comes_back_after_a_review(browser: Any, lake: Lake, story: Table, k
     drop(lake, story)
     drop_view(lake, story)
     name = {"table": "db.orders", "view": "db.v"}[kind]
-    assert f"/bin/undrop?name={name}&amp;kind={kind}" in browser.get("/bin").text
+    assert f"/trash/undrop?name={name}&amp;kind={kind}" in browser.get("/trash").text
     reviewed = review(browser, kind=kind, name=name, to="db.back")
     assert f"{kind} `{name}`, dropped" in reviewed.text
     assert f"UNDROP {kind.upper()} {name} TO db.back" in reviewed.text
@@ -98,8 +98,8 @@ def test_what_cannot_come_back_is_told_in_the_form(browser: Any, lake: Lake, sto
     lake.create_table("db.orders", story.schema)
     taken = review(browser, kind="table", name="db.orders")
     assert (taken.status, "table `db.orders` exists already" in taken.text) == (409, True)
-    assert browser.get("/bin/undrop", kind="index", name="db.orders").status == 400
-    assert browser.get("/bin/undrop").status == 400
+    assert browser.get("/trash/undrop", kind="index", name="db.orders").status == 400
+    assert browser.get("/trash/undrop").status == 400
 
 
 def test_purge_that_has_begun_offers_nothing(browser: Any, lake: Lake, story: Table) -> None:
@@ -108,7 +108,7 @@ def test_purge_that_has_begun_offers_nothing(browser: Any, lake: Lake, story: Ta
     claim = store.table_trash.claim(10, 1)
     assert claim is not None
     assert store.table_trash.begin(claim)
-    page = browser.get("/bin")
+    page = browser.get("/trash")
     assert "are being deleted" in page.text
-    assert "/bin/undrop" not in page.text
+    assert "/trash/undrop" not in page.text
     assert "its files are being deleted" in review(browser, kind="table", name="db.orders").text

@@ -110,7 +110,7 @@ def test_bin_shows_what_may_be_seen_and_gives_back_to_the_owner(granted: Granted
     granted.grant("drop", "namespace db", "bob")
     (seen,) = granted("bob", "GET", "/bergline/v1/dropped-tables").json["tables"]
     assert seen["metadata-location"] == ""
-    (shown,) = granted("bob", "GET", "/bin.json", headers={"host": "localhost:1"}).json["entries"]
+    (shown,) = granted("bob", "GET", "/trash.json", headers={"host": "localhost:1"}).json["entries"]
     assert (shown["name"], shown["metadata_location"]) == ("db.orders", "")
     undrop = "/bergline/v1/namespaces/db/tables/orders/undrop"
     assert granted("bob", "POST", undrop, {"destination": named("mine")}).status == 403
