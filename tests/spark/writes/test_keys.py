@@ -69,7 +69,7 @@ def keys_of(spark: SparkSession, transform: Transform, type_: IcebergType, name:
     rows = [(i, v) for i, v in enumerate(values)]
     source = "string" if name.startswith("timestamp") else name
     frame = spark.createDataFrame(rows, f"i int, `a.b` {source}").withColumn("a.b", F.col("`a.b`").cast(name))
-    key = key_column(1, transform, schema)
+    key = key_column(1, transform, schema, lambda: None)
     assert key is not None
     return [row.key for row in frame.select("i", key.alias("key")).orderBy("i").collect()]
 
