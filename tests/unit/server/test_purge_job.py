@@ -10,7 +10,7 @@ import pytest
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sql.dropped_tables import ClaimedPurge
+from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError, RefusedError, StorageError
 from bergline.governance.grants.grant import make_grants
 from bergline.governance.grants.store import SqlGrants

@@ -15,10 +15,10 @@ from bergline.errors import CommitUnknownError, ConflictError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.view.view_metadata import ViewMetadata
 
-Loaded = TypeVar("Loaded", bound=LoadedTable | LoadedView)
+_Loaded = TypeVar("_Loaded", bound=LoadedTable | LoadedView)
 
 
-class PointerRelations(Generic[Metadata, Loaded]):
+class PointerRelations(Generic[Metadata, _Loaded]):
     """Tables or views by name."""
 
     def __init__(
@@ -26,14 +26,14 @@ class PointerRelations(Generic[Metadata, Loaded]):
         access: StoreAccess,
         kind: NameKind,
         files: MetadataFiles[Metadata],
-        loaded: Callable[[TableName, Metadata, str], Loaded],
+        loaded: Callable[[TableName, Metadata, str], _Loaded],
     ) -> None:
         self.files = files
         self._access = access
         self._kind: NameKind = kind
         self._loaded = loaded
 
-    def load(self, name: TableName) -> Loaded:
+    def load(self, name: TableName) -> _Loaded:
         """Load the current state of one."""
         pointer = self.pointer(name)
         return self._loaded(name, self.files.load_for(f"{self._kind} `{name}`", pointer), pointer)
@@ -51,7 +51,7 @@ class PointerRelations(Generic[Metadata, Loaded]):
         self._check_namespace(name)
         self._names().check_free(name)
 
-    def create(self, name: TableName, metadata: Metadata) -> Loaded:
+    def create(self, name: TableName, metadata: Metadata) -> _Loaded:
         """Write the first metadata file, then create the pointer."""
         self.check_free(name)
         self._check_new(name, metadata)
@@ -64,7 +64,7 @@ class PointerRelations(Generic[Metadata, Loaded]):
         found = create_with_file(self._names(metadata), name, location, is_ours, self.files)
         return self._loaded(name, metadata if found == location else self.files.load(found), found)
 
-    def register(self, name: TableName, metadata_location: str) -> Loaded:
+    def register(self, name: TableName, metadata_location: str) -> _Loaded:
         """Read the metadata file, then create the pointer to it."""
         self._check_namespace(name)
         metadata = self.files.load(metadata_location)
@@ -118,7 +118,7 @@ class PointerRelations(Generic[Metadata, Loaded]):
 
     def _restored(
         self, name: TableName, new: TableName, location: str, restore: Callable[[DroppedPointers], bool]
-    ) -> Loaded:
+    ) -> _Loaded:
         """Read the metadata file, then take the pointer out of the trash."""
         self._check_namespace(new)
         metadata = self.files.load(location)

@@ -35,15 +35,16 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bergline.catalog.sql import dropped_tables, dropped_views, records_layout
     from bergline.catalog.sql import footprints as sql_footprints
+    from bergline.catalog.sql import records_layout
     from bergline.catalog.sql import turns as sql_turns
     from bergline.catalog.sql.rules import ref_guard
+    from bergline.catalog.sql.trash import dropped_tables, dropped_views
 else:  # connecting needs none of them
-    dropped_tables = LazyModule("bergline.catalog.sql.dropped_tables")
+    dropped_tables = LazyModule("bergline.catalog.sql.trash.dropped_tables")
     sql_footprints = LazyModule("bergline.catalog.sql.footprints")
     records_layout = LazyModule("bergline.catalog.sql.records_layout")
-    dropped_views = LazyModule("bergline.catalog.sql.dropped_views")
+    dropped_views = LazyModule("bergline.catalog.sql.trash.dropped_views")
     ref_guard = LazyModule("bergline.catalog.sql.rules.ref_guard")
     sql_turns = LazyModule("bergline.catalog.sql.turns")
 

@@ -18,7 +18,7 @@ from bergline.catalog.rest.protocol.trash import (
     UndropRequest,
 )
 from bergline.catalog.sql.database import Connection
-from bergline.catalog.sql.dropped_tables import TrashMark
+from bergline.catalog.sql.trash.dropped_tables import TrashMark
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable, table_of, view_of

@@ -561,4 +561,6 @@ def test_a_squashed_snapshot_of_which_the_other_branch_has_a_part_is_refused(par
     for squash in (False, True):
         caught = unchanged(parts, lambda squash=squash: parts.refs.merge("main", into="other", squash=squash))
         assert isinstance(caught.value, RefusedError)
-        assert f"snapshot {squashed} was squashed from several, of which `other` has some already" in str(caught.value)
+        assert f"snapshot {squashed} was squashed from several, of which `other` already has some, but not all" in str(
+            caught.value
+        )

@@ -25,7 +25,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 
-Loaded = TypeVar("Loaded", bound=LoadedTable | LoadedView)
+_Loaded = TypeVar("_Loaded", bound=LoadedTable | LoadedView)
 
 
 class RelationEndpoints(NamedTuple):
@@ -38,7 +38,7 @@ class RelationEndpoints(NamedTuple):
     undrop: Endpoint
 
 
-class RestRelations(ABC, Generic[Loaded]):
+class RestRelations(ABC, Generic[_Loaded]):
     """Tables or views of a REST catalog, over a session."""
 
     def __init__(self, session: RestSession, endpoints: RelationEndpoints) -> None:
@@ -47,25 +47,25 @@ class RestRelations(ABC, Generic[Loaded]):
         self._kind = endpoints.kind
 
     @abstractmethod
-    def load(self, name: TableName) -> Loaded:
+    def load(self, name: TableName) -> _Loaded:
         """Load the current state of one."""
 
     @abstractmethod
-    def parsed(self, name: TableName, response: ParsedResponse) -> Loaded:
+    def parsed(self, name: TableName, response: ParsedResponse) -> _Loaded:
         """The one in a response."""
 
     @abstractmethod
     def dropped(self, most: int | None = None) -> Sequence[DroppedTable] | Sequence[DroppedView]:
         """Those in the server's trash, or so many of them, newest first; none on a server that keeps none."""
 
-    def after_change(self, name: TableName, response: ParsedResponse) -> Loaded:
+    def after_change(self, name: TableName, response: ParsedResponse) -> _Loaded:
         """The one in the response to a change; ChangeInDoubtError if it cannot be read."""
         try:
             return self.parsed(name, response)
         except BerglineError as error:
             raise ChangeInDoubtError(str(error)) from error
 
-    def existing(self, name: TableName) -> Loaded | None:
+    def existing(self, name: TableName) -> _Loaded | None:
         """The one of a name; None if there is none."""
         try:
             return self.load(name)
@@ -141,7 +141,7 @@ class RestRelations(ABC, Generic[Loaded]):
         if expected is not None and is_lost:
             raise UnprovenDropError(name, expected)
 
-    def undrop(self, name: TableName, to: TableName | None = None) -> Loaded:
+    def undrop(self, name: TableName, to: TableName | None = None) -> _Loaded:
         """Take one out of the server's trash; after a lost response, one with its metadata file is it."""
         endpoint, new = self._endpoints.undrop, to or name
         if not self._session.calls.has(endpoint):
@@ -151,12 +151,12 @@ class RestRelations(ABC, Generic[Loaded]):
             )
         locations = {dropped.metadata_location for dropped in self.dropped() if dropped.name == name}
 
-        def send() -> Loaded:
+        def send() -> _Loaded:
             names, about = self._session.table_path(name, self._kind), self.about(new)
             changed = self._session.calls.change(endpoint, about, names=names, body=UndropRequest(to))
             return self.after_change(new, changed)
 
-        def look() -> Loaded | None:
+        def look() -> _Loaded | None:
             now = self.existing(new)
             return now if now is not None and locations & self._line(now) else None
 
@@ -176,24 +176,24 @@ class RestRelations(ABC, Generic[Loaded]):
         return sorted(name for page in pages for name in page.identifiers)
 
     @abstractmethod
-    def _is_same(self, now: Loaded, before: Loaded) -> bool:
+    def _is_same(self, now: _Loaded, before: _Loaded) -> bool:
         """Whether one is the same as one loaded before, under any name."""
 
     @abstractmethod
-    def _line(self, loaded: Loaded) -> set[str]:
+    def _line(self, loaded: _Loaded) -> set[str]:
         """The metadata files that are known to be of one."""
 
     def _is_taken(self, name: TableName) -> bool:
         """Whether a name is taken, so that it is not mistaken for ours after a lost response."""
         return self.existing(name) is not None
 
-    def _check_gone(self, before: Loaded, done: str) -> None:
+    def _check_gone(self, before: _Loaded, done: str) -> None:
         """Refuse to take one from its name; `done` says how it goes."""
 
     def _forget(self, name: TableName) -> None:
         """Told of a name that has another now, or none."""
 
-    def _readable(self, name: TableName) -> Loaded | None:
+    def _readable(self, name: TableName) -> _Loaded | None:
         """The one of a name, or None if it cannot be read: it can be dropped all the same."""
         try:
             return self.load(name)

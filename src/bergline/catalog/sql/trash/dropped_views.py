@@ -7,9 +7,9 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.catalog.sql.database import SqlDatabase
 from bergline.catalog.sql.digests import SqlDigests
-from bergline.catalog.sql.dropped_tables import TrashMark, add_to_trash, names_in_trash, newest_first
 from bergline.catalog.sql.governance_layout import DROPPED_VIEWS
 from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.trash.dropped_tables import TrashMark, add_to_trash, names_in_trash, newest_first
 from bergline.errors import ConflictError
 
 _COLUMNS = [DROPPED_VIEWS.c[name] for name in ("metadata_location", "dropped_ms", "keep_until_ms", "principal", "id")]

@@ -12,9 +12,9 @@ from bergline.catalog.catalog import DroppedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.directories.reserved_directories import overlap
 from bergline.catalog.sql.directories.table_directories import canonical_directory
-from bergline.catalog.sql.dropped_tables import ClaimedPurge
 from bergline.catalog.sql.records_layout import DROPPED_TABLES
 from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError
 from bergline.lake.opening import CatalogConfig, open_catalog
 from support.fixtures.catalog_files import new_catalog_uri
