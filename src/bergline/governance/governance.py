@@ -5,6 +5,7 @@ All callers ask here, so that only this module knows the kinds of catalogs.
 
 from collections.abc import Callable
 
+from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.protection.kept_rules import KeptRules
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
@@ -18,6 +19,7 @@ from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.client import RestAccess
 from bergline.governance.grants.management import AccessManagement
 from bergline.governance.grants.store import SqlGrants
+from bergline.governance.lake_branches.model import LakeBranches
 from bergline.governance.pull_requests.client import RestPullRequests
 from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
 from bergline.governance.pull_requests.model import PullRequestCalls
@@ -55,6 +57,11 @@ class Governance:
     @property
     def reviews(self) -> SnapshotReviews | None:
         """Checks and approvals of snapshots."""
+        return None
+
+    @property
+    def lake_branches(self) -> LakeBranches | None:
+        """Branches of the whole lake."""
         return None
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls | None:
@@ -149,7 +156,9 @@ class GrantedGovernance(Governance):
 
 
 def governance_of(catalog: Catalog) -> Governance:
-    """What a catalog keeps beside its tables."""
+    """What a catalog keeps beside its tables; at a ref of the lake it is the same."""
+    if isinstance(catalog, CatalogAtRef):
+        return governance_of(catalog.inner)
     if isinstance(catalog, GrantedCatalog):
         return GrantedGovernance(catalog)
     if isinstance(catalog, RestCatalog):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
     from bergline.governance.reviews import reviews
     from bergline.governance.rules import rules
-    from bergline.lake import pull_requests, references, staged_table, tables, views
+    from bergline.lake import at_ref, pull_requests, references, staged_table, tables, views
     from bergline.lake.ref_report import RefReport
     from bergline.lake.references import SnapshotChoices
     from bergline.lake.tables import LakeTransaction
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from bergline.table.view import View
 else:
     access = LazyModule("bergline.governance.grants.access")
+    at_ref = LazyModule("bergline.lake.at_ref")
     definition = LazyModule("bergline.table.evolution.definition")
     events = LazyModule("bergline.governance.events.events")
     governance = LazyModule("bergline.governance.governance")
@@ -79,6 +80,7 @@ def connect(
     properties: Mapping[str, str] | None = None,
     busy_timeout: float = DEFAULT_BUSY_TIMEOUT_S,
     create: bool | None = None,
+    ref: str | None = None,
 ) -> "Lake":
     """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
 
@@ -95,6 +97,8 @@ def connect(
             each of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
         create: whether a catalog that does not exist is created; else it is a NotFoundError. By default only the
             default one is, when no `uri` is given. REST servers and Glue have theirs, and `memory:` is always new.
+        ref: a branch or tag of the lake, or a time such as `2026-11-01T00:00:00Z`, at which all tables are seen; see
+            `Lake.at`.
     """
     if create is not None and not isinstance(create, bool):
         raise InvalidInputError(f"expected true or false for create, found {shown(create)}")
@@ -118,19 +122,27 @@ def connect(
         dict(properties or {}),
         busy_timeout,
         create=create,
+        ref=None if ref is None else check_text(ref, "a branch, a tag or a time for ref"),
     )
-    return Lake(open_catalog(config), name, config=config)
+    return _connected(config)
 
 
 class Lake:
     """Tables and views by name. Close it when done, or use it as a context."""
 
     def __init__(
-        self, catalog: Catalog, name: str, *, timing: Timing | None = None, config: CatalogConfig | None = None
+        self,
+        catalog: Catalog,
+        name: str,
+        *,
+        timing: Timing | None = None,
+        config: CatalogConfig | None = None,
+        owns_catalog: bool = True,
     ) -> None:
         self._handle = LakeHandle(catalog, timing or Timing())
         self.name = name
         self._config = config
+        self._owns_catalog = owns_catalog
         self._is_closed = False
 
     @property
@@ -147,6 +159,17 @@ class Lake:
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._is_closed
+
+    def at(self, ref: str) -> "Lake":
+        """The whole lake at a branch or tag, or as it was at a time such as `2026-11-01T00:00:00Z`.
+
+        The `main` of each table is that ref. At a branch, tables that do not have it are seen as they are on `main`,
+        and the first commit to one creates its branch there; at a tag or a time nothing can be written. It uses the
+        connections of this lake.
+        """
+        config = None if self._config is None else msgspec.structs.replace(self._config, ref=ref)
+        catalog = at_ref.catalog_at(self.catalog, check_text(ref, "a branch, a tag or a time"))
+        return Lake(catalog, self.name, timing=self._handle.timing, config=config, owns_catalog=False)
 
     def same_as(self, other: "Lake") -> bool:
         """Whether both lakes were connected in the same way, so that they have the same tables."""
@@ -168,7 +191,7 @@ class Lake:
         """Pickled as the arguments of `connect`, including credentials; the copy connects anew."""
         if self._config is None:
             raise UnsupportedError(f"cannot open {self!r} in another process: it was not made by `connect`")
-        return _reconnected, (portable_config(self._config),)
+        return _connected, (portable_config(self._config),)
 
     def create_namespace(
         self, namespace: str | Namespace, properties: Mapping[str, str] | None = None, *, if_not_exists: bool = False
@@ -501,8 +524,16 @@ class Lake:
     def close(self) -> None:
         """Close connections: the lake takes no more calls, but tables that were loaded from it can still be read."""
         self._is_closed = True
-        self.catalog.close()
+        if self._owns_catalog:
+            self.catalog.close()
 
 
-def _reconnected(config: CatalogConfig) -> Lake:
-    return Lake(open_catalog(config), config.name, config=config)
+def _connected(config: CatalogConfig) -> Lake:
+    catalog = open_catalog(config)
+    if config.ref is not None:
+        try:
+            catalog = at_ref.catalog_at(catalog, config.ref)
+        except BaseException:
+            catalog.close()
+            raise
+    return Lake(catalog, config.name, config=config)

@@ -2,6 +2,7 @@
 
 from bergline.arguments import counted
 from bergline.errors import BerglineError
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.markup import escaped, html_block, html_table
 from bergline.reports.graph import render_graph
@@ -13,7 +14,6 @@ from bergline.reports.totals import totals_of
 from bergline.reports.units import render_size
 from bergline.table.references.diff import RefDiff
 from bergline.table.scans.scan import TableScan
-from bergline.table.scans.version import readable_ms
 from bergline.table.table import Table
 
 _MOST_SNAPSHOTS, _MOST_ROWS = 50, 20

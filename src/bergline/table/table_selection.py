@@ -9,6 +9,7 @@ from bergline.arguments import shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.metadata.refs import SnapshotRef
 from bergline.table.orphans.catalog_tables import every_table, load_listed
 
 TableNames = Iterable[str | TableName]
@@ -73,14 +74,25 @@ def find_tables(
 
     Other tables are not loaded.
     """
+    for name, refs in refs_of_tables(catalog, namespace, is_meant):
+        if known_refs is not None:
+            known_refs.update(refs)
+        if ref in refs:
+            yield name
 
-    def has_ref(name: TableName) -> bool:
+
+def refs_of_tables(
+    catalog: Catalog,
+    namespace: str | Namespace | None = None,
+    is_meant: Callable[[TableName], bool] = lambda _: True,
+) -> Iterator[tuple[TableName, dict[str, SnapshotRef]]]:
+    """The tables in a namespace and below it or in all, with their refs; several are loaded at a time."""
+
+    def refs(name: TableName) -> dict[str, SnapshotRef]:
         loaded = load_listed(catalog, name)
-        if loaded is not None and known_refs is not None:
-            known_refs.update(loaded.metadata.refs)
-        return loaded is not None and ref in loaded.metadata.refs
+        return {} if loaded is None else loaded.metadata.refs
 
     names = filter(is_meant, every_table(catalog, () if namespace is None else parse_namespace(namespace)))
     with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-refs") as threads:
         while some := list(itertools.islice(names, _AT_ONCE)):
-            yield from itertools.compress(some, threads.map(has_ref, some))
+            yield from zip(some, threads.map(refs, some), strict=True)

@@ -10,6 +10,7 @@ from bergline.console.actions.equivalents import call, command, python_call
 from bergline.console.actions.form import Answers, Field
 from bergline.console.actions.review import ConsoleAction, Equivalents, Review, Section, changed_since, fingerprint
 from bergline.errors import ConflictError
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.reports.units import render_size
 from bergline.scan.manifest_cache import FreshReads
@@ -17,7 +18,6 @@ from bergline.table.commits.operation import Change, CommitStamp, Landed
 from bergline.table.expiry.expire import Cleanup, Expire, PlannedExpiry, work_out_expiry
 from bergline.table.expiry.plan import total
 from bergline.table.expiry.retention import ExpiryRequest
-from bergline.table.scans.version import readable_ms
 from bergline.table.table import Table
 
 _SHOWN = 200

@@ -6,10 +6,10 @@ import msgspec
 import pyarrow as pa
 
 from bergline.arguments import counted
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.sizes import render_size
 from bergline.table.expiry.reachable import FileKind, StoredFile
 from bergline.table.expiry.retention import ExpiryDecision, RefDecision, SnapshotDecision
-from bergline.table.scans.version import readable_ms
 
 _SCHEMA = pa.schema(
     [

@@ -3,7 +3,7 @@
 import msgspec
 
 from bergline.format.metadata.refs import SnapshotRefType
-from bergline.table.scans.version import readable_ms
+from bergline.format.metadata.snapshot_log import readable_ms
 
 _UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000, "ms": 1}
 

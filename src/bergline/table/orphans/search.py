@@ -7,6 +7,7 @@ from enum import Enum
 from bergline.catalog.attempts import looks
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import NotFoundError, RefusedError
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.io.fileio import ListedFile
 from bergline.io.locations import normalized, scheme_of
 from bergline.table.commits.commit import load_same_table
@@ -15,7 +16,6 @@ from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directories import HiddenNames, check_not_shared, directories_to_list
 from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch, printable
 from bergline.table.orphans.referenced_files import ReferencedFiles, ReferenceState
-from bergline.table.scans.version import readable_ms
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _DEFAULT_AGE_MS = 3 * _DAY_MS

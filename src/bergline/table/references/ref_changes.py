@@ -10,11 +10,12 @@ from bergline.arguments import check_text, counted, shown
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.metadata.requirements import AssertRefSnapshotId
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, Update, set_ref
 from bergline.table.commits.operation import Change
 from bergline.table.references.common_ancestor import find_divergence
-from bergline.table.scans.version import SnapshotChoice, epoch_ms, readable_ms, snapshot_at
+from bergline.table.scans.version import SnapshotChoice, epoch_ms, snapshot_at
 
 _NAME = "the name of a branch or tag"
 

@@ -15,13 +15,14 @@ from bergline.datafiles.read.changelog import CHANGE_COLUMNS, changelog_schema, 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
+from bergline.format.metadata.snapshot_log import readable_ms
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.changelog import plan_changelog
 from bergline.scan.plan import ChangelogPlan, PlannedFile, ScanPlan
 from bergline.table.scans.scan import TableScan
-from bergline.table.scans.version import ReadVersion, readable_ms
+from bergline.table.scans.version import ReadVersion
 
 
 class ChangelogRange(msgspec.Struct, frozen=True):

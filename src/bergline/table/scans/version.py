@@ -7,10 +7,10 @@ import msgspec
 from bergline.arguments import check_whole, shown
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.snapshot_log import EPOCH, snapshot_as_of
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LATEST_MS = 253_402_300_799_999
 
 SnapshotChoice = int | str | dt.datetime
@@ -57,7 +57,7 @@ def resolve_version(
     if as_of_ms is not None:
         if not 0 <= check_whole(as_of_ms, "as_of_ms") <= _LATEST_MS:
             raise InvalidInputError(f"expected a time in milliseconds up to the year 9999, found {as_of_ms}")
-        return _at_snapshot(metadata, _snapshot_as_of(metadata, as_of_ms))
+        return _at_snapshot(metadata, snapshot_as_of(metadata, as_of_ms))
     if ref in {None, MAIN} and MAIN not in metadata.refs:
         return ReadVersion(None, metadata.schema, MAIN)
     found = metadata.ref(ref or MAIN)
@@ -71,7 +71,7 @@ def snapshot_at(metadata: TableMetadata, at: SnapshotChoice) -> int:
     if isinstance(at, str):
         return metadata.ref(at).snapshot_id
     if isinstance(at, dt.datetime):
-        return _snapshot_as_of(metadata, epoch_ms(at))
+        return snapshot_as_of(metadata, epoch_ms(at))
     if type(at) is not int:
         raise InvalidInputError(
             f"expected a snapshot id, a branch or tag, or a datetime with a time zone, found {shown(at)}"
@@ -85,16 +85,7 @@ def epoch_ms(moment: dt.datetime) -> int:
         raise InvalidInputError(f"expected a datetime with a time zone, found {shown(moment)}")
     if moment.tzinfo is None:
         raise InvalidInputError(f"expected a time with a time zone, found {moment.isoformat()}")
-    return (moment - _EPOCH) // dt.timedelta(milliseconds=1)
-
-
-def readable_ms(milliseconds: int) -> str:
-    """A time for a message."""
-    try:
-        moment = _EPOCH + dt.timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms"
-    return moment.isoformat(sep=" ", timespec="milliseconds")
+    return (moment - EPOCH) // dt.timedelta(milliseconds=1)
 
 
 def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
@@ -110,17 +101,3 @@ def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
             name=str(schema_id),
             hints=["a branch at the snapshot is read with the table's schema"],
         ) from error
-
-
-def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
-    """The head of `main` at a time; the log may be a minute out of order: take the latest entry, the last if tied."""
-    before = [e for e in metadata.snapshot_log if e.timestamp_ms <= as_of_ms]
-    if not before:
-        first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)
-        raise NotFoundError(
-            f"no snapshot at or before {readable_ms(as_of_ms)}",
-            kind="snapshot",
-            name=str(as_of_ms),
-            hints=["the table has no history yet" if first is None else f"its history begins at {readable_ms(first)}"],
-        )
-    return max(reversed(before), key=lambda e: e.timestamp_ms).snapshot_id

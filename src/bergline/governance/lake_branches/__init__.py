@@ -1,0 +1,1 @@
+"""Branches of the lake: their names, owners and limits. Tables join one by their first commit to it."""
