@@ -73,10 +73,10 @@ class CatalogConfig(msgspec.Struct, frozen=True):
     """The only places for files besides the warehouse, as for a server; None allows all."""
     max_metadata_bytes: int = MAX_METADATA_BYTES
     """The largest metadata file that is read, in SQLite and PostgreSQL."""
-    ref: str | None = None
-    """The branch, tag or time at which the lake is seen."""
     create: bool = False
     """Whether a missing catalog is created; on REST servers, on Glue and in memory there is always one."""
+    ref: str | None = None
+    """The branch, tag or time at which the lake is seen."""
 
 
 def portable_config(config: CatalogConfig) -> CatalogConfig:
