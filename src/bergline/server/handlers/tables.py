@@ -19,7 +19,7 @@ from bergline.errors import ConflictError, NotFoundError
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
-from bergline.server.cache.load_responses import check_mode, entity_tag, matches
+from bergline.server.cache.load_responses import EVERYTHING, ShownState, entity_tag, matches, shown_state
 from bergline.server.cache.response_cache import CachedResponse
 from bergline.server.handlers.content_encoding import load_response, needs_compression, not_modified
 from bergline.server.handlers.context import ServerContext
@@ -60,12 +60,12 @@ def create_table(context: ServerContext, request: Request) -> Response:
         staged = Response(200, context.loads.render_table(None, metadata))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
-    return with_credentials(context, request, name, table_response(context, made), made.metadata)
+    return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
 
 
 def load_table(context: ServerContext, request: Request) -> Response:
     """A table, or 304 if the client has it already."""
-    name, mode = request.table, check_mode(request.query.get("snapshots"))
+    name, shown = request.table, shown_state(request.query.get("snapshots"), request.at)
     context.overtaken.begin_turn(request)
     while True:
         pointer = context.catalog.pointer(name)
@@ -76,12 +76,14 @@ def load_table(context: ServerContext, request: Request) -> Response:
             vended = (
                 credentials_for(context, request, name, pointer) if context.credentials.are_wanted(request) else None
             )
-            tag = entity_tag(pointer, mode, vended)
+            tag = entity_tag(pointer, shown, vended)
             if matches(tag, request.headers.get("if-none-match")):
                 return not_modified(tag)
-            cached = _load(context, pointer, mode)
+            cached = _load(context, request, pointer, shown)
             return load_response(context, request, cached, tag=tag, suffix=suffix_for(context, name, vended))
-        except NotFoundError:
+        except NotFoundError as error:
+            if error.kind != "file":
+                raise
             _check_moved(context, name, pointer)
 
 
@@ -91,17 +93,17 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
     pointer = context.store.read_at_once(name)
     if pointer is None or is_gone(pointer):
         return None
-    mode = check_mode(request.query.get("snapshots"))
+    shown = shown_state(request.query.get("snapshots"), request.at)
     vended = None
     if (
         context.credentials.are_wanted(request)
         and (vended := cached_credentials_for(context, request, name, pointer)) is None
     ):
         return None
-    tag = entity_tag(pointer, mode, vended)
+    tag = entity_tag(pointer, shown, vended)
     if matches(tag, request.headers.get("if-none-match")):
         return not_modified(tag)
-    known = context.loads.cached_table(pointer, mode, unless=lambda response: needs_compression(request, response))
+    known = context.loads.cached_table(pointer, shown, unless=lambda response: needs_compression(request, response))
     if known is None:
         return None
     if vended is not None:
@@ -127,12 +129,12 @@ def register_table(context: ServerContext, request: Request) -> Response:
     context.named_files.check_registered((request.principal, request.groups), name, metadata)
     register = context.catalog.tables.register_over if body.overwrite else context.catalog.register_table
     made = register(name, body.metadata_location)
-    return with_credentials(context, request, name, table_response(context, made), made.metadata)
+    return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
 
 
 def unregister_table(context: ServerContext, request: Request) -> Response:
     """Drop a table and return it as it was; one that cannot be loaded stays."""
-    return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, pointer, "all").body))
+    return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, request, pointer).body))
 
 
 def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], _Read]) -> _Read:
@@ -182,11 +184,11 @@ def names_response(context: ServerContext, pointers: SqlPointers | None, request
     return json_response(ListTablesResponse(names, page_token(names[-1].name) if len(found) > page.size else None))
 
 
-def table_response(context: ServerContext, table: LoadedTable) -> Response:
+def table_response(context: ServerContext, request: Request, table: LoadedTable) -> Response:
     """A table after a change."""
-    location = table.metadata_location
-    cached = context.loads.table(location, "all", lambda: table.metadata)
-    return Response(200, cached.body, {"etag": entity_tag(location)})
+    location, shown = table.metadata_location, shown_state(None, request.at)
+    cached = context.loads.table(location, shown, lambda: request.seen(table.metadata))
+    return Response(200, cached.body, {"etag": entity_tag(location, shown)})
 
 
 def _check_moved(context: ServerContext, name: TableName, pointer: str) -> None:
@@ -195,5 +197,5 @@ def _check_moved(context: ServerContext, name: TableName, pointer: str) -> None:
         raise NotFoundError(f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer)
 
 
-def _load(context: ServerContext, location: str, mode: str) -> CachedResponse:
-    return context.loads.table(location, mode, lambda: context.catalog.tables.metadata_at(location))
+def _load(context: ServerContext, request: Request, location: str, shown: ShownState = EVERYTHING) -> CachedResponse:
+    return context.loads.table(location, shown, lambda: request.seen(context.catalog.tables.metadata_at(location)))

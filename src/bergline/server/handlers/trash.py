@@ -70,7 +70,9 @@ def list_dropped_views(context: ServerContext, request: Request) -> Response:
 def undrop_table(context: ServerContext, request: Request) -> Response:
     """Take a table out of the trash, with all its refs."""
     restored = context.catalog.undrop_table(request.table, _new_name(request))
-    return with_credentials(context, request, restored.name, table_response(context, restored), restored.metadata)
+    return with_credentials(
+        context, request, restored.name, table_response(context, request, restored), restored.metadata
+    )
 
 
 def undrop_view(context: ServerContext, request: Request) -> Response:
