@@ -67,14 +67,15 @@ class TableCommits:
         names = [*(c.base.name for c in changes), *(table.name for table in new)]
         check_changed_tables(names, "this catalog", atomic=self._access.atomic_tables)
 
-    def apply(self, change: TableChange, *, logs_base: bool = True) -> TableMetadata:
-        """The table after a change."""
+    def apply(self, change: TableChange, *, logs_base: bool = True, now_ms: int | None = None) -> TableMetadata:
+        """The table after a change, which is made now."""
         base, updates = change.base, change.updates
         check_requirements(base.metadata, change.requirements, str(base.name))
         if base.metadata.table_uuid is None:  # an old v1 table gets its UUID with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         logged = base.metadata_location if logs_base else None
-        after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._access.clock_ms())
+        now_ms = self._access.clock_ms() if now_ms is None else now_ms
+        after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=now_ms)
         after = remembering_former(base.metadata, published(after), updates)
         self._check_result(base.metadata, after)
         return after
@@ -134,7 +135,8 @@ class TableCommits:
             guard.check_new(table.name, table.metadata)
             see_change(table.name, None, table.metadata)
         try:
-            applied = [self.apply(change) for change in changes]
+            now_ms = self._access.clock_ms()  # one for all: whoever reads the lake at a time sees all of them, or none
+            applied = [self.apply(change, now_ms=now_ms) for change in changes]
         except ConflictError as error:
             return Conflicted(error)
         for base, after in zip((c.base for c in changes), applied, strict=True):
