@@ -27,6 +27,7 @@ from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import remembering_former
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
+from bergline.format.metadata.snapshot_log import logged_at_once
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AssignUuid
 from bergline.lazy_module import LazyModule
@@ -67,15 +68,14 @@ class TableCommits:
         names = [*(c.base.name for c in changes), *(table.name for table in new)]
         check_changed_tables(names, "this catalog", atomic=self._access.atomic_tables)
 
-    def apply(self, change: TableChange, *, logs_base: bool = True, now_ms: int | None = None) -> TableMetadata:
-        """The table after a change, which is made now."""
+    def apply(self, change: TableChange, *, logs_base: bool = True) -> TableMetadata:
+        """The table after a change."""
         base, updates = change.base, change.updates
         check_requirements(base.metadata, change.requirements, str(base.name))
         if base.metadata.table_uuid is None:  # an old v1 table gets its UUID with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         logged = base.metadata_location if logs_base else None
-        now_ms = self._access.clock_ms() if now_ms is None else now_ms
-        after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=now_ms)
+        after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._access.clock_ms())
         after = remembering_former(base.metadata, published(after), updates)
         self._check_result(base.metadata, after)
         return after
@@ -135,8 +135,7 @@ class TableCommits:
             guard.check_new(table.name, table.metadata)
             see_change(table.name, None, table.metadata)
         try:
-            now_ms = self._access.clock_ms()  # one for all: whoever reads the lake at a time sees all of them, or none
-            applied = [self.apply(change, now_ms=now_ms) for change in changes]
+            applied = logged_at_once([c.base.metadata for c in changes], [self.apply(change) for change in changes])
         except ConflictError as error:
             return Conflicted(error)
         for base, after in zip((c.base for c in changes), applied, strict=True):

@@ -120,7 +120,7 @@ class TestSeen:
         assert rows(lake.at("2020-01-01T00:00:00Z")) == []
 
     @pytest.mark.parametrize("publishes", [True, False])
-    def test_time_shows_a_transaction_whole_or_not_at_all(self, lake: Lake, orders: Table, publishes: bool) -> None:  # noqa: FBT001
+    def test_time_shows_a_transaction_whole_or_not_at_all(self, lake: Lake, orders: Table, publishes: bool) -> None:
         for name in ("db.b", "db.c"):
             lake.create_table(name, ORDERS)
         with lake.transaction() as tx:
