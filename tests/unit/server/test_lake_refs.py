@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bergline.catalog.rest.protocol.endpoints import BRANCH_TABLES
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.server.handlers.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property, snapshot
 
@@ -130,6 +130,11 @@ def test_table_that_is_created_at_a_branch_is_on_it_alone(lake: AsgiClient, cont
     first = lake("GET", STAGING, query={"pageSize": "1", "pageToken": ""}).json
     rest = lake("GET", STAGING, query={"pageSize": "1", "pageToken": first["next-page-token"]}).json
     assert [*first["identifiers"], *rest["identifiers"]] == names
+    for _ in range(2):  # from a file and from the cache
+        assert lake("GET", "/v1/namespaces/db/tables/new", headers={BRANCH_TABLES: "true"}).status == 200
+        elsewhere = lake("GET", "/v1/namespaces/db/tables/new")
+        assert elsewhere.error == (404, "NoSuchTableException")
+    assert lake("GET", "/v1/branch.other/namespaces/db/tables/new").status == 404
     assert lake("DELETE", STAGING + "/new").status == 204
     assert lake("GET", STAGING).json["identifiers"] == names[1:]
 
@@ -151,7 +156,7 @@ def test_table_that_is_created_with_its_rows_is_on_the_branch(lake: AsgiClient) 
     ]
     made = lake("POST", STAGING + "/new", {"requirements": [{"type": "assert-create"}], "updates": updates})
     assert made.json["metadata"]["current-snapshot-id"] == 7, made
-    real = lake("GET", "/v1/namespaces/db/tables/new").json["metadata"]
+    real = lake("GET", "/v1/namespaces/db/tables/new", headers={BRANCH_TABLES: "true"}).json["metadata"]
     assert (real.get("current-snapshot-id"), list(real["refs"])) in ((None, ["staging"]), (-1, ["staging"]))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bergline.catalog.at_ref.lake_ref import LakeRef
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LakeRef
 from bergline.catalog.rest.protocol.bodies import LoadViewResult
 from bergline.errors import InvalidInputError
 from bergline.format.encoding.wire import encode_json
@@ -65,9 +65,14 @@ class LoadResponses:
     def table(self, location: str, shown: ShownState, load: Callable[[], TableMetadata]) -> CachedResponse:
         """The response for the table in a metadata file, which is loaded, as it is shown, only if it must be."""
         key, mode = f"{shown.key} {location}", shown.snapshots
-        return self.responses.find(
-            key, lambda: CachedResponse(key, self.render_table(location, with_snapshots(load(), mode)), self._suffix)
-        )
+
+        def render() -> CachedResponse:
+            metadata = load()
+            response = CachedResponse(key, self.render_table(location, with_snapshots(metadata, mode)), self._suffix)
+            response.on_branch = metadata.properties.get(CREATED_ON)
+            return response
+
+        return self.responses.find(key, render)
 
     def view(self, location: str, load: Callable[[], ViewMetadata]) -> CachedResponse:
         """The response for the view in a metadata file."""

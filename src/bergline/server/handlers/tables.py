@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from bergline.catalog.at_ref.catalog_at_ref import check_created_on, created_on
 from bergline.catalog.at_ref.landing import created_at
+from bergline.catalog.at_ref.seen import of_branch
 from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
@@ -16,7 +17,7 @@ from bergline.catalog.rest.protocol.bodies import (
     MetricsRequest,
     RegisterTableRequest,
 )
-from bergline.catalog.rest.protocol.endpoints import BRANCH_TABLES
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import ConflictError, NotFoundError
 from bergline.governance.grants.securable import SecurableKind
@@ -94,6 +95,8 @@ def load_table(context: ServerContext, request: Request) -> Response:
             if matches(tag, request.headers.get("if-none-match")):
                 return not_modified(tag)
             cached = _load(context, request, pointer, shown)
+            if cached.on_branch and not _sees_branch_tables(request):
+                raise of_branch(name, cached.on_branch)
             return load_response(context, request, cached, tag=tag, suffix=suffix_for(context, name, vended))
         except NotFoundError as error:
             if error.kind != "file":
@@ -118,7 +121,7 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
     if matches(tag, request.headers.get("if-none-match")):
         return not_modified(tag)
     known = context.loads.cached_table(pointer, shown, unless=lambda response: needs_compression(request, response))
-    if known is None:
+    if known is None or (known.on_branch and not _sees_branch_tables(request)):
         return None
     if vended is not None:
         note_vended(context, request, name, vended)
@@ -228,6 +231,10 @@ def table_response(context: ServerContext, request: Request, table: LoadedTable)
     location, shown = table.metadata_location, shown_state(None, request.at)
     cached = context.loads.table(location, shown, lambda: request.seen(table.metadata, table.name))
     return Response(200, cached.body, {"etag": entity_tag(location, shown)})
+
+
+def _sees_branch_tables(request: Request) -> bool:
+    return request.at is not None or request.headers.get(BRANCH_TABLES) == "true"
 
 
 def _check_moved(context: ServerContext, name: TableName, pointer: str) -> None:

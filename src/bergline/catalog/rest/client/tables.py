@@ -27,8 +27,8 @@ from bergline.catalog.rest.protocol.bodies import (
     LoadTableResult,
     RegisterTableRequest,
 )
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.rest.protocol.endpoints import (
-    BRANCH_TABLES,
     CREATE_TABLE,
     DROP_TABLE,
     LIST_DROPPED_TABLES,

@@ -32,6 +32,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.rest.protocol.ref_rules import ListRefRulesResponse
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
@@ -86,8 +87,6 @@ def endpoints_in(module: Mapping[str, Any]) -> tuple[Endpoint, ...]:
 
 
 PAGES = ("pageToken", "pageSize")
-BRANCH_TABLES = "bergline-branch-tables"
-"""The query of our own that lists the tables which are on branches of the lake alone, in place of the others."""
 """The query parameters of lists that come in pages."""
 
 GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", response=ConfigResponse, queries=("warehouse",))
