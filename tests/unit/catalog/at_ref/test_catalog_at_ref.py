@@ -279,6 +279,15 @@ class TestTablesOfABranch:
         lake.load_table("db.new").refs.fast_forward("main", to="staging")
         assert "db.new" in lake.list_tables()
 
+    def test_pull_request_publishes_it(self, lake: Lake, staging: Lake) -> None:
+        staging.load_table("db.orders").append(order_rows(3))
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        request = lake.pull_requests.open("staging")
+        assert {str(table.name) for table in request.record.tables} == {"db.orders", "db.new"}
+        request.publish()
+        assert lake.list_tables() == ["db.new", "db.orders"]
+        assert (rows(lake), rows(lake, "db.new")) == ([1, 2, 3], [1])
+
     def test_name_is_taken_for_all(self, lake: Lake, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS)
         for other in (lake, staging):
