@@ -14,7 +14,7 @@ from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
 from bergline.errors import NotFoundError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.locations import normalized
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 

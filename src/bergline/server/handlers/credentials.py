@@ -16,9 +16,9 @@ from bergline.governance.grants.file_actions import FileActions
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.access.directory_claims import table_directories
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import VendedCredentials, Vending, fingerprint_of, requests_credentials
-from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 

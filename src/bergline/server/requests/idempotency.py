@@ -40,8 +40,8 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
 from bergline.server.cache.load_responses import entity_tag
 from bergline.server.commits.governance_events import governance_events
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.commits import committed_tables
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.handlers.governance.reserved_directories import follow_directories

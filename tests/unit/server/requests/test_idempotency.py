@@ -11,9 +11,9 @@ from bergline.catalog.protection.caller import RuleNote, acting_as
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import StorageError
-from bergline.server.handlers.context import ServerContext
-from bergline.server.idempotency import audit_rules
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
+from bergline.server.requests.idempotency import audit_rules
 from support.fixtures.concurrency import LONG_S, run_for_each
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
 
