@@ -7,7 +7,7 @@ import pytest
 
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.file_actions import FileActions
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.servers.asgi_client import SCHEMA
 from support.servers.granted_server import GrantedServer

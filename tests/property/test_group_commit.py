@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bergline.catalog.protection.table_rules import property_of
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.servers.asgi_client import AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
 from support.servers.waiting_commits import TABLES, body_of, commit_all

@@ -21,7 +21,7 @@ from pyiceberg.io.fsspec import S3V4RestSigner
 from bergline.catalog.identifiers import TableName
 from bergline.governance.grants.file_actions import FileActions
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import VendingConfig, open_server
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property

@@ -12,7 +12,7 @@ from pyiceberg.catalog import load_catalog
 import bergline
 from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import VendingConfig, open_server
 from support.models.iam_policy import allows
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_property

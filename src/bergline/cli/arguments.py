@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from bergline.cli.opening import LakeOptions
-from bergline.errors import BerglineError, InvalidInputError
+from bergline.errors import BerglineError
 from bergline.lake.lake import Lake
 from bergline.sql.text.timestamps import in_zone, parse_moment
 from bergline.table.scans.version import SnapshotChoice
@@ -81,13 +81,6 @@ def scan_arguments(table: Table, at: str | None) -> dict[str, str | int | dt.dat
             return {"snapshot_id": snapshot_id}
         case moment:
             return {"as_of": moment}
-
-
-def parse_snapshot_id(text: str) -> int:
-    """A snapshot id as it was typed."""
-    if not _NUMBER.fullmatch(text):
-        raise InvalidInputError(f"expected a snapshot id, found `{text}`")
-    return int(text)
 
 
 def _completions(ctx: typer.Context, incomplete: str, find: Callable[[Lake], Iterable[str]]) -> list[str]:

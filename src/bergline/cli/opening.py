@@ -55,21 +55,19 @@ Opened = TypeVar("Opened")
 _OPTIONS = {CATALOG: "--catalog, BERGLINE_CATALOG or in bergline.toml", CATALOG_NAME: "--name"}
 _NEW_LAKE = "`bergline quickstart` creates one to play with, `bergline serve` an empty one"
 _SQLITE = "sqlite:///"
-_PARAMETERS = {
-    "catalog": CatalogOption,
-    "warehouse": WarehouseOption,
-    "catalog_name": NameOption,
-    "properties": PropertyOption,
-}
 
 
-class LakeOptions(msgspec.Struct, frozen=True):
+class OptionGroup(msgspec.Struct, frozen=True):
+    """Options that belong together: a command that has a group for a parameter has its fields as options."""
+
+
+class LakeOptions(OptionGroup, frozen=True):
     """The options that name a lake, as they were typed."""
 
-    catalog: str | None = None
-    warehouse: str | None = None
-    catalog_name: str | None = None
-    properties: Sequence[str] | None = None
+    catalog: CatalogOption = None
+    warehouse: WarehouseOption = None
+    catalog_name: NameOption = None
+    properties: PropertyOption = None
 
     def settings(self) -> ConnectArguments:
         """The settings of the options, completed from the environment and `bergline.toml`."""
@@ -82,20 +80,27 @@ class LakeOptions(msgspec.Struct, frozen=True):
 
 
 def with_lake(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options that name a lake, which it gets as `LakeOptions` in its first argument."""
-    _, *own = inspect.signature(command, eval_str=True).parameters.values()
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
-        for name, option in _PARAMETERS.items()
-    ]
+    """A command with the options that name a lake, which it gets as `LakeOptions` in its first argument.
+
+    They come last in its help. Other groups of options stand where the command has them.
+    """
+    lake, *own = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {p.name: p.annotation for p in (lake, *own) if _is_group(p.annotation)}
+    members = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
-        command(LakeOptions(**{name: arguments.pop(name) for name in _PARAMETERS}), **arguments)
+        given = {name: group(**{n: arguments.pop(n) for n in members[name]}) for name, group in groups.items()}
+        command(given.pop(lake.name), **given, **arguments)
 
-    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    run.__signature__ = inspect.Signature([*keyword_only, *added])  # type: ignore[attr-defined]
+    parameters = (m for p in (*own, lake) for m in (members[p.name].values() if p.name in groups else (p,)))
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     return run
+
+
+def _is_group(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, OptionGroup)
 
 
 def open_lake(settings: ConnectArguments, *, create: Collection[str] = ()) -> Lake:

@@ -30,21 +30,21 @@ from bergline.errors import BerglineError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.governance.events.protocol import LIST_EVENTS
 from bergline.server.access.cross_origin import check_cross_origin
-from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.privileges import is_allowed_at_once
 from bergline.server.access.request_audit import REQUEST
 from bergline.server.console.app import Console
 from bergline.server.console.served import ServedLake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, MonitoringPage, ready
 from bergline.server.handlers.tables import load_from_cache
 from bergline.server.http.errors import RequestRefused, error_response, response_for
 from bergline.server.http.lake_refs import check_at_ref, ref_in_path, without_ref
 from bergline.server.http.long_polls import LongPolls
+from bergline.server.http.principal import ANYBODY, Principal
 from bergline.server.http.request import CALLER, Request, address_of, is_local
 from bergline.server.http.response import Response
 from bergline.server.http.routes import endpoints_by_path, no_endpoint, route, wrong_method
-from bergline.server.request_runner import RequestRunner
+from bergline.server.requests.request_runner import RequestRunner
 
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from bergline.io.locations import scheme_of
 from bergline.quoting import quoted_name
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.sts import StsVending
-from bergline.server.handlers.context import ServerContext
 
 _TRINO_FILES = {
     "s3": "native-s3",

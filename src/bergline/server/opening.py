@@ -9,11 +9,11 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separato
 from bergline.catalog.sql.busy_timeout import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.opening import CatalogConfig, open_catalog
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.gcs_tokens import GcsVending
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.sts import StsVending
 from bergline.server.credentials.vending import StaticVending, Vending
-from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings, public_settings
 
 

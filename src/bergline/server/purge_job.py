@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import BerglineError, NotFoundError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.table.orphans.purge import PurgeResult, purge_dropped
 
 _LOG = logging.getLogger(__name__)

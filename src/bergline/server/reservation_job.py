@@ -5,7 +5,7 @@ import threading
 
 from bergline.catalog.sql.directories.reserved_directories import Claim
 from bergline.errors import BerglineError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 
 _LOG = logging.getLogger(__name__)
 _INTERVAL_S = 3600.0

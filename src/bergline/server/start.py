@@ -17,7 +17,7 @@ from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.server.access.oidc.issuer_settings import is_loopback
 from bergline.server.app import Application
 from bergline.server.connection_examples import connection_examples
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.access_log import AccessLog
 from bergline.server.http.protocol import guarded_protocol
 from bergline.server.http.tls import TlsFiles, TlsSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bergline.governance.webhooks.secret_keys import KEY_VARIABLE
 from bergline.server.access.oidc.issuer_settings import is_loopback
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 
 _OTHERS = 0o066
 

@@ -9,7 +9,7 @@ from bergline.errors import BerglineError, ConflictError, NotFoundError
 from bergline.format.encoding.wire import encode_json
 from bergline.governance.events.model import EVENT_POSITION, EventPage, LoggedEvent, cloud_event
 from bergline.governance.webhooks.store import ClaimedWebhook, DeliveryAttempt
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 
 _LOG = logging.getLogger(__name__)
 _THREADS = 4

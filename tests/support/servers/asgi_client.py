@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from bergline.server.app import Application
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 
 TOKEN = "bl_secret"  # noqa: S105
 SCHEMA = {

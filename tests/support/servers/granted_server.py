@@ -10,7 +10,7 @@ from bergline.format.manifest.avro import render_manifest_list
 from bergline.governance.grants.grant import make_grants
 from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import MADE_UP_MS, AsgiClient, AsgiResponse, bearer
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import uvicorn
 
 from bergline.server.app import Application
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
 
 _LONG_S = 60

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.fixtures.catalog_files import new_catalog_uri
 from support.servers.asgi_client import AsgiClient

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient
 
 

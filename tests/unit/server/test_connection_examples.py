@@ -8,8 +8,8 @@ import pytest
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.connection_examples import connection_examples
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.vending import StaticVending
-from bergline.server.handlers.context import ServerContext
 
 TOKEN = "bl_" + "t" * 43
 ENGINES = ("bergline", "PyIceberg", "DuckDB", "Spark", "Flink", "Trino")

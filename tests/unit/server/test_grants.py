@@ -9,7 +9,7 @@ from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTab
 import bergline
 from bergline import Lake
 from bergline.errors import NotFoundError, RefusedError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.rows import ORDERS, order_rows
 from support.servers.granted_server import GrantedServer
 from support.servers.server_on_socket import on_socket

@@ -18,7 +18,7 @@ from bergline.catalog.sql.records import records_of
 from bergline.errors import AuthenticationError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.oidc.key_download import KeyDownload
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from support.fixtures.concurrency import LONG_S

@@ -18,7 +18,7 @@ from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import NotFoundError, RefusedError
 from bergline.io.fileio import FileIO
 from bergline.lake.lake import connect
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from bergline.table.orphans.purge import purge_table
 from support.fixtures.concurrency import LONG_S

@@ -12,7 +12,7 @@ from bergline.catalog.sql.directories.reserved_directories import Claim, Directo
 from bergline.catalog.sql.directories.table_directories import TableDirectories
 from bergline.errors import InvalidInputError, RefusedError, StorageError
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.fixtures.concurrency import run_for_each
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot

@@ -10,7 +10,7 @@ from pyiceberg.exceptions import ForbiddenError
 import bergline
 from bergline.errors import InvalidInputError, ProtectedRefError, RefusedError
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.rows import ORDERS, order_rows
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot
 from support.servers.server_on_socket import on_socket

@@ -14,7 +14,7 @@ from bergline.catalog.sql.trash.dropped_tables import ClaimedPurge
 from bergline.errors import ConflictError, RefusedError, StorageError
 from bergline.governance.grants.grant import make_grants
 from bergline.governance.grants.store import SqlGrants
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.purge_job import PurgeJob

@@ -11,7 +11,7 @@ import pytest
 from bergline.governance.webhooks.secret_keys import SecretKeys, load_keys
 from bergline.governance.webhooks.store import SqlWebhooks
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.start_warnings import start_warnings

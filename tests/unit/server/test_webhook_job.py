@@ -16,7 +16,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.governance_layout import EVENTS, WEBHOOKS
 from bergline.governance.webhooks.secret_keys import SecretKeys
 from bergline.governance.webhooks.store import SqlWebhooks, WebhookState
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from bergline.server.webhook_job import WebhookJob

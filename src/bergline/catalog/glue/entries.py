@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from bergline.catalog.attempts import attempts
 from bergline.catalog.glue.names import database_of, is_name
-from bergline.catalog.glue.namespaces import GlueNamespaces
 from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.tables import (
     GlueTable,
@@ -33,47 +32,35 @@ from bergline.format.metadata.table_metadata import TableMetadata
 _DELETE_WITHIN_S = 60.0
 
 
-class GlueEntries(GlueNamespaces):
-    """The part of the store that reads and writes Glue tables."""
+class GlueEntries:
+    """Tables of a Glue catalog; `load` returns the metadata of a pointer."""
 
-    def __init__(
-        self,
-        calls: GlueCalls,
-        *,
-        any_name: bool,
-        skip_archive: bool,
-        load: Callable[[str], TableMetadata] | None,
-    ) -> None:
-        super().__init__(calls, any_name=any_name)
+    def __init__(self, calls: GlueCalls, *, skip_archive: bool, load: Callable[[str], TableMetadata] | None) -> None:
+        self._calls = calls
         self._skip_archive = skip_archive
         self._load = load
 
-    def _get(self, table: TableName) -> GlueTable | None:
+    def get(self, table: TableName) -> GlueTable | None:
+        """The Glue table of this name, whatever it is."""
         database = database_of(table.namespace)
         if database is None or not is_name(table.name):
             return None
         return self._calls.read("get_table", "Table", DatabaseName=database, Name=table.name)
 
-    def _visible(self, table: TableName) -> GlueTable | None:
-        found = self._get(table)
-        return None if found is None or self._waits(found) else found
+    def visible(self, table: TableName) -> GlueTable | None:
+        """The Glue table of this name, unless it is the new name of a rename that is not complete."""
+        found = self.get(table)
+        return None if found is None or self.waits(found) else found
 
-    def _waits(self, found: GlueTable) -> bool:
+    def waits(self, found: GlueTable) -> bool:
         """Whether this is the new name of a table that still exists under its old one."""
         source = renamed_from(found)
-        old = None if source is None else self._get(TableName(source[:1], source[1]))
+        old = None if source is None else self.get(TableName(source[:1], source[1]))
         pointers = (pointer_of(found), None if old is None else pointer_of(old))
         return None not in pointers and (pointers[0] == pointers[1] or self._same_table(*pointers))
 
-    def _same_table(self, *pointers: str | None) -> bool:
-        """Whether both are the same table; False only if certain: the old name may have been reused since."""
-        try:
-            uuids = {self._load(p).table_uuid for p in pointers if p and self._load}
-        except BerglineError:
-            return True
-        return len(uuids) < 2  # noqa: PLR2004
-
-    def _create(self, table: TableName, content: GlueTable) -> bool:
+    def create(self, table: TableName, content: GlueTable) -> bool:
+        """True if and only if the name was free and now has this table."""
         response = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
         match self._calls.settled(response, f"table `{table}`"):
             case GlueResponse.DONE:
@@ -81,14 +68,15 @@ class GlueEntries(GlueNamespaces):
             case GlueResponse.MISSING:
                 name = table.namespace[0]
                 raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
-        found = self._get(table)
+        found = self.get(table)
         if found is None or pointer_of(found) is not None:
             return False
         if is_left(found):
-            return self._update(table, found, content) is GlueResponse.DONE
+            return self.update(table, found, content) is GlueResponse.DONE
         raise _taken(table, found)
 
-    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> GlueResponse:
+    def update(self, table: TableName, found: GlueTable, content: GlueTable) -> GlueResponse:
+        """Replace the version that was read."""
         if not found.get("VersionId"):
             raise UnsupportedError(f"expected versions of tables from {self._calls.place}, found none for `{table}`")
         return self._calls.change(
@@ -99,15 +87,16 @@ class GlueEntries(GlueNamespaces):
             VersionId=found["VersionId"],
         )
 
-    def _delete(self, table: TableName) -> GlueResponse:
+    def delete(self, table: TableName) -> GlueResponse:
+        """Delete whatever version there is."""
         return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
 
-    def _remove(self, table: TableName, found: GlueTable) -> GlueResponse:
+    def remove(self, table: TableName, found: GlueTable) -> GlueResponse:
         """Delete the version that was read: Glue's delete is unconditional, so an update removes the pointer first."""
         removed = removed_table(found)
         started = time.monotonic()
         try:
-            response = self._update(table, found, removed)
+            response = self.update(table, found, removed)
         except StorageError:
             if not self._is_removed_by(table, removed):
                 raise
@@ -118,7 +107,7 @@ class GlueEntries(GlueNamespaces):
             try:
                 for number in range(self._calls.max_retries):
                     # after a long pause the name may belong to a new table
-                    if time.monotonic() - started > _DELETE_WITHIN_S or self._delete(table) is not GlueResponse.MOVED:
+                    if time.monotonic() - started > _DELETE_WITHIN_S or self.delete(table) is not GlueResponse.MOVED:
                         break
                     self._calls.wait(number)
             except NOTHING_CHANGED as error:
@@ -128,24 +117,33 @@ class GlueEntries(GlueNamespaces):
                 return response
         return response
 
+    def attempts(self, table: TableName) -> Iterator[None]:
+        """Attempts at a change, with waits in between, for as long as others come first."""
+        moved = f"nothing was changed: {self._calls.place} changed `{table}` for others first"
+        return attempts(moved, self._calls.max_retries + 1, UnavailableError, self._calls.wait)
+
+    def _same_table(self, *pointers: str | None) -> bool:
+        """Whether both are the same table; False only if certain: the old name may have been reused since."""
+        try:
+            uuids = {self._load(p).table_uuid for p in pointers if p and self._load}
+        except BerglineError:
+            return True
+        return len(uuids) < 2  # noqa: PLR2004
+
     def _is_removed_by(self, table: TableName, removed: GlueTable) -> bool:
-        left = self._get(table)
+        left = self.get(table)
         return left is not None and removed_by(left, removed)
 
     def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
         """Restore the pointer of a table."""
         with half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
-            left = self._get(table)
+            left = self.get(table)
             if (
                 left is None
                 or not is_removed(left)
-                or self._update(table, left, restored_table(found)) != GlueResponse.DONE
+                or self.update(table, left, restored_table(found)) != GlueResponse.DONE
             ):
                 raise StorageError("others changed it")
-
-    def _attempts(self, table: TableName) -> Iterator[None]:
-        moved = f"nothing was changed: {self._calls.place} changed `{table}` for others first"
-        return attempts(moved, self._calls.max_retries + 1, UnavailableError, self._calls.wait)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,14 @@
 import contextlib
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
 from bergline.catalog.glue.entries import GlueEntries, half_way
 from bergline.catalog.glue.errors import mark_response
 from bergline.catalog.glue.names import check_new_table, database_of
+from bergline.catalog.glue.namespaces import GlueNamespaces
 from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.settings import GlueSettings
 from bergline.catalog.glue.tables import (
@@ -34,7 +35,7 @@ from bergline.extras import install_hint
 from bergline.format.metadata.table_metadata import TableMetadata
 
 
-class GluePointerStore(GlueEntries):
+class GluePointerStore:
     """PointerStore in a Glue catalog; tables that are not Iceberg tables are neither listed nor changed.
 
     `load` returns the metadata of a pointer, for the columns shown in Glue; without it they stay unchanged.
@@ -50,22 +51,27 @@ class GluePointerStore(GlueEntries):
         load: Callable[[str], TableMetadata] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        calls = GlueCalls(
+        self._calls = GlueCalls(
             partial(open_client, settings),
             catalog_id=settings.catalog_id,
             max_retries=settings.max_retries,
             sleep=sleep,
         )
-        super().__init__(calls, any_name=settings.any_name, skip_archive=settings.skip_archive, load=load)
+        self._entries = GlueEntries(self._calls, skip_archive=settings.skip_archive, load=load)
+        self._namespaces = GlueNamespaces(self._calls, any_name=settings.any_name)
+        self._any_name = settings.any_name
+        self._load = load
 
     def read(self, table: TableName) -> str | None:
-        found = self._visible(table)
+        found = self._entries.visible(table)
         return None if found is None else pointer_of(found)
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Create the Glue table, atomically."""
         name = check_new_table(table, any_name=self._any_name)
-        return self._with_columns(pointer, lambda metadata: self._create(table, new_table(name, pointer, metadata)))
+        return self._with_columns(
+            pointer, lambda metadata: self._entries.create(table, new_table(name, pointer, metadata))
+        )
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Update the version that was read; retry if only other parameters changed since."""
@@ -77,14 +83,14 @@ class GluePointerStore(GlueEntries):
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         """Delete the Glue table; with an expected pointer, first remove it so that nobody can commit any more."""
-        tries = self._attempts(table)
+        tries = self._entries.attempts(table)
         while True:
             next(tries)
-            found = self._visible(table)
+            found = self._entries.visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or expected not in {None, pointer}:
                 return False
-            match self._delete(table) if expected is None else self._remove(table, found):
+            match self._entries.delete(table) if expected is None else self._entries.remove(table, found):
                 case GlueResponse.DONE:
                     return True
                 case GlueResponse.MISSING:
@@ -97,17 +103,17 @@ class GluePointerStore(GlueEntries):
         that was interrupted is completed.
         """
         name = check_new_table(new, any_name=self._any_name)
-        tries = self._attempts(table)
+        tries = self._entries.attempts(table)
         while True:
             next(tries)
-            found = self._visible(table)
+            found = self._entries.visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or table == new:
                 return False
-            if not self._create(new, renamed_table(found, name)) and not self._resume(table, new, found):
+            if not self._entries.create(new, renamed_table(found, name)) and not self._resume(table, new, found):
                 return False
             try:
-                if self._remove(table, found) is GlueResponse.DONE:
+                if self._entries.remove(table, found) is GlueResponse.DONE:
                     return True
             except NOTHING_CHANGED:
                 self._take_back(table, new, pointer)
@@ -121,30 +127,51 @@ class GluePointerStore(GlueEntries):
             return []
         tables = self._calls.pages("get_tables", "TableList", DatabaseName=database)
         return sorted(
-            TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None and not self._waits(t)
+            TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None and not self._entries.waits(t)
         )
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        return self._namespaces.create(namespace, properties)
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        return self._namespaces.drop(namespace)
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        return self._namespaces.exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        return self._namespaces.properties(namespace)
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        return self._namespaces.update(namespace, changes, removals)
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        return self._namespaces.list_below(below)
+
+    def close(self) -> None:
+        self._calls.close()
 
     def _resume(self, table: TableName, new: TableName, found: GlueTable) -> bool:
         """Take over what an interrupted rename of the table left under the new name."""
-        there = self._get(new)
+        there = self._entries.get(new)
         if there is None:
             return False
         if is_renamed(there, found):
             return True
-        if renamed_from(there) != (*table.namespace, table.name) or not self._waits(there):
+        if renamed_from(there) != (*table.namespace, table.name) or not self._entries.waits(there):
             return False
-        return self._update(new, there, renamed_table(found, there["Name"])) is GlueResponse.DONE
+        return self._entries.update(new, there, renamed_table(found, there["Name"])) is GlueResponse.DONE
 
     def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
-        tries, is_repeated = self._attempts(table), False
+        tries, is_repeated = self._entries.attempts(table), False
         while True:
             next(tries)
-            found = self._visible(table)
+            found = self._entries.visible(table)
             if is_repeated and found is not None and pointer_of(found) == new:
                 return True  # our own update was delivered twice, and the second response was a refusal
             if found is None or pointer_of(found) != expected:
                 return False
-            match self._update(table, found, moved_table(found, new, metadata)):
+            match self._entries.update(table, found, moved_table(found, new, metadata)):
                 case GlueResponse.DONE:
                     return True
                 case GlueResponse.MISSING:
@@ -154,13 +181,16 @@ class GluePointerStore(GlueEntries):
     def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
         """Undo the first half of a rename; at worst, an entry is left that `is_removed` recognizes."""
         with half_way(_both(table, new)):
-            found = self._get(new)
+            found = self._entries.get(new)
             if found is None:
                 return
-            if pointer_of(found) != pointer or self._update(new, found, removed_table(found)) != GlueResponse.DONE:
+            if (
+                pointer_of(found) != pointer
+                or self._entries.update(new, found, removed_table(found)) != GlueResponse.DONE
+            ):
                 raise StorageError("others changed the new one")
             with contextlib.suppress(BerglineError):
-                self._delete(new)
+                self._entries.delete(new)
 
     def _with_columns(self, pointer: str, change: Callable[[TableMetadata | None], bool]) -> bool:
         """The change with the columns of a pointer's metadata, or without them if they cannot be read or shown."""

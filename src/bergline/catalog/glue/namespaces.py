@@ -13,18 +13,18 @@ _KEPT = ("CreateTableDefaultPermissions", "FederatedDatabase", "TargetDatabase")
 
 
 class GlueNamespaces:
-    """The part of the store for namespaces."""
+    """The databases of a Glue catalog."""
 
     def __init__(self, calls: GlueCalls, *, any_name: bool) -> None:
         self._calls = calls
         self._any_name = any_name
 
-    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+    def create(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         name = check_new_namespace(namespace, any_name=self._any_name)
         response = self._calls.change("create_database", DatabaseInput=_input(name, properties, {}))
         return self._calls.settled(response, f"database `{name}`") is GlueResponse.DONE
 
-    def drop_namespace(self, namespace: Namespace) -> bool:
+    def drop(self, namespace: Namespace) -> bool:
         """Delete a database that has no tables, Iceberg or not, apart from remains of dropped ones."""
         if (database := database_of(namespace)) is None:
             return False
@@ -33,17 +33,17 @@ class GlueNamespaces:
         response = self._calls.change("delete_database", Name=database)
         return self._calls.settled(response, f"database `{database}`") is GlueResponse.DONE
 
-    def namespace_exists(self, namespace: Namespace) -> bool:
-        return self.namespace_properties(namespace) is not None
+    def exists(self, namespace: Namespace) -> bool:
+        return self.properties(namespace) is not None
 
-    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+    def properties(self, namespace: Namespace) -> dict[str, str] | None:
         """The parameters, description and location of the database."""
         if (database := database_of(namespace)) is None:
             return None
         found = self._calls.read("get_database", "Database", Name=database)
         return None if found is None else _properties(found)
 
-    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+    def update(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
         """Read, modify, write: databases have no version, so of concurrent updates the last one wins."""
         if (database := database_of(namespace)) is None:
             return False
@@ -55,14 +55,11 @@ class GlueNamespaces:
         )
         return self._calls.settled(response, f"database `{database}`") is GlueResponse.DONE
 
-    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+    def list_below(self, below: Namespace) -> list[Namespace]:
         """All databases; they are not nested."""
         if below:
             return []
         return sorted((d["Name"],) for d in self._calls.pages("get_databases", "DatabaseList"))
-
-    def close(self) -> None:
-        self._calls.close()
 
 
 def _properties(database: Mapping[str, Any]) -> dict[str, str]:

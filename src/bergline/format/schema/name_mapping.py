@@ -52,11 +52,6 @@ class NameMapping(msgspec.Struct, frozen=True, dict=True):
             found = inner
         return found if isinstance(found, MappedField) else None
 
-    def id_of(self, path: Sequence[str]) -> int | None:
-        """The field id for a path of names in a file; None if not mapped."""
-        found = self.find(path)
-        return None if found is None else found.field_id
-
 
 def parse_name_mapping(text: str | bytes, source: str = NAME_MAPPING_PROPERTY) -> NameMapping:
     """Parse a mapping; FormatError names the JSON path."""

@@ -54,11 +54,6 @@ _GIVE = sa.text(
 )
 
 
-def append_event(connection: sa.Connection, event: Event) -> None:
-    """Write an event, in the transaction in which it happens."""
-    append_events(connection, (event,))
-
-
 def append_events(connection: sa.Connection, events: Iterable[Event]) -> None:
     """Write events by one statement, in the transaction in which they happen."""
     rows = [

@@ -8,6 +8,7 @@ from itertools import chain
 import msgspec
 
 from bergline.arguments import counted
+from bergline.catalog.attempts import looks
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata.refs import MAIN
@@ -30,7 +31,6 @@ from bergline.table.operations.rewrite_manifests import RewriteManifests, many_s
 from bergline.table.operations.rewrite_options import RewriteOptions, parse_options
 from bergline.table.table import Table
 
-_TRIES = 3
 _FILES_AT_ONCE = 1000  # are rewritten in a commit, or fewer if they are large
 _BYTES_AT_ONCE = 16 * 1024**3
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -93,15 +93,15 @@ def _branches(context: StepContext, step: MaintenanceStep) -> list[str | StepRep
 
 def _reported(context: StepContext, step: MaintenanceStep, branch: str | None) -> StepReport:
     """Run a step, and plan it again if others expired what it was about to read; an error becomes its report."""
-    attempt, table = 0, None
+    table, tries = None, looks(f"table `{context.loaded.name}` kept changing while its files were read")
     while True:
-        attempt += 1
         try:
+            next(tries)
             table, policy = context.newest()
             return _STEPS[step](context, table, policy, branch)
         except Exception as error:  # noqa: BLE001  (one table must not stop the others)
             is_missing = isinstance(error, NotFoundError) and error.kind == "file"
-            if not is_missing or attempt == _TRIES or table is None or not _has_moved(context.catalog, table):
+            if not is_missing or table is None or not _has_moved(context.catalog, table):
                 return _report_of(error, step, branch)
 
 

@@ -13,10 +13,10 @@ from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.errors import AuthenticationError
 from bergline.lazy_module import LazyModule
 from bergline.server.access.failed_logins import TOO_MANY, FailedLogins
-from bergline.server.access.principal import ANYBODY, Principal
 from bergline.server.access.revoked_tokens import RevokedTokens
 from bergline.server.access.token_uses import TokenUses
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.principal import ANYBODY, Principal
 from bergline.server.http.settings import OidcIssuer, ServerSettings
 
 if TYPE_CHECKING:

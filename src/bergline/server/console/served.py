@@ -26,10 +26,10 @@ from bergline.server.access.access import CallerOf
 from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.access.failed_logins import TOO_MANY
 from bergline.server.commits.locks import Release
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.request import Request
-from bergline.server.idempotency import IdempotentChanges
+from bergline.server.requests.idempotency import IdempotentChanges
 from bergline.table.commits.retry import Timing
 
 _Done = TypeVar("_Done")

@@ -14,7 +14,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import SetLocation, SetProperties, Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.server.commits.requested_commits import RequestedChange, check_update_count, commit_requested
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.new_tables import new_name
 from bergline.server.handlers.tables import landing_at, table_response
 from bergline.server.http.request import Request

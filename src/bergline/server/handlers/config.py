@@ -16,7 +16,7 @@ from bergline.errors import NotFoundError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.locations import normalized
 from bergline.lake.at_ref import find_lake_ref
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 

@@ -4,7 +4,7 @@ Clients on the same machine get plain bytes: compressing would take longer than 
 """
 
 from bergline.server.cache.response_cache import CachedResponse
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
 

@@ -6,25 +6,29 @@ from collections.abc import Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.protocol.bodies import LoadCredentialsResponse
-from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS
+from bergline.catalog.rest.protocol.endpoints import LOAD_CREDENTIALS, SIGN_REQUEST
 from bergline.catalog.rest.protocol.names import encode_name, encode_namespace
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.governance.audit.store import AuditKind
 from bergline.governance.events.model import table_subject
 from bergline.governance.grants.file_actions import FileActions
+from bergline.io.locations import scheme_of
+from bergline.io.s3 import S3_SCHEMES
 from bergline.server.access.directory_claims import table_directories
-from bergline.server.credentials.vending import (
-    VendedCredentials,
-    Vending,
-    requests_credentials,
-)
-from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.signer_settings import signer_settings
+from bergline.server.context.context import ServerContext
+from bergline.server.credentials.s3_signer import S3Signer
+from bergline.server.credentials.vending import VendedCredentials, Vending, fingerprint_of, requests_credentials
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 
 _LOG = logging.getLogger("bergline.server")
+_SIGNING = {
+    "s3.remote-signing-enabled": "true",
+    "s3.signer": "S3V4RestSigner",
+    "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO",  # PyIceberg's other one cannot be told to ask for signatures
+}
+_ENDPOINT_NAMES = ("s3.signer.endpoint", "signer.endpoint")  # of Java before and since 1.11; PyIceberg has the first
 STAGED_MS = 24 * 3600 * 1000
 """How long requests are signed for the files of a table that was staged and not created, and its directories kept."""
 
@@ -73,7 +77,7 @@ def cached_credentials_for(
             if known is None or known.credentials or signer is None:
                 return known
     if signer is not None and context.claims.owns_certainly(name, directories):
-        return signer_settings(context, signer, name, directories)
+        return _signer_settings(context, signer, name, directories)
     return None
 
 
@@ -138,7 +142,7 @@ def _delegated(
     if is_staged:
         now = time.time_ns() // 1_000_000
         staged = given.staged_tables.add(name, request.principal, directories, now, now + STAGED_MS)
-    return signer_settings(context, signer, name, directories, staged)
+    return _signer_settings(context, signer, name, directories, staged)
 
 
 def _credentials(
@@ -187,3 +191,15 @@ def _directories(context: ServerContext, metadata: TableMetadata) -> tuple[str, 
             continue
         allowed.append(directory)
     return tuple(allowed)
+
+
+def _signer_settings(
+    context: ServerContext, signer: S3Signer, name: TableName, directories: Sequence[str], staged: str | None = None
+) -> VendedCredentials:
+    """What clients need to have their requests for files on S3 signed, without any keys; nothing for other stores."""
+    if not any(scheme_of(directory) in S3_SCHEMES for directory in directories):
+        return VendedCredentials((), "")
+    names = {"namespace": encode_namespace(name.namespace, context.settings.separator), "table": encode_name(name.name)}
+    endpoint = SIGN_REQUEST.url(**names).lstrip("/") + (f"?staged={staged}" if staged else "")
+    config = signer.storage | _SIGNING | dict.fromkeys(_ENDPOINT_NAMES, endpoint)
+    return VendedCredentials((), fingerprint_of("signing", endpoint), config=config)

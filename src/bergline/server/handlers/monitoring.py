@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.openapi import openapi_document
 from bergline.server.http.response import Response, json_response
 

@@ -14,7 +14,7 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, join_levels, sp
 from bergline.errors import NotFoundError
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import namespace_of
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.paging import RequestedPage, page_token, requested_page
 from bergline.server.http.request import Request

@@ -18,7 +18,7 @@ from bergline.format.partition.compatibility import (
 )
 from bergline.format.partition.sort_order import FIRST_SORT_ORDER_ID, UNSORTED, SortOrder
 from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID, PartitionSpec
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response
 from bergline.table.evolution.definition import TableDefinition

@@ -16,7 +16,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.scan.manifest_runs import files_in
 from bergline.scan.manifests import load_manifest_lists
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, PendingResponse, Response, json_response
 from bergline.server.planning.pages import PlanJob, check_columns, plan_job, respond

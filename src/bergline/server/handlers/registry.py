@@ -1,6 +1,7 @@
 """The handler of each endpoint: the function of its name in one of these modules."""
 
 from bergline.governance.endpoints import ENDPOINTS
+from bergline.server.context.context import Handler
 from bergline.server.handlers import (
     commits,
     config,
@@ -13,7 +14,6 @@ from bergline.server.handlers import (
     turns,
     views,
 )
-from bergline.server.handlers.context import Handler
 from bergline.server.handlers.governance import (
     events,
     grants,

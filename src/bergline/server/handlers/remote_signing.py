@@ -9,8 +9,8 @@ from bergline.governance.audit.store import AuditKind
 from bergline.governance.grants.file_actions import FileActions
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import table_of
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.signable import check_signable
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import directories_at
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response

@@ -27,8 +27,8 @@ from bergline.lake.at_ref import joining
 from bergline.server.cache.load_responses import EVERYTHING, ShownState, entity_tag, matches, shown_state
 from bergline.server.cache.response_cache import CachedResponse
 from bergline.server.commits.requested_commits import LandingAt
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.content_encoding import load_response, needs_compression, not_modified
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import (
     STAGED_MS,
     cached_credentials_for,
@@ -37,8 +37,8 @@ from bergline.server.handlers.credentials import (
     suffix_for,
     with_credentials,
 )
-from bergline.server.handlers.governance.registered_files import check_registered_file
 from bergline.server.handlers.new_tables import new_name, new_table, rename
+from bergline.server.handlers.registered_files import check_registered_file
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response

@@ -22,7 +22,7 @@ from bergline.catalog.sql.trash.dropped_tables import TrashMark
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable, table_of, view_of
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name
 from bergline.server.handlers.tables import check_own_name, drop_as_read, table_response

@@ -2,7 +2,7 @@
 
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
 from bergline.errors import InvalidInputError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 

@@ -23,10 +23,10 @@ from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion, WireViewUpdate
 from bergline.server.cache.response_cache import CachedResponse
 from bergline.server.commits.requested_commits import commit_requested_view
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.content_encoding import load_response
-from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.governance.registered_files import check_registered_file
 from bergline.server.handlers.new_tables import new_name, rename
+from bergline.server.handlers.registered_files import check_registered_file
 from bergline.server.handlers.tables import names_response
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response

@@ -134,7 +134,7 @@ def _read_joined(
 
 def _query(queries: SessionQueries, merge: MergeInto, args: Any, composed: ComposedText) -> tuple[Query, Any]:
     """A query that was composed of parts of a MERGE, and its arguments."""
-    found = queries.tables.backend.read_query(SqlText(composed.text, merge.sql.dialect))
+    found = queries.tables.backend.sql.read_query(SqlText(composed.text, merge.sql.dialect))
     if not isinstance(found, Query):
         if found.leave_to_engine:  # Spark says what is wrong with it
             queries.run_sql(merge.sql.text)

@@ -10,7 +10,8 @@ from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.merge.statement import merge_rows
 from bergline.spark.rows.statements import truncate
-from bergline.spark.runtime.backend import RunSql, SparkBackend
+from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.sql_backend import RunSql
 from bergline.spark.statements.caching import cache_by_name, forget_cached
 from bergline.spark.statements.engine_context import SparkEngineContext
 from bergline.spark.statements.frame_arguments import run_with_frames, with_named_frames
@@ -159,7 +160,7 @@ class LakeSession:
         try:
             check_not_of_lakes(statement, self.lakes)
         except UnsupportedError:
-            found = None if statement.error else self.backend.read_query(sql)
+            found = None if statement.error else self.backend.sql.read_query(sql)
             if not isinstance(found, OtherStatement) or not found.leave_to_engine:
                 raise
 

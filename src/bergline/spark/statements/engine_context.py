@@ -17,7 +17,8 @@ from bergline.quoting import back_quoted, back_quoted_path, quoted_text
 from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.reads.scan import read
 from bergline.spark.rows.engine import SparkRowEngine
-from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
+from bergline.spark.runtime.backend import SparkBackend, check_running
+from bergline.spark.runtime.sql_backend import RunSql
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.sql.names.session_catalog import SESSION_CATALOG, SessionTable
 from bergline.sql.text.tokens import Name
@@ -57,7 +58,7 @@ class SparkEngineContext:
     @property
     def has_partition_functions(self) -> bool:
         """Whether queries may call Iceberg's partition transforms."""
-        return self._backend.has_partition_functions
+        return self._backend.sql.has_partition_functions
 
     def has_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of this name."""

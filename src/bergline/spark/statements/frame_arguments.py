@@ -6,7 +6,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from bergline.spark.runtime.backend import RunSql, SparkBackend
+from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.sql_backend import RunSql
 from bergline.sql.queries.rewritten import escaped
 
 
@@ -15,7 +16,7 @@ def with_named_frames(
 ) -> tuple[str, Mapping[str, DataFrame]]:
     """The text with values in place of its `{names}`, as Spark writes them; a frame gets a new name."""
     frames: dict[str, DataFrame] = {}
-    formatter: Any = backend.sql_formatter()
+    formatter: Any = backend.sql.formatter()
     convert = formatter._convert_value  # noqa: SLF001  (where PySpark makes a temporary view of a frame)
 
     def converted(value: Any, field: str) -> Any:

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.quoting import back_quoted
-from bergline.spark.runtime.backend import SqlFunction
+from bergline.spark.runtime.sql_backend import SqlFunction
 from bergline.spark.statements.session_queries import SessionQueries
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.text.cursor import Cursor
@@ -66,7 +66,7 @@ class SessionFunctions:
 
     def create(self, queries: SessionQueries, sql: SqlText) -> bool:
         """CREATE FUNCTION with lake tables in it; false if Spark can run the statement as it is."""
-        function = queries.tables.backend.read_function(sql)
+        function = queries.tables.backend.sql.read_function(sql)
         if function is None:
             return False
         uses = [use for use in function.body.tables if queries.tables.lakes.place(use.name) is not None]

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError
 from bergline.quoting import dotted
-from bergline.spark.runtime.backend import RunSql
+from bergline.spark.runtime.sql_backend import RunSql
 from bergline.sql.analyze import Statement
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.queries.query import Insert, MultiInsert, Query, RowLevel, TruncateTable

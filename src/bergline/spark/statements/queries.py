@@ -22,14 +22,8 @@ from bergline.spark.reads.explain import remember_reads
 from bergline.spark.reads.metadata_aggregates import known_aggregates
 from bergline.spark.reads.scan import all_columns, read, whole_relation
 from bergline.spark.runtime.arrow_rows import arrow_frame
-from bergline.spark.runtime.backend import (
-    DeferredRows,
-    LabeledScan,
-    RunSql,
-    SparkBackend,
-    TablePlace,
-    TableQuery,
-)
+from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.sql_backend import DeferredRows, LabeledScan, RunSql, TablePlace, TableQuery
 from bergline.sql.queries.rewritten import RewrittenQuery
 from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
 from bergline.sql.text.tokens import SqlText
@@ -71,12 +65,12 @@ def run_query(
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     whole = {} if parsed is None else {name: whole_relation(scan, backend) for name, scan in scans.items()}
     known = {name: rows for name, rows in whole.items() if rows is not None}
-    asked = backend.parsed_once(
+    asked = backend.sql.parsed_once(
         TableQuery(query, args, {**tables, **known}, labels, run_sql, head, writes, parsed, places or {})
     )
     if deferred is not None and (frames := _placeholders(asked, backend, deferred)) is not None:
-        return QueryRows(backend.run_query(asked, frames, head), scans)
-    pushdown = backend.query_pushdown(asked)
+        return QueryRows(backend.sql.run_query(asked, frames, head), scans)
+    pushdown = backend.sql.query_pushdown(asked)
     filters = pushdown.filters()
     pruned = {key: scan.where(filters.get(key, ALWAYS_TRUE)) for key, scan in asked.unread.items()}
     used = {key: functools.partial(pushdown.used_columns, key) for key in pruned}
@@ -86,7 +80,7 @@ def run_query(
     reads = [(labels[name], pruned.get(name, scan), used.get(name, all_columns)) for name, scan in scans.items()]
     of_views = {number: table.label for view in asked.views.values() for number, table in view.scans.items()}
     reads += [(label, pruned[number], used[number]) for number, label in of_views.items()]
-    rows = backend.run_query(asked, frames, head)
+    rows = backend.sql.run_query(asked, frames, head)
     if parsed is not None and not (head or writes or keeps) and len(scans) == 1 and _may_aggregate(query.sql):
         rows = _from_metadata(rows, next(iter(scans.values())), backend, run_sql)
     return QueryRows(remember_reads(rows, reads), {name: pruned.get(name, scan) for name, scan in scans.items()})
@@ -94,13 +88,13 @@ def run_query(
 
 def read_deferred(view: DeferredRows, backend: SparkBackend) -> DataFrame:
     """All rows of a view: its own conditions choose the files."""
-    filters = backend.deferred_filters(view)
+    filters = backend.sql.deferred_filters(view)
     scans = {number: table.scan.where(filters.get(number, ALWAYS_TRUE)) for number, table in view.scans.items()}
-    return backend.with_files(view.rows, {number: read(scan, backend.spark) for number, scan in scans.items()})
+    return backend.sql.with_files(view.rows, {number: read(scan, backend.spark) for number, scan in scans.items()})
 
 
 def _with_files(view: DeferredRows, found: Mapping[str | int, DataFrame], backend: SparkBackend) -> DataFrame:
-    return backend.with_files(view.rows, {number: found[number] for number in view.scans})
+    return backend.sql.with_files(view.rows, {number: found[number] for number in view.scans})
 
 
 def _placeholders(
@@ -109,7 +103,7 @@ def _placeholders(
     """Frames without files for a query, whose scans are noted; None if files must be looked up."""
     frames = {**asked.frames, **{name: view.rows for name, view in asked.views.items()}}
     for name, scan in asked.scans.items():
-        found = backend.placeholder(scan)
+        found = backend.sql.placeholder(scan)
         if found is None:
             return None
         number, frames[name] = found

@@ -11,7 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from bergline.errors import NotFoundError
-from bergline.spark.runtime.backend import Script, SparkBackend, TablePlace
+from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.sql_backend import Script, TablePlace
 from bergline.spark.statements.immediate import is_about
 from bergline.spark.statements.session_queries import SessionQueries
 from bergline.sql.queries.query import OtherStatement, Query, TableUse
@@ -25,9 +26,9 @@ _ReadTables = Callable[[Query], Mapping[TableUse, DataFrame | None]]
 def run_script(queries: SessionQueries, sql: SqlText, args: Any, run: Callable[[SqlText], object]) -> DataFrame | None:
     """Run BEGIN … END; None if it names no table of a lake. Statements that change a lake are run by `run`."""
     tables = queries.tables
-    script = tables.backend.read_script(sql)
+    script = tables.backend.sql.read_script(sql)
     if script is None:
-        found = tables.backend.read_query(sql)
+        found = tables.backend.sql.read_query(sql)
         if not (isinstance(found, OtherStatement) and found.leave_to_engine):
             check_not_of_lakes(OtherStatement("BEGIN … END", dotted_names(sql)), tables.lakes)
         return None
@@ -83,7 +84,7 @@ def _run_script(
         if not changing and not views:
             return None
         calls = {number: lambda number=number: changed(number) for number in changing}
-        return backend.run_script(script, views, calls, args)
+        return backend.sql.run_script(script, views, calls, args)
     finally:
         tables.drop()
 

@@ -12,7 +12,7 @@ from bergline.quoting import back_quoted_path
 from bergline.spark.query_text.lake_functions import FUNCTION_PREFIX, check_no_partition_functions, with_lake_functions
 from bergline.spark.query_text.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.spark.reads.scan import late_frame, read
-from bergline.spark.runtime.backend import DeferredRows, LabeledScan, RunSql
+from bergline.spark.runtime.sql_backend import DeferredRows, LabeledScan, RunSql
 from bergline.spark.statements.queries import read_deferred, run_query
 from bergline.spark.statements.session_text import session_name, session_text
 from bergline.spark.statements.stream_reads import stream_rows
@@ -117,7 +117,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
         """A query that writes, as the backend's parser reads it."""
         if query.parsed is not None or not query.writes:
             return query
-        read = self.tables.backend.read_query(query.sql)
+        read = self.tables.backend.sql.read_query(query.sql)
         return read if isinstance(read, Query) else query
 
     def read_target(
@@ -241,7 +241,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
 
     def analyze(self, sql: SqlText) -> Statement:
         """What a statement means, by the parser of the session."""
-        return analyze(sql, self.tables.backend.read_query)
+        return analyze(sql, self.tables.backend.sql.read_query)
 
     def analyzed_again(self, query: Query, sql: SqlText) -> Query:
         """The query that an edited text is; the same one where nothing was edited."""

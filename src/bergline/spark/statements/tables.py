@@ -10,7 +10,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import Lake
 from bergline.spark.reads.following import following
-from bergline.spark.runtime.backend import SparkBackend, TablePlace, check_running
+from bergline.spark.runtime.backend import SparkBackend, check_running
+from bergline.spark.runtime.sql_backend import TablePlace
 from bergline.spark.statements.queries import result_frame
 from bergline.spark.statements.session_text import session_name
 from bergline.spark.statements.write_scopes import find_scope

@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from support.processes.command_line import run_here

@@ -9,7 +9,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.governance.events.model import LoggedEvent
 from bergline.governance.events.store import SqlEvents
 from bergline.server.console.served import ServedLake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot

@@ -13,7 +13,7 @@ from bergline.catalog.sql.governance_layout import EVENTS
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.governance.events.model import EVENT_POSITION, Event, EventFilter, EventPage
-from bergline.governance.events.store import SqlEvents, append_event, append_events
+from bergline.governance.events.store import SqlEvents, append_events
 from bergline.lake.opening import CatalogConfig, open_catalog
 from support.fixtures.catalog_files import new_catalog_uri
 
@@ -71,7 +71,7 @@ def test_events_are_read_in_order_from_a_cursor(store: SqlPointerStore) -> None:
 def test_catalogs_in_one_database_have_positions_of_their_own(store: SqlPointerStore) -> None:
     write(store, 1, 2)
     with store.database.changing() as connection:
-        append_event(connection, Event(f"{store.catalog_name}-other", "table.drop", "table/db/t", "bob", 5))
+        append_events(connection, [Event(f"{store.catalog_name}-other", "table.drop", "table/db/t", "bob", 5)])
     other = SqlEvents(store.database, f"{store.catalog_name}-other").read()
     assert [(e.position, e.type) for e in other.events] == [(1, "table.drop")]
     assert numbers(log_of(store).read()) == [1, 2]
@@ -97,7 +97,7 @@ def test_event_of_a_change_that_is_rolled_back_leaves_no_gap(store: SqlPointerSt
 
     def fail() -> None:
         with store.database.changing() as connection:
-            append_event(connection, event(store, 2))
+            append_events(connection, [event(store, 2)])
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -136,7 +136,7 @@ def test_commit_that_ends_late_is_not_skipped_though_its_id_is_lower(postgres_st
     """A cursor over ids would have passed it: this is why there are positions."""
     store, log = postgres_store, log_of(postgres_store)
     with store.database.writing() as slow:
-        append_event(slow, event(store, 1, subject="table/db/slow"))
+        append_events(slow, [event(store, 1, subject="table/db/slow")])
         write(store, 2, subject="table/db/quick")
         seen = log.read()
         assert numbers(seen) == [2]
@@ -174,7 +174,7 @@ def test_readers_and_writers_at_once_miss_nothing_and_keep_the_order_of_each_tab
             with database.changing() as connection:
                 connection.execute(sa.update(counters).where(row).values(n=counters.c.n + 1))
                 number = connection.execute(sa.select(counters.c.n).where(row)).scalar_one()
-                append_event(connection, event(store, number, subject=f"table/db/{table}"))
+                append_events(connection, [event(store, number, subject=f"table/db/{table}")])
 
     found: list[list[tuple[int, str, int]]] = [[], []]
 

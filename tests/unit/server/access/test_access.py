@@ -13,8 +13,8 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable, SecurableKind, parse_securable
 from bergline.governance.grants.store import SqlGrants
 from bergline.server.access.access import FRESH_S, Access
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.vending import StaticVending
-from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 from support.fixtures.many_tables import fill, plans, watched
 from support.servers.asgi_client import SCHEMA

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.access.principal import ANYBODY, Principal, PrincipalKind
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.principal import ANYBODY, Principal, PrincipalKind
 from support.servers.asgi_client import TOKEN, AsgiClient, bearer
 from support.servers.oidc_issuer import OidcIssuerServer
 

@@ -4,7 +4,7 @@ import pytest
 
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.app import Application
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient
 
 CREATE = ("POST", "/v1/namespaces", {"namespace": ["db"]})

@@ -13,7 +13,7 @@ from bergline.server.access import failed_logins
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.failed_logins import FailedLogins
 from bergline.server.app import Application
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.errors import RequestRefused
 from support.servers.asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 from support.servers.oidc_issuer import OidcIssuerServer

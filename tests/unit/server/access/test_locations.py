@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
 
 ORDERS = "/v1/namespaces/db/tables/orders"

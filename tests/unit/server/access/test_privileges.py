@@ -24,7 +24,7 @@ from bergline.governance.grants.store import SqlGrants
 from bergline.governance.pull_requests.model import ProposedTable, PullRequestRecord
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.privileges import ENDPOINT_ACCESS
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, bearer, set_branch, set_property, snapshot

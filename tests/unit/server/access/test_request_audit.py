@@ -14,8 +14,8 @@ from bergline.errors import InvalidInputError, UnavailableError
 from bergline.governance.audit.store import AuditedRequest, AuditKind, SqlAuditedRequests
 from bergline.server.access import request_audit
 from bergline.server.access.request_audit import OTHERS, RequestAudit, folded
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.vending import StaticVending
-from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, bearer, set_branch, snapshot
 from support.servers.granted_server import GrantedServer

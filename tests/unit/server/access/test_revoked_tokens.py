@@ -9,7 +9,7 @@ from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.errors import UnavailableError
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.revoked_tokens import RevokedTokens
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, bearer
 from support.servers.oidc_issuer import OidcIssuerServer
 

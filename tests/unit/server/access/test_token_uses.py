@@ -5,7 +5,7 @@ import pytest
 from bergline.catalog.sql.tokens.tokens import SqlTokens
 from bergline.errors import UnavailableError
 from bergline.server.access import token_uses
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import TOKEN, AsgiClient, bearer
 
 

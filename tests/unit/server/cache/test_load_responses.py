@@ -5,7 +5,7 @@ import pytest
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.server.cache.load_responses import LoadResponses, check_mode, entity_tag, matches
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, set_property
 
 

@@ -9,7 +9,7 @@ import pytest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.turns import LONGEST_TURN_MS
 from bergline.server.commits.overtaken_clients import LOSSES_BEFORE_A_TURN
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, AsgiResponse, set_branch, set_property, snapshot
 
 pytestmark = pytest.mark.long

@@ -8,7 +8,7 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.metadata.snapshot import REBASED_FROM
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.table.operations.append import Append
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
 from bergline.table.writes import write_data_files

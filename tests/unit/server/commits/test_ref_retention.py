@@ -8,7 +8,7 @@ import pytest
 
 import bergline
 from bergline import Lake, Table
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.rows import ORDERS, ids, order_rows
 from support.models.table_invariants import check_nothing_is_missing, pointer_line
 from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot

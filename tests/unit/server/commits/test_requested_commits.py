@@ -6,7 +6,7 @@ import pytest
 
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import connect
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.concurrency import run_for_each
 from support.servers.asgi_client import AsgiClient, set_branch, set_property, snapshot
 

@@ -10,7 +10,7 @@ import pytest
 
 from bergline.console.pages.registry import PAGES
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiResponse
 from support.servers.granted_server import GrantedServer
 

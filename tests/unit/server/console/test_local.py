@@ -14,7 +14,7 @@ from bergline.console.actions.form import Answers
 from bergline.console.actions.registry import ACTIONS
 from bergline.errors import RefusedError
 from bergline.server.console.local import LocalLake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.console_stories import SECRET, shown
 from support.servers.server_on_socket import on_socket
 

@@ -16,7 +16,7 @@ from bergline.governance.grants.grant import principal
 from bergline.governance.grants.securable import parse_securable
 from bergline.lake.lake import Lake
 from bergline.server.console.served import ServedLake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, AsgiResponse, bearer
 from support.servers.granted_server import GrantedServer
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from bergline.errors import StorageError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
 
 ORDERS = "/v1/namespaces/db/tables/orders"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, SIGN_REQUEST, TRASH_ENDPOINTS
 from bergline.governance.endpoints import ENDPOINTS
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.servers.asgi_client import AsgiClient
 

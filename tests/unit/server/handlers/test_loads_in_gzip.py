@@ -11,7 +11,7 @@ import pytest
 
 from bergline.server.cache import response_cache
 from bergline.server.cache.response_cache import CompressedPrefix, compress_prefix
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import VendingConfig, open_server
 from support.servers.asgi_client import AsgiClient
 from support.servers.server_on_socket import on_socket

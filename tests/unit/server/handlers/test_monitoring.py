@@ -1,6 +1,6 @@
 """Health, readiness, metrics."""
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient
 
 ORDERS = "/v1/namespaces/db/tables/orders"

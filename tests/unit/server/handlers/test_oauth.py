@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import TOKEN, AsgiClient, bearer
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"

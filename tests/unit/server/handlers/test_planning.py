@@ -13,7 +13,7 @@ import pytest
 
 from bergline import Table
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient
 
 pytestmark = pytest.mark.long

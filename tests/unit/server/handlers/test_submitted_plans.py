@@ -22,8 +22,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.updates import AddSnapshot, SetSnapshotRef
 from bergline.lake.lake import Lake
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers import planning
-from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 from support.fixtures.held_manifests import HeldManifests

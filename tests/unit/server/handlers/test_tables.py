@@ -6,7 +6,7 @@ from urllib.parse import urlparse
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 

@@ -11,7 +11,7 @@ import pytest
 import bergline
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.turns import LONGEST_TURN_MS, TurnKeeper
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.concurrency import run_for_each
 from support.fixtures.rows import ORDERS, order_rows
 from support.servers.asgi_client import AsgiClient, AsgiResponse, set_property

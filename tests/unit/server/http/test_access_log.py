@@ -5,7 +5,7 @@ import json
 import re
 
 from bergline.server.app import Application
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.access_log import AccessLog
 from bergline.server.http.settings import AccessLogFormat
 from support.servers.asgi_client import SCHEMA, TOKEN, AsgiClient, bearer

@@ -14,7 +14,7 @@ from bergline.io.fenced import FencedFileIO
 from bergline.io.memory import MemoryFileIO
 from bergline.reports.difference import ref_difference
 from bergline.reports.row_preview import PreviewJob, preview_job, preview_rows
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.planning.row_reading import RowReading
 from support.fixtures.held_manifests import HeldManifests
 from support.servers.asgi_client import AsgiClient

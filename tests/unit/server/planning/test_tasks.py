@@ -15,7 +15,7 @@ from bergline.io.locations import local_path
 from bergline.lake.lake import Lake
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.planning import pages
 from bergline.server.planning.tasks import PlanTask, parse_task, render_task
 from support.servers.asgi_client import AsgiClient, AsgiResponse

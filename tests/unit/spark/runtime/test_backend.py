@@ -7,17 +7,27 @@ import pytest
 
 from bergline.errors import InvalidInputError
 from bergline.spark.backends.classic.backend import ClassicBackend
+from bergline.spark.backends.classic.sql import ClassicSql
 from bergline.spark.backends.connect.backend import ConnectBackend
+from bergline.spark.backends.connect.sql import ConnectSql
 from bergline.spark.runtime.backend import SparkBackend, check_running
+from bergline.spark.runtime.sql_backend import SqlBackend
 
-MEMBERS = [name for name in vars(SparkBackend) if not name.startswith("_")]
+PAIRS = (
+    (SparkBackend, ClassicBackend),
+    (SparkBackend, ConnectBackend),
+    (SqlBackend, ClassicSql),
+    (SqlBackend, ConnectSql),
+)
 
 
-@pytest.mark.parametrize("backend", [ClassicBackend, ConnectBackend])
-def test_backend_has_the_methods_of_the_protocol_and_no_others(backend: type) -> None:
-    assert {name for name in vars(backend) if not name.startswith("_")} == set(MEMBERS)
-    for name in MEMBERS:
-        asked, given = getattr(SparkBackend, name), getattr(backend, name)
+@pytest.mark.parametrize(("protocol", "backend"), PAIRS)
+def test_backend_has_the_methods_of_the_protocol_and_no_others(protocol: type, backend: type) -> None:
+    members = [name for name in vars(protocol) if not name.startswith("_")]
+    given_members = {name for name in vars(backend) if not name.startswith("_")}
+    assert given_members | {"spark"} == {*members, "spark"}
+    for name in members:
+        asked, given = getattr(protocol, name), getattr(backend, name)
         if inspect.isfunction(asked):
             assert list(inspect.signature(given).parameters) == list(inspect.signature(asked).parameters), name
 

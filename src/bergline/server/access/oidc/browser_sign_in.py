@@ -18,8 +18,8 @@ from bergline.catalog.sql.tokens.console_sessions import ConsoleSession, SqlCons
 from bergline.errors import AuthenticationError, InvalidInputError, UnavailableError
 from bergline.server.access.oidc.discovery import IssuerDocuments, decoded
 from bergline.server.access.oidc.trusted_issuers import IdToken, TrustedIssuers
-from bergline.server.access.principal import Principal, PrincipalKind
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.principal import Principal, PrincipalKind
 from bergline.server.http.settings import OidcClient, OidcIssuer
 
 _LOG = logging.getLogger("bergline.server")

@@ -20,8 +20,8 @@ from jwt import get_algorithm_by_name
 from bergline.errors import AuthenticationError
 from bergline.server.access.oidc.issuer_settings import check_issuers
 from bergline.server.access.oidc.signing_keys import ALGORITHMS, SigningKey, SigningKeys
-from bergline.server.access.principal import Principal, PrincipalKind
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.principal import Principal, PrincipalKind
 from bergline.server.http.settings import OidcIssuer
 
 LONGEST_JWT = 16 * 1024

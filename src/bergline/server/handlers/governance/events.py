@@ -8,7 +8,7 @@ from bergline.governance.events.protocol import NEWEST_HEADER, POSITION_HEADER
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
 from bergline.server.access.privileges import table_of_subject
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 

@@ -9,7 +9,7 @@ from bergline.governance.grants import protocol
 from bergline.governance.grants.grant import check_name, parse_member
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 

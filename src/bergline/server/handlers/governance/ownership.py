@@ -10,7 +10,7 @@ from bergline.governance.grants.grant import Grantee, principal
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable, SecurableKind, namespace_of, table_of, view_of
 from bergline.server.access.privileges import created_tables
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import ANONYMOUS, Request
 
 _CREATING = {

@@ -18,7 +18,7 @@ from bergline.governance.pull_requests.protocol import (
 )
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests import pull_request_calls
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response

@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError
 from bergline.governance.grants.securable import CATALOG, Securable, namespace_of
 from bergline.governance.rules.protocol import SetRefRuleRequest
 from bergline.governance.rules.store import SqlRefRules
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 

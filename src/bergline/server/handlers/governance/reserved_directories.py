@@ -9,7 +9,7 @@ from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
 from bergline.governance.grants.securable import table_of, view_of
 from bergline.server.access.directory_claims import table_directories
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 
 _RENAMING = {endpoints.RENAME_TABLE.name, endpoints.RENAME_VIEW.name}

@@ -8,7 +8,7 @@ from bergline.governance.reviews.protocol import (
     ReportSnapshotCheckRequest,
 )
 from bergline.governance.reviews.store import SqlSnapshotReviews
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 

@@ -29,7 +29,7 @@ from bergline.governance.webhooks.store import (
     WebhookSecret,
     WebhookState,
 )
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response, json_response
 

@@ -27,7 +27,7 @@ from bergline.spark.backends.classic.java_classes import (
     table_alias,
 )
 from bergline.spark.backends.classic.pushed_filters import placeholder_number
-from bergline.spark.runtime.backend import TablePlace
+from bergline.spark.runtime.sql_backend import TablePlace
 from bergline.sql.queries.query import AsOf, OtherStatement, Query, TableUse
 from bergline.sql.queries.time_travel import time_travel_clauses
 from bergline.sql.text.names import dotted_names, parse_name

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.spark.backends.classic.catalyst import scala_items
 from bergline.spark.backends.classic.parsed import frame_of, parse, read_plan, substituted
-from bergline.spark.runtime.backend import Script, ScriptStatement, TablePlace
+from bergline.spark.runtime.sql_backend import Script, ScriptStatement, TablePlace
 from bergline.sql.text.tokens import SqlText
 
 _BODY, _STATEMENT = "CompoundBody", "SingleStatement"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from string import Formatter
 from typing import Any
 
 import msgspec
@@ -15,29 +14,22 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.expressions.sql_predicates import null_safe_equal
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.connect.classes import connect_classes
-from bergline.spark.backends.connect.conditions import exact_part, known_filters
+from bergline.spark.backends.connect.conditions import exact_part
 from bergline.spark.backends.connect.late_frame import connect_late_frame
 from bergline.spark.backends.connect.requests import ConnectRequests
+from bergline.spark.backends.connect.sql import ConnectSql
 from bergline.spark.runtime.arrow_tasks import ArrowFunction, map_in_arrow
 from bergline.spark.runtime.backend import (
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
     NO_SESSION,
     Aggregate,
-    DeferredRows,
     KnownFiles,
     PatchedClasses,
     Read,
-    RunSql,
-    Script,
-    SqlFunction,
-    TablePlace,
-    TableQuery,
 )
-from bergline.sql.queries.query import OtherStatement, Query
-from bergline.sql.queries.read import read_query
-from bergline.sql.queries.rewritten import escaped
-from bergline.sql.text.tokens import Name, SqlText
+from bergline.spark.runtime.sql_backend import RunSql
+from bergline.sql.text.tokens import Name
 from bergline.table.scans.scan import TableScan
 
 
@@ -45,6 +37,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     """A session on a server: what only its optimizer or its driver could tell is not known."""
 
     spark: Any
+
+    @property
+    def sql(self) -> ConnectSql:
+        return ConnectSql(self.spark)
 
     @property
     def session_id(self) -> str:
@@ -231,66 +227,8 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
     @property
-    def has_partition_functions(self) -> bool:
-        return False  # what they are goes by types, which only the server knows
-
-    def placeholder(self, scan: TableScan) -> tuple[int, DataFrame] | None:
-        return None
-
-    def deferred_filters(self, rows: DeferredRows) -> Mapping[int, Predicate]:
-        return {}
-
-    def with_files(self, rows: DataFrame, found: Mapping[int, DataFrame]) -> DataFrame:
-        return rows
-
-    def sql_formatter(self) -> Formatter:
-        formatter: Formatter = connect_classes().formatter(self.spark)
-        return formatter
-
-    def read_query(self, sql: SqlText) -> Query | OtherStatement:
-        return read_query(sql)
-
-    def read_script(self, sql: SqlText) -> Script | None:
-        return None
-
-    def run_script(
-        self,
-        script: Script,
-        views: Mapping[int, Mapping[str, TablePlace]],
-        change: Mapping[int, Callable[[], None]],
-        args: Any,
-    ) -> DataFrame:
-        raise UnsupportedError("cannot run a script on lake tables over Spark Connect")
-
-    def read_function(self, sql: SqlText) -> SqlFunction | None:
-        return None
-
-    @property
     def keeps_relations(self) -> bool:
         return False
 
-    def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
-        return ConnectPushdown(query)
-
     def asked_aggregates(self, rows: DataFrame, is_table: Callable[[str], bool]) -> list[Aggregate] | None:
-        return None
-
-    def parsed_once(self, query: TableQuery) -> TableQuery:
-        return query
-
-    def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
-        return query.run_sql(escaped(head) + query.query.text, query.args, **frames)
-
-
-class ConnectPushdown:
-    """What the text of a query says of its tables."""
-
-    def __init__(self, query: TableQuery) -> None:
-        self._query = query
-
-    def filters(self) -> Mapping[str | int, Predicate]:
-        schemas = {name: scan.table_schema for name, scan in self._query.scans.items()}
-        return dict(known_filters(self._query.query.text, schemas).items())
-
-    def used_columns(self, name: str | int) -> frozenset[str] | None:
         return None

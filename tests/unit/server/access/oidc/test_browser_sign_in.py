@@ -17,7 +17,7 @@ from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
 from bergline.server.access.authenticator import Authenticator
 from bergline.server.access.oidc.browser_sign_in import BrowserSignIn
 from bergline.server.access.oidc.trusted_issuers import TrustedIssuers
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import OidcClient
 from support.servers.asgi_client import TOKEN, AsgiClient, AsgiResponse, bearer
 from support.servers.oidc_issuer import CONSOLE, CONSOLE_SECRET, OidcIssuerServer

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bergline.errors import AuthenticationError, UnavailableError
 from bergline.server.access.oidc.trusted_issuers import LONGEST_JWT, TrustedIssuers
-from bergline.server.access.principal import Principal, PrincipalKind
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.principal import Principal, PrincipalKind
 from support.servers.oidc_issuer import OidcIssuerServer, private_key, public_jwk
 
 ALICE = Principal("corp:alice", frozenset({"corp:eng"}), PrincipalKind.OIDC)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
 from support.servers.granted_server import GrantedServer
 

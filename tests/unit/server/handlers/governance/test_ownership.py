@@ -6,7 +6,7 @@ import pytest
 
 from bergline.governance.grants.grant import principal
 from bergline.governance.grants.securable import parse_securable
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from support.servers.asgi_client import SCHEMA
 from support.servers.granted_server import GrantedServer

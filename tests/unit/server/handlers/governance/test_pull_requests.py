@@ -10,7 +10,7 @@ from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from bergline.governance.pull_requests.model import PullRequestState
 from bergline.lake.lake import Lake
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, bearer
 from support.servers.server_on_socket import on_socket
 

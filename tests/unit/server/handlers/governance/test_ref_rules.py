@@ -9,7 +9,7 @@ from bergline.catalog.protection.table_rules import UnreadableRule
 from bergline.catalog.sql.governance_layout import REF_RULES
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, bearer
 from support.servers.granted_server import GrantedServer
 from support.servers.server_on_socket import on_socket

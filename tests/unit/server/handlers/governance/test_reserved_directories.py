@@ -9,8 +9,8 @@ import pytest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.directories.reserved_directories import Claim, DirectoryKind
 from bergline.errors import RefusedError
+from bergline.server.context.context import ServerContext
 from bergline.server.credentials.vending import StaticVending
-from bergline.server.handlers.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from support.servers.granted_server import GrantedServer
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bergline.server.access.authenticator import Authenticator
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, bearer, set_branch, snapshot
 
 pytestmark = pytest.mark.long

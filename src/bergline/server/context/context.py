@@ -29,10 +29,10 @@ from bergline.server.commits.locks import TableLocks
 from bergline.server.commits.overtaken_clients import OvertakenClients
 from bergline.server.commits.replayed_files import replays_same_files
 from bergline.server.commits.turns import KnownTurns
+from bergline.server.context.changed_metadata import ChangedMetadata
 from bergline.server.credentials.file_credentials import FileCredentials
 from bergline.server.credentials.s3_signer import S3Signer
 from bergline.server.credentials.vending import Vending
-from bergline.server.handlers.changed_metadata import ChangedMetadata
 from bergline.server.http.metrics import Metrics
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response

@@ -16,17 +16,17 @@ from bergline.errors import BerglineError
 from bergline.server.access.privileges import check_request
 from bergline.server.commits.locks import Release
 from bergline.server.commits.turns import holder_of
-from bergline.server.grouped_commits import GroupedCommits, WaitingCommit, fail_all
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.commits import committed_tables
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.request_bodies import RequestBodies
 from bergline.server.http.response import PendingResponse, Response
 from bergline.server.http.thread_pool import busy, in_time
-from bergline.server.idempotency import IdempotentChanges
-from bergline.server.request_threads import CHANGING, RequestThreads
+from bergline.server.requests.grouped_commits import GroupedCommits, WaitingCommit, fail_all
+from bergline.server.requests.idempotency import IdempotentChanges
+from bergline.server.requests.request_threads import CHANGING, RequestThreads
 
 _Result = TypeVar("_Result")
 _COMMITS = (COMMIT_TABLE, COMMIT_VIEW)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from support.fixtures.concurrency import LONG_S
 from support.servers.asgi_client import AsgiClient
 

@@ -3,7 +3,7 @@
 from bergline.errors import RefusedError
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import table_of, view_of
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.request import Request
 
 

@@ -7,18 +7,18 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName, parse_namespace
-from bergline.catalog.protection.caller import Caller, acting_for
+from bergline.catalog.protection.caller import Caller, acting_for, current_caller
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
 from bergline.catalog.sql.database import Connection
-from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -40,9 +40,8 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
 from bergline.server.cache.load_responses import entity_tag, shown_state
 from bergline.server.commits.governance_events import governance_events
-from bergline.server.commits.rule_notes import audit_rules
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.commits import committed_tables
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.governance.ownership import follow_owners
 from bergline.server.handlers.governance.reserved_directories import follow_directories
@@ -55,6 +54,7 @@ _Done = TypeVar("_Done")
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LOG = logging.getLogger("bergline.server")
 _MAX_AGENT_CHARACTERS = 255
+_MAX_OPERATION_CHARACTERS = 64
 _CLEANUP_INTERVAL_S = 60.0
 _FINAL = range(400, 500)
 _MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
@@ -259,6 +259,23 @@ class RecordedChange:
                 self._records.add_conflict(lost)
         except BerglineError as failure:
             _LOG.warning("could not record a conflict: %s", failure)
+
+
+def audit_rules(
+    records: Records, connection: Connection, change: AuditEntry, locations: Mapping[TableName, str | None]
+) -> None:
+    """Add a row for each rule about refs that the caller bypassed or changed, in the transaction of the change."""
+    for name, notes in current_caller().notes.items():
+        for note in notes:
+            entry = AuditEntry(
+                change.at_ms,
+                change.principal,
+                f"{note.operation}:{note.rule}"[:_MAX_OPERATION_CHARACTERS],
+                f"table/{'.'.join(name.namespace)}/{name.name}",
+                change.agent,
+                locations.get(name),
+            )
+            records.add_audit(connection, entry)
 
 
 def _record(request: Request) -> AnsweredRequest | None:

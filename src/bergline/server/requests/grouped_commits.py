@@ -16,13 +16,13 @@ from bergline.server.commits.group_files import GroupFiles
 from bergline.server.commits.requested_commits import RequestedChange
 from bergline.server.commits.requested_groups import RequestedMember, commit_together
 from bergline.server.commits.turns import holder_of
+from bergline.server.context.context import ServerContext
 from bergline.server.handlers.commits import commit_table, requested_change
-from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.tables import table_response
 from bergline.server.http.errors import RequestRefused, response_for
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response
-from bergline.server.idempotency import IdempotentChanges, RecordedChange
+from bergline.server.requests.idempotency import IdempotentChanges, RecordedChange
 
 _FILES_AT_ONCE: Final = 32
 

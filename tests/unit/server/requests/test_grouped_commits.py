@@ -21,10 +21,10 @@ from bergline.format.manifest.manifest import DataFile, ManifestContent
 from bergline.format.manifest.summary import describe_manifest
 from bergline.lake.lake import connect
 from bergline.scan.manifest_cache import MANIFEST_LISTS
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
-from bergline.server.idempotency import RecordedChange
 from bergline.server.opening import open_server
+from bergline.server.requests.idempotency import RecordedChange
 from support.fixtures.catalog_files import new_catalog_uri
 from support.servers.asgi_client import AsgiClient, bearer, set_branch, set_property, snapshot
 from support.servers.granted_server import GrantedServer

@@ -7,16 +7,20 @@ from uuid import uuid4
 import pytest
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.protection.caller import RuleNote, acting_as
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
+from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import StorageError
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
+from bergline.server.requests.idempotency import audit_rules
 from support.fixtures.concurrency import LONG_S, run_for_each
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property
 
 pytestmark = pytest.mark.long
 
 ORDERS = "/v1/namespaces/db/tables/orders"
+TABLE = TableName(("db",), "orders")
 
 
 @pytest.fixture(autouse=True)
@@ -288,3 +292,26 @@ def test_answers_about_namespaces_are_given_again_as_they_were(client: AsgiClien
     again += [client("POST", "/v1/namespaces/new/properties", changed, headers=headers[1])]
     assert [t.body for t in again] == [t.body for t in response]
     assert client("GET", "/v1/namespaces/new").json["properties"].keys() == {"a", "b", "x", "location"}
+
+
+def test_each_rule_that_was_bypassed_or_changed_has_a_row(context: ServerContext) -> None:
+    change = AuditEntry(7, "ann", "commit_table", "table/db/orders", "spark")
+    with acting_as("ann") as caller, context.records.database.changing() as connection:
+        caller.notes[TABLE] = (RuleNote("bypass_ref_rule", "main"), RuleNote("change_ref_rule", "x" * 100))
+        audit_rules(context.records, connection, change, {TABLE: "file:///m.json"})
+    rows = [
+        (e.at_ms, e.principal, e.operation, e.resource, e.agent, e.metadata_location)
+        for e in context.records.audit()
+        if e.at_ms == change.at_ms
+    ]
+    assert rows == [
+        (7, "ann", "bypass_ref_rule:main", "table/db/orders", "spark", "file:///m.json"),
+        (7, "ann", f"change_ref_rule:{'x' * 48}", "table/db/orders", "spark", "file:///m.json"),
+    ]
+
+
+def test_change_that_passed_no_rule_has_no_row(context: ServerContext) -> None:
+    before = context.records.audit()
+    with acting_as("ann"), context.records.database.changing() as connection:
+        audit_rules(context.records, connection, AuditEntry(7, "ann", "commit_table", "table/db/orders"), {})
+    assert context.records.audit() == before

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bergline.server.handlers.changed_metadata import METADATA_CHANGED
-from bergline.server.handlers.context import ServerContext
+from bergline.server.context.changed_metadata import METADATA_CHANGED
+from bergline.server.context.context import ServerContext
 from bergline.server.opening import open_server
 from support.servers.asgi_client import AsgiClient, set_property
 

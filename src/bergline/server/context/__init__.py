@@ -1,0 +1,1 @@
+"""What a served catalog consists of."""
