@@ -29,7 +29,7 @@ def test_a_small_read_takes_one_job_and_few_round_trips(spark: SparkSession, lak
     table_of(lake, 2)
     costs = costs_of(spark, *[lambda: read_anew(spark, "SELECT * FROM db.t")] * 2)
     assert costs.jobs == 1
-    assert costs.round_trips <= 60
+    assert costs.round_trips <= 45
     assert not costs.opened
 
 
@@ -40,7 +40,7 @@ def test_a_read_with_deletes_takes_no_more_jobs(spark: SparkSession, lake: Lake,
     assert read_anew(spark, "SELECT * FROM db.t") == [1, 1, 3, 3, 4, 4]
     costs = costs_of(spark, *[lambda: read_anew(spark, "SELECT * FROM db.t")] * 2)
     assert costs.jobs == 1
-    assert costs.round_trips <= 65
+    assert costs.round_trips <= 50
     assert len(costs.opened) <= 2  # delete files
     assert costs.in_python == 0
 

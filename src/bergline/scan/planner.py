@@ -10,12 +10,14 @@ from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest.avro import partition_types
-from bergline.format.manifest.inheritance import MANIFEST, entries_together
+from bergline.format.manifest.inheritance import MANIFEST, entries_together, inherit
 from bergline.format.manifest.manifest import (
     ROW_FORMATS,
     EntryStatus,
     ManifestContent,
+    ManifestEntry,
     ManifestFile,
+    partition_key,
 )
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
@@ -23,12 +25,14 @@ from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
+from bergline.scan.manifest_cache import WRITTEN_ENTRIES
 from bergline.scan.manifests import each_batch, live_deletes, load_manifest_list, resolved_by_spec, spec_of
-from bergline.scan.plan import KeyColumn, ScanPlan, check_readable
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, check_readable
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
 from bergline.scan.restrictions import check_rows_readable
 
+_MOST_WRITTEN = 32
 _Result = TypeVar("_Result")
 FileChoice = Callable[[FileGroup], pl.Series]
 """Returns a mask that selects which of some matching files a plan has; it may be called in several threads."""
@@ -74,16 +78,24 @@ def plan_scan(
     if snapshot_id is None:
         return outline
     manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
-    data = [m for m in manifests if m.content is ManifestContent.DATA]
-    groups = file_groups(io, data, metadata, Pruning(outline.filter, table_schema), choose)
-    check_groups_readable(groups, metadata)
-    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-    entries = list(live_deletes(io, deletes, metadata, paths_in(groups)))
+    kinds = {kind: [m for m in manifests if m.content is kind] for kind in ManifestContent}
+    written = _written_entries(io, manifests) if outline.filter == ALWAYS_TRUE and choose is None else None
+    groups: list[FileGroup] = []
+    if written is None:
+        groups = file_groups(io, kinds[ManifestContent.DATA], metadata, Pruning(outline.filter, table_schema), choose)
+        check_groups_readable(groups, metadata)
+        entries = list(live_deletes(io, kinds[ManifestContent.DELETES], metadata, paths_in(groups)))
+    else:
+        entries = written[ManifestContent.DELETES]
+        for entry in written[ManifestContent.DATA]:
+            check_readable(entry.data_file, metadata.location)
     keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
     for entry in entries:
         check_readable(entry.data_file, metadata.location)
     index = DeleteIndex(entries, metadata)
-    files = PlannedFiles([with_deletes(group, index) for group in groups])
+    files: Sequence[PlannedFile] = PlannedFiles([with_deletes(group, index) for group in groups])
+    if written is not None:
+        files = [_planned(entry, index) for entry in written[ManifestContent.DATA]]
     return msgspec.structs.replace(outline, files=files, key_columns=keys)
 
 
@@ -202,6 +214,27 @@ def check_groups_readable(groups: Iterable[FileGroup], metadata: TableMetadata) 
         if unreadable.any():
             (planned,) = group.only(unreadable).planned(0, 1)
             check_readable(planned.file, metadata.location)
+
+
+def _written_entries(
+    io: FileIO, manifests: Sequence[ManifestFile]
+) -> dict[ManifestContent, list[ManifestEntry]] | None:
+    """The live entries of a few manifests; None if this process has not just written all of them.
+
+    Reading some entries back, and calculating with them in columns, would take several times as long.
+    """
+    entries: dict[ManifestContent, list[ManifestEntry]] = {kind: [] for kind in ManifestContent}
+    for manifest in manifests:
+        written = WRITTEN_ENTRIES.find(io, manifest.manifest_path) if len(manifests) <= _MOST_WRITTEN else None
+        if written is None:
+            return None
+        entries[manifest.content] += (entry for entry in inherit(written, manifest) if entry.is_live)
+    return entries
+
+
+def _planned(entry: ManifestEntry, index: DeleteIndex) -> PlannedFile:
+    file, number = entry.data_file, entry.sequence_number or 0
+    return PlannedFile(file, number, index.deletes_for(file.file_path, partition_key(file), number))
 
 
 def _unreadable(frame: pl.DataFrame) -> pl.Series:

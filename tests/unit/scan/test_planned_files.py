@@ -7,6 +7,7 @@ import pytest
 
 from bergline import Lake
 from bergline.format.manifest.columns import METRICS
+from bergline.scan.manifest_cache import forget_files
 from bergline.scan.plan import PlannedFile
 from bergline.scan.planned_files import PlannedFiles, paths_of, sizes_of
 from support.fixtures.rows import ORDERS, order_rows
@@ -18,6 +19,7 @@ def files(lake: Lake) -> PlannedFiles:
     table = lake.create_table("db.planned", ORDERS, partition_by=["region"])
     for first in (1, 3, 5):
         table.append(order_rows(first, first + 1))
+    forget_files()
     found = table.scan().plan().files
     assert isinstance(found, PlannedFiles)
     return found
@@ -41,6 +43,7 @@ def test_parts_of_the_files_are_those_of_the_sequence(lake: Lake, files: Planned
     with table.update_spec() as spec:
         spec.remove_field("region")
     table.append(order_rows(7, 8))
+    forget_files()
     found = table.scan().plan().files
     assert isinstance(found, PlannedFiles)
     listed = list(found)

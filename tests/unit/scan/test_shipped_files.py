@@ -6,6 +6,7 @@ import pytest
 
 from bergline import Lake
 from bergline.format.manifest.columns import PHYSICAL_SCHEMA
+from bergline.scan.manifest_cache import forget_files
 from bergline.scan.planned_files import PlannedFiles
 from bergline.scan.shipped_files import ship, unship
 from support.fixtures.rows import ORDERS, order_rows
@@ -19,6 +20,7 @@ def files(lake: Lake) -> PlannedFiles:
     with table.update_spec() as spec:
         spec.add_field("region")
     table.append(order_rows(4)).delete("id = 2")
+    forget_files()
     found = table.scan().plan().files
     assert isinstance(found, PlannedFiles)
     assert len(found.groups) == 2

@@ -241,6 +241,8 @@ def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, A
 
 def _check_inside(column: pl.Series, *required: str) -> None:
     """Refuse nulls in lists and in the required fields of their records (by default all fields)."""
+    if column.null_count() == len(column):
+        return
     items = column.drop_nulls().list.explode(keep_nulls=False, empty_as_null=False)
     fields = items.struct.unnest() if isinstance(items.dtype, pl.Struct) else items.to_frame()
     for name in required or fields.columns:

@@ -53,7 +53,7 @@ _HIDING = {"_metadata", ROW_INDEX}
 _READABLE = frozenset({BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY, VARIANT})
 # Parquet's library in older versions of Spark does not know the annotations of variants and shapes
 KNOWS_NEW_ANNOTATIONS = tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) >= (4, 1)
-_IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
+_IN_CALENDARS = frozenset({DATE, TIMESTAMP, TIMESTAMPTZ})
 _WIDENED = {(INT, LONG), (FLOAT, DOUBLE)}
 
 

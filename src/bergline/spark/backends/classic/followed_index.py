@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.classic.catalyst import known_part, scala_items
-from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member
+from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, scala_list, scala_object
 from bergline.spark.runtime.backend import FollowedFiles, KnownFiles
 from bergline.spark.runtime.callbacks import CallbackError, is_not_ours
 
@@ -31,8 +31,17 @@ class FollowedIndex:
     """
 
     def __init__(
-        self, index: Any, followed: FollowedFiles, make: Callable[[KnownFiles], Any], scale: float, spark: SparkSession
+        self,
+        index: Any,
+        followed: FollowedFiles,
+        make: Callable[[KnownFiles], Any],
+        spark: SparkSession,
+        *,
+        partitions: Any,
+        size: int,
+        scale: float,
     ) -> None:
+        """`partitions` has the types of the files' constants, `size` is how many bytes the files of the index have."""
         client = client_of(spark)
         gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # as `foreachBatch` does
@@ -42,10 +51,10 @@ class FollowedIndex:
         self._make = make
         self._spark = spark
         path = java_class(client, "org.apache.hadoop.fs.Path")(followed.location)
-        self._roots = java_member(client, "org.apache.spark.api.python.PythonUtils", "toSeq")([path])
-        self._partitions = index.partitionSchema()
-        self._never = index.metadataOpsTimeNs()
-        self._size = int(index.sizeInBytes())
+        self._roots = scala_list(client, path)
+        self._partitions = partitions
+        self._never = scala_object(spark, "scala.None")
+        self._size = size
         self._scale = scale
 
     @cached_property

@@ -50,6 +50,14 @@ def scala_object(spark: SparkSession, class_name: str) -> Any:
     return static_member(spark, f"{class_name}$", "MODULE$")
 
 
+def scala_list(client: Any, *items: Any) -> Any:
+    """A Scala list, by one call for each item."""
+    found = java_member(client, "scala.collection.immutable.Nil$", "MODULE$")
+    for item in reversed(items):
+        found = java_class(client, "scala.collection.immutable.$colon$colon")(item, found)
+    return found
+
+
 def scala_map(spark: SparkSession, pairs: list[tuple[Any, Any]]) -> Any:
     """A Scala map, by one call if it is small."""
     if 0 < len(pairs) <= 4:  # noqa: PLR2004  (Scala has a class for each of these sizes)

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.spark.backends.classic.followed_index import FollowedIndex
-from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, session_facts
+from bergline.spark.backends.classic.java_classes import client_of, java_class, java_member, scala_list, session_facts
 from bergline.spark.backends.classic.parsed import frame_of
 from bergline.spark.backends.classic.projections import projected
 from bergline.spark.runtime.backend import ROW_INDEX, KnownFiles
@@ -93,17 +93,18 @@ def known_files(
     if _row_index(client) != ROW_INDEX:
         return None
     try:
-        known, stored = _find_or_make(files, spark), java.parseDataType(schema.json()).asNullable()
-        index = known.index
+        known, (stored, width) = _find_or_make(files, spark), _stored(client, schema.json())
+        index, constants = known.index, _struct(client, files.constants_ddl)
         if files.followed is not None:
             make = lambda found: _find_or_make(found, spark).index  # noqa: E731
-            index = FollowedIndex(index, files.followed, make, _share(stored, files), spark)
+            size, scale = sum(files.sizes), _share(width, files)
+            index = FollowedIndex(index, files.followed, make, spark, partitions=constants, size=size, scale=scale)
         relation = java_class(client, f"{_SOURCES}.HadoopFsRelation")(
             index,
-            _struct(client, files.constants_ddl),
-            stored.add(ROW_INDEX, "bigint"),
+            constants,
+            stored,
             _object(client, "scala.None"),
-            java_class(client, file_format)(),
+            _format(client, file_format),
             _options(client, tuple(options.items())),
             java,
         )
@@ -118,13 +119,26 @@ def known_files(
         return None
 
 
-def _share(stored: Any, files: KnownFiles) -> float:
+@functools.lru_cache(maxsize=64)
+def _stored(client: Any, schema: str) -> tuple[Any, int]:
+    """The columns of files with the one that numbers rows, and how wide Spark takes the others together to be."""
+    stored = java_member(client, f"{_SQL}.types.DataType", "fromJson")(schema).asNullable()
+    return stored.add(ROW_INDEX, "bigint"), int(stored.defaultSize())
+
+
+@functools.lru_cache(maxsize=4)
+def _format(client: Any, class_name: str) -> Any:
+    """A reader of files, which is the same for all of them."""
+    return java_class(client, class_name)()
+
+
+def _share(width: int, files: KnownFiles) -> float:
     """How much wider rows are, as Spark reckons, than those that files have.
 
     Spark's optimizer takes the size of files for that of rows with all columns, and a projection of some for as much
     smaller. The columns that hide here would make a table look smaller than it is, and joins would broadcast it.
     """
-    own = _ROW_WIDTH + int(stored.defaultSize())
+    own = _ROW_WIDTH + width
     hidden = _WIDTHS["bigint"] + sum(_WIDTHS[type_] for type_, _ in files.constants.values())
     return (own + hidden) / own
 
@@ -221,7 +235,7 @@ def _row(client: Any) -> Any:
 
     A reader that did not fill in this column would leave it null: that is an error, not a row that is left.
     """
-    return _new(client, "objects.AssertNotNull", _parsed(client, ROW_INDEX), _seq(client))
+    return _new(client, "objects.AssertNotNull", _parsed(client, ROW_INDEX), scala_list(client))
 
 
 @functools.lru_cache(maxsize=4)
@@ -283,19 +297,19 @@ def _mapped(client: Any, item: Any, made: Any, type_: Any, place: int) -> Any:
 def _made(client: Any, class_name: str, *arguments: Any) -> Any:
     """A new object of a class."""
     class_, type_ = _java_class(client, class_name), _object_type(client, class_name)
-    given = _seq(client, *arguments), _seq(client)
+    given = scala_list(client, *arguments), scala_list(client)
     return _new(client, "objects.NewInstance", class_, *given, False, type_, _object(client, "scala.None"))
 
 
 def _invoke(client: Any, target: Any, name: str, type_: Any, *arguments: Any) -> Any:
     """What a method gives."""
-    given = _seq(client, *arguments), _seq(client)
+    given = scala_list(client, *arguments), scala_list(client)
     return _new(client, "objects.Invoke", target, name, type_, *given, True, True, True)
 
 
 def _static_invoke(client: Any, class_: Any, type_: Any, name: str, *arguments: Any) -> Any:
     """What a static method gives."""
-    given = _seq(client, *arguments), _seq(client)
+    given = scala_list(client, *arguments), scala_list(client)
     return _new(
         client, "objects.StaticInvoke", class_, type_, name, *given, True, True, True, _object(client, "scala.None")
     )
@@ -307,13 +321,6 @@ def _new(client: Any, class_name: str, *args: Any) -> Any:
 
 def _object(client: Any, class_name: str) -> Any:
     return java_member(client, f"{class_name}$", "MODULE$")
-
-
-def _seq(client: Any, *items: Any) -> Any:
-    found = _object(client, "scala.collection.immutable.Nil")
-    for item in reversed(items):
-        found = java_class(client, "scala.collection.immutable.$colon$colon")(item, found)
-    return found
 
 
 def _java_class(client: Any, name: str) -> Any:
