@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.at_ref.lake_ref import LAKE_MAIN
-from bergline.errors import BerglineError, ConflictError, NotFoundError, RefusedError
+from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN
 from bergline.server.opening import open_server
