@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from bergline.catalog.at_ref.lake_ref import LakeRef
-from bergline.catalog.at_ref.landing import LandingChange, landing
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
 from bergline.catalog.catalog import (
     Catalog,
     Committed,
@@ -72,6 +72,11 @@ class LandingAt(msgspec.Struct, frozen=True):
     ref: LakeRef
     check_joins: Callable[[TableName], None]
     """Raises for a table that may not join the branch."""
+
+    def check_new(self, table: TableName) -> None:
+        """Refuse a new table where nothing can be written, or that may not join the branch."""
+        check_writable(self.ref, table)
+        self.check_joins(table)
 
 
 class RequestedChange(msgspec.Struct, frozen=True):
@@ -257,7 +262,11 @@ def _new_table(change: RequestedChange) -> NewTable:
     others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
     if others:
         raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
-    return NewTable(change.name, create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000))
+    metadata = create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000)
+    if change.at is not None:
+        change.at.check_new(change.name)
+        metadata = created_at(metadata, change.at.ref)
+    return NewTable(change.name, metadata)
 
 
 def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:

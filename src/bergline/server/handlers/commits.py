@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bergline.catalog.at_ref.catalog_at_ref import only_on_main
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_HEADER, parse_may_move
@@ -14,11 +13,10 @@ from bergline.format.encoding.wire import decode_json
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import SetLocation, SetProperties, Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
-from bergline.lake.at_ref import joining
-from bergline.server.commits.requested_commits import LandingAt, RequestedChange, check_update_count, commit_requested
+from bergline.server.commits.requested_commits import RequestedChange, check_update_count, commit_requested
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.new_tables import new_name
-from bergline.server.handlers.tables import table_response
+from bergline.server.handlers.tables import landing_at, table_response
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response
 
@@ -97,11 +95,8 @@ def _change(
     context.named_files.check_updates(
         (request.principal, request.groups), name, lambda: _metadata(context, name), updates
     )
-    at = None if request.at is None else LandingAt(request.at, joining(context.catalog, request.at))
-    change = RequestedChange(name, body.requirements, updates, can_rebase, at)
+    change = RequestedChange(name, body.requirements, updates, can_rebase, landing_at(context, request))
     if change.creates:
-        if request.at is not None:
-            raise only_on_main(f"create table `{name}`", request.at)
         new_name(name.namespace, name.name)
     return change
 

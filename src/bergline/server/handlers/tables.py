@@ -1,9 +1,11 @@
 """Tables: list, create, load, register, rename."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from bergline.catalog.at_ref.catalog_at_ref import check_created_on, created_on
+from bergline.catalog.at_ref.landing import created_at
 from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
@@ -14,13 +16,16 @@ from bergline.catalog.rest.protocol.bodies import (
     MetricsRequest,
     RegisterTableRequest,
 )
+from bergline.catalog.rest.protocol.endpoints import BRANCH_TABLES
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import ConflictError, NotFoundError
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
+from bergline.lake.at_ref import joining
 from bergline.server.cache.load_responses import EVERYTHING, ShownState, entity_tag, matches, shown_state
 from bergline.server.cache.response_cache import CachedResponse
+from bergline.server.commits.requested_commits import LandingAt
 from bergline.server.handlers.content_encoding import load_response, needs_compression, not_modified
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import (
@@ -42,7 +47,12 @@ _Read = TypeVar("_Read")
 
 def list_tables(context: ServerContext, request: Request) -> Response:
     """Those in a namespace."""
-    return names_response(context, context.store, request)
+    if request.flag(BRANCH_TABLES):
+        if request.at is not None:  # its own are in its lists, and others' are not for it
+            return json_response(ListTablesResponse((), None))
+        return names_response(context, context.store.branch_tables, request)
+    of_branch = () if request.at is None else created_on(context.catalog, request.at, request.namespace)
+    return names_response(context, context.store, request, of_branch)
 
 
 def create_table(context: ServerContext, request: Request) -> Response:
@@ -51,13 +61,17 @@ def create_table(context: ServerContext, request: Request) -> Response:
     name = new_name(request.namespace, body.name)
     context.catalog.tables.check_free(name)
     metadata = new_table(context, name, body, time.time_ns() // 1_000_000)
+    at = landing_at(context, request)
+    if at is not None:
+        at.check_new(name)
+        metadata = created_at(metadata, at.ref)
     context.claims.check_table(name, metadata)
     if body.stage_create:
         if context.credentials.are_wanted(request):
             until_ms = time.time_ns() // 1_000_000 + STAGED_MS
             context.claims.reserve_staged(name, metadata, until_ms)
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
-        staged = Response(200, context.loads.render_table(None, metadata))
+        staged = Response(200, context.loads.render_table(None, request.seen(metadata)))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
     return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
@@ -134,6 +148,7 @@ def register_table(context: ServerContext, request: Request) -> Response:
 
 def unregister_table(context: ServerContext, request: Request) -> Response:
     """Drop a table and return it as it was; one that cannot be loaded stays."""
+    check_own_name(context, request, request.table, "unregister")
     return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, request, pointer).body))
 
 
@@ -153,7 +168,12 @@ def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], 
 
 def rename_table(context: ServerContext, request: Request) -> Response:
     """Give a table another name."""
-    return rename(request, context.catalog.rename_table)
+
+    def move(name: TableName, new: TableName) -> None:
+        check_own_name(context, request, name, "rename")
+        context.catalog.rename_table(name, new)
+
+    return rename(request, move)
 
 
 def report_metrics(context: ServerContext, request: Request) -> Response:
@@ -164,22 +184,41 @@ def report_metrics(context: ServerContext, request: Request) -> Response:
     return NO_CONTENT
 
 
-def names_response(context: ServerContext, pointers: SqlPointers | None, request: Request) -> Response:
-    """Names of tables or of views in a namespace: a page of them, or all; empty where the catalog has no views."""
+def landing_at(context: ServerContext, request: Request) -> LandingAt | None:
+    """The ref of the lake at which a request changes tables."""
+    return None if request.at is None else LandingAt(request.at, joining(context.catalog, request.at))
+
+
+def check_own_name(context: ServerContext, request: Request, name: TableName, what: str) -> None:
+    """Refuse to drop or rename, at a ref of the lake, a table that is not of this branch alone."""
+    if request.at is not None:
+        check_created_on(context.catalog.load_table(name).metadata, request.at, name, what)
+
+
+def names_response(
+    context: ServerContext, pointers: SqlPointers | None, request: Request, more: Sequence[TableName] = ()
+) -> Response:
+    """Names of tables or of views in a namespace: a page of them, or all; empty where the catalog has none of them.
+
+    `more` are names that are listed among those of the catalog.
+    """
     namespace, page = request.namespace, requested_page(request.query, 1)
     check_namespace(context.store, namespace)
     if pointers is None:
         return json_response(ListTablesResponse((), None))
     kind = SecurableKind.VIEW if request.kind == "view" else SecurableKind.TABLE
     seen = context.access.newest(request.principal, request.groups).names_seen(kind, namespace)
+    more = [name for name in more if seen is None or name.name in seen]
     if page is None:
         found = pointers.list_names(namespace) if seen is None else pointers.names_among(namespace, seen, None, None)
-        return json_response(ListTablesResponse(tuple(found), None))
+        return json_response(ListTablesResponse((*found, *more), None))
     after, most = page.after[0] if page.after else None, page.size + 1
     if seen is None:
         found = pointers.names_after(namespace, after, most)
     else:  # a token never names what the caller may not see
         found = pointers.names_among(namespace, seen, after, most)
+    if more:
+        found = sorted((*found, *(name for name in more if after is None or name.name > after)))
     names = tuple(found[: page.size])
     return json_response(ListTablesResponse(names, page_token(names[-1].name) if len(found) > page.size else None))
 

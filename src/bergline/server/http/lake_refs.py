@@ -7,18 +7,14 @@ from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind, parse_in_path
 from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_VIEW,
     CREATE_NAMESPACE,
-    CREATE_TABLE,
     CREATE_VIEW,
     DROP_NAMESPACE,
-    DROP_TABLE,
     DROP_VIEW,
     REGISTER_TABLE,
     REGISTER_VIEW,
-    RENAME_TABLE,
     RENAME_VIEW,
     UNDROP_TABLE,
     UNDROP_VIEW,
-    UNREGISTER_TABLE,
     UPDATE_NAMESPACE,
     Endpoint,
 )
@@ -27,14 +23,9 @@ from bergline.catalog.rest.protocol.names import decode_name
 _BEGINNINGS = ("/v1/", "/bergline/v1/")
 _KINDS = tuple(f"{kind}." for kind in LakeRefKind)
 _ON_MAIN_ALONE: Final = {
-    CREATE_NAMESPACE.name: "create a namespace",
     UPDATE_NAMESPACE.name: "change a namespace",
     DROP_NAMESPACE.name: "drop a namespace",
-    CREATE_TABLE.name: "create a table",
     REGISTER_TABLE.name: "register a table",
-    UNREGISTER_TABLE.name: "unregister a table",
-    RENAME_TABLE.name: "rename a table",
-    DROP_TABLE.name: "drop a table",
     CREATE_VIEW.name: "create a view",
     REGISTER_VIEW.name: "register a view",
     COMMIT_VIEW.name: "change a view",
@@ -61,5 +52,10 @@ def ref_in_path(segment: str | None) -> LakeRef | None:
 
 def check_at_ref(endpoint: Endpoint, at: LakeRef | None) -> None:
     """RefusedError for what cannot be done at a ref of the lake."""
-    if at is not None and (what := _ON_MAIN_ALONE.get(endpoint.name)) is not None:
+    if at is None:
+        return
+    what = _ON_MAIN_ALONE.get(endpoint.name)
+    if endpoint is CREATE_NAMESPACE and at.kind is not LakeRefKind.BRANCH:
+        what = "create a namespace"
+    if what is not None:
         raise only_on_main(what, at)

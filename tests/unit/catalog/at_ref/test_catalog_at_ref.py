@@ -4,6 +4,7 @@ import datetime as dt
 import pickle
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,8 @@ import pytest
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.at_ref.lake_ref import LAKE_MAIN
-from bergline.errors import ConflictError, NotFoundError, RefusedError
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN
+from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError, RefusedError, UnsupportedError
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN
 from bergline.table.evolution.schema_update import SchemaUpdate
@@ -220,15 +221,17 @@ class TestLanding:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda lake: lake.create_table("db.new", ORDERS),
             lambda lake: lake.drop_table("db.orders"),
+            lambda lake: lake.unregister_table("db.orders"),
             lambda lake: lake.rename_table("db.orders", "db.new"),
-            lambda lake: lake.create_namespace("new"),
+            lambda lake: lake.drop_namespace("db"),
             lambda lake: lake.create_view("db.v", "SELECT 1 AS one", pa.schema([("one", pa.int32())])),
         ],
     )
-    def test_names_are_the_same_at_all_refs(self, lake: Lake, staging: Lake, change: Callable[[Lake], object]) -> None:
-        with pytest.raises(RefusedError, match=r"at branch `staging` of the lake: names, namespaces and views"):
+    def test_names_on_main_are_the_same_at_all_refs(
+        self, lake: Lake, staging: Lake, change: Callable[[Lake], object]
+    ) -> None:
+        with pytest.raises(RefusedError, match=r"at branch `staging` of the lake: names and views that are on `main`"):
             change(staging)
         assert lake.list_tables() == ["db.orders"]
         assert lake.list_namespaces() == ["db"]
@@ -237,6 +240,79 @@ class TestLanding:
         lake.load_table("db.orders").refs.protect("staging", no_drop=True)
         with pytest.raises(RefusedError, match="staging"):
             staging.load_table("db.orders").refs.drop_branch("staging")
+
+
+class TestTablesOfABranch:
+    def test_table_is_on_its_branch_alone_until_it_is_published(self, lake: Lake, staging: Lake) -> None:
+        lake.load_table("db.orders").refs.create_branch("other")
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        assert staging.list_tables() == ["db.new", "db.orders"]
+        assert lake.list_tables() == lake.at("other").list_tables() == ["db.orders"]
+        assert (rows(staging, "db.new"), rows(lake, "db.new")) == ([1], [])
+        lake.publish("staging")
+        assert lake.list_tables() == ["db.new", "db.orders"]
+        assert rows(lake, "db.new") == [1]
+        assert CREATED_ON not in lake.load_table("db.new").metadata.properties
+
+    def test_table_that_is_created_with_its_rows(self, lake: Lake, staging: Lake) -> None:
+        with staging.stage_table("db.new", ORDERS) as new:
+            new.append(order_rows(1))
+        assert (rows(staging, "db.new"), lake.list_tables()) == ([1], ["db.orders"])
+
+    def test_table_is_listed_with_the_commit_that_gives_it_a_main(self, lake: Lake, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        lake.load_table("db.new").refs.fast_forward("main", to="staging")
+        assert "db.new" in lake.list_tables()
+
+    def test_name_is_taken_for_all(self, lake: Lake, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS)
+        for other in (lake, staging):
+            with pytest.raises(AlreadyExistsError, match=r"db.new"):
+                other.create_table("db.new", ORDERS)
+
+    def test_table_can_be_renamed_and_dropped_on_its_branch(self, lake: Lake, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS)
+        staging.rename_table("db.new", "db.newer")
+        assert (staging.list_tables(), lake.list_tables()) == (["db.newer", "db.orders"], ["db.orders"])
+        lake.load_table("db.orders").refs.create_branch("other")
+        with pytest.raises(RefusedError, match=r"cannot drop table `db.newer` at branch `other`"):
+            lake.at("other").drop_table("db.newer")
+        staging.drop_table("db.newer")
+        assert staging.list_tables() == ["db.orders"]
+
+    def test_replacing_it_keeps_it_on_its_branch(self, lake: Lake, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        with staging.stage_table("db.new", ORDERS, replace=True) as new:
+            new.append(order_rows(2))
+        assert (rows(staging, "db.new"), lake.list_tables()) == ([2], ["db.orders"])
+
+    def test_table_on_main_is_replaced_on_the_branch_alone(self, lake: Lake, staging: Lake) -> None:
+        with staging.stage_table("db.orders", ORDERS, replace=True) as new:
+            new.append(order_rows(5))
+        assert (rows(staging), rows(lake)) == ([5], [1, 2])
+
+    def test_its_columns_are_its_own(self, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS)
+        with staging.load_table("db.new").update_schema() as change:
+            change.drop_column("region")
+        assert staging.load_table("db.new").schema.names.keys() == {"id", "amount"}
+
+    def test_all_that_look_at_every_table_find_it(self, lake: Lake, staging: Lake) -> None:
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        assert set(lake.tables_with_ref("staging")) == {"db.new", "db.orders"}
+
+    def test_namespace_of_it_is_there_for_all(self, lake: Lake, staging: Lake) -> None:
+        staging.create_namespace("extra")
+        staging.create_table("extra.new", ORDERS)
+        assert (lake.list_namespaces(), lake.list_tables("extra")) == (["db", "extra"], [])
+
+    def test_catalog_that_lists_every_table_refuses_it(self, tmp_path: Path) -> None:
+        with bergline.connect(f"file://{tmp_path}", create=True) as lake:
+            lake.create_namespace("db")
+            lake.create_table("db.orders", ORDERS).append(order_rows(1)).refs.create_branch("staging")
+            with pytest.raises(UnsupportedError, match=r"cannot create a table on a branch of the lake"):
+                lake.at("staging").create_table("db.new", ORDERS)
+            assert lake.list_tables() == ["db.orders"]
 
 
 class TestFound:

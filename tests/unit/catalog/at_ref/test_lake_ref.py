@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind, parse_in_path, parse_time, split_warehouse
 from bergline.errors import InvalidInputError
 
-NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=60).filter(lambda name: name != "main")
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(lambda name: name != "main")
 
 
 @given(NAMES, st.sampled_from([LakeRefKind.BRANCH, LakeRefKind.TAG]))

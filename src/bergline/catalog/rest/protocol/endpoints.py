@@ -86,6 +86,8 @@ def endpoints_in(module: Mapping[str, Any]) -> tuple[Endpoint, ...]:
 
 
 PAGES = ("pageToken", "pageSize")
+BRANCH_TABLES = "bergline-branch-tables"
+"""The query of our own that lists the tables which are on branches of the lake alone, in place of the others."""
 """The query parameters of lists that come in pages."""
 
 GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", response=ConfigResponse, queries=("warehouse",))
@@ -107,7 +109,7 @@ UPDATE_NAMESPACE = Endpoint(
     UpdateNamespacePropertiesResponse,
     takes_key=True,
 )
-LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=PAGES)
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=(*PAGES, BRANCH_TABLES))
 CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableResult, takes_key=True)
 LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, response=LoadTableResult, queries=("snapshots",))
 TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
