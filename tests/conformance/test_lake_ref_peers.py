@@ -54,8 +54,8 @@ def name(lake: Lake, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def branch(lake: Lake, name: str) -> str:
-    """A branch of the table alone."""
-    made = f"of_{name.partition('.')[0]}"
+    """A branch of the table alone, with a name that must be encoded in addresses."""
+    made = f"50%/é_{name.partition('.')[0]}"
     lake.branch(made, [name])
     return made
 
@@ -84,19 +84,27 @@ def peer_at(server: BerglineServer, ref: str) -> Catalog:
 
 
 def check_published(server: BerglineServer, lake: Lake, name: str, branch: str, there: list[int]) -> None:
-    """What is at the branch is not on `main`; published, it is, in the same files."""
+    """What is at the branch is not on `main`; published, it is, in the same files.
+
+    A second table, `…_new`, was created there with the same ids.
+    """
+    new = f"{name}_new"
     assert ids(lake.load_table(name).scan().to_arrow()) == MAIN_ROWS
+    assert lake.list_tables(name.partition(".")[0]) == [name]
     with bergline.connect(server.uri, warehouse=f"lake@{branch}") as at_branch:
-        seen = at_branch.load_table(name)
-        assert ids(seen.scan().to_arrow()) == there
-        assert ids(seen.scan(ref="lake_main").to_arrow()) == MAIN_ROWS
-        files = {planned.file.file_path for planned in seen.scan().plan().files}
-    lake.publish(branch, tables=[name])
-    table = lake.load_table(name)
-    assert ids(table.scan().to_arrow()) == there
-    assert {planned.file.file_path for planned in table.scan().plan().files} == files
-    check_nothing_is_missing(table)
-    pointer_line(table)
+        assert at_branch.list_tables(name.partition(".")[0]) == [name, new]
+        seen = {t: at_branch.load_table(t) for t in (name, new)}
+        assert [ids(table.scan().to_arrow()) for table in seen.values()] == [there, there]
+        assert ids(seen[name].scan(ref="lake_main").to_arrow()) == MAIN_ROWS
+        files = {t: {planned.file.file_path for planned in table.scan().plan().files} for t, table in seen.items()}
+    lake.publish(branch)
+    assert lake.list_tables(name.partition(".")[0]) == [name, new]
+    for published, of_branch in files.items():
+        table = lake.load_table(published)
+        assert ids(table.scan().to_arrow()) == there
+        assert {planned.file.file_path for planned in table.scan().plan().files} == of_branch
+        check_nothing_is_missing(table)
+        pointer_line(table)
 
 
 def test_duckdb(own_server: BerglineServer, lake: Lake, name: str, branch: str) -> None:
@@ -108,11 +116,9 @@ def test_duckdb(own_server: BerglineServer, lake: Lake, name: str, branch: str) 
         for reader in (duck, other):
             found = reader.sql(f"SELECT id, who FROM ice.{name} ORDER BY id").fetchall()
             assert found == [(2, "changed"), (3, "main"), (4, "duck"), (5, "duck"), (6, "duck")]
-        with pytest.raises(duckdb.Error, match="cannot create a table at branch"):
-            duck.execute(f"CREATE TABLE ice.{name}_new (id BIGINT)")
-        with pytest.raises(duckdb.Error, match="cannot create a namespace at branch"):
-            duck.execute("CREATE SCHEMA ice.elsewhere")
-        with pytest.raises(duckdb.Error, match="cannot drop a table at branch"):
+        duck.execute(f"CREATE TABLE ice.{name}_new AS SELECT id FROM ice.{name} WHERE id < 5")
+        duck.execute(f"INSERT INTO ice.{name}_new VALUES (5), (6)")
+        with pytest.raises(duckdb.Error, match="cannot drop table .* at branch"):
             duck.execute(f"DROP TABLE ice.{name}")
     check_published(own_server, lake, name, branch, [2, 3, 4, 5, 6])
 
@@ -123,7 +129,6 @@ def test_duckdb_joins_two_refs_of_one_lake(own_server: BerglineServer, lake: Lak
         duck.execute(f"INSERT INTO ice.{name} VALUES (4, 'duck')")
         new = f"SELECT s.id FROM ice.{name} s LEFT JOIN lake.{name} m USING (id) WHERE m.id IS NULL"
         assert duck.sql(new).fetchall() == [(4,)]
-    check_published(own_server, lake, name, branch, [1, 2, 3, 4])
 
 
 def test_pyiceberg(own_server: BerglineServer, lake: Lake, name: str, branch: str) -> None:
@@ -150,6 +155,13 @@ def test_pyiceberg(own_server: BerglineServer, lake: Lake, name: str, branch: st
         with pytest.raises(ForbiddenError, match=f"cannot {change_of_column} column `who`"), table.update_schema() as s:
             s.rename_column("who", "author") if change_of_column == "rename" else s.delete_column("who")
         table.refresh()
+    catalog = peer_at(own_server, branch)
+    catalog.create_table(f"{name}_old", COLUMNS).append(rows("py", 2, 3, 5, 6))
+    catalog.rename_table(f"{name}_old", f"{name}_new")
+    catalog.load_table(f"{name}_new").append(rows("py", 7, 8))
+    with catalog.create_table_transaction(f"{name}_gone", COLUMNS) as transaction:
+        transaction.append(rows("py", 1))
+    catalog.drop_table(f"{name}_gone")
     check_published(own_server, lake, name, branch, [2, 3, 5, 6, 7, 8])
 
 
@@ -166,8 +178,6 @@ def test_pyiceberg_makes_refs_there(own_server: BerglineServer, lake: Lake, name
         assert ids(lake.load_table(name).scan(ref=ref).to_arrow()) == there
         assert ids(peer_at(own_server, branch).load_table(name).scan().use_ref(ref).to_arrow()) == there
         assert ids(peer_at(own_server, ref).load_table(name).scan().to_arrow()) == there
-    lake.load_table(name).refs.drop_branch("further")
-    check_published(own_server, lake, name, branch, [1, 2, 3, 4])
 
 
 def test_pyiceberg_is_told_what_it_cannot_do_there(
@@ -175,12 +185,10 @@ def test_pyiceberg_is_told_what_it_cannot_do_there(
 ) -> None:
     catalog = peer_at(own_server, branch)
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("create a table", lambda: catalog.create_table(f"{name}_new", COLUMNS)),
-        ("create a table", lambda: catalog.create_table_transaction(f"{name}_new", COLUMNS)),
-        ("drop a table", lambda: catalog.drop_table(name)),
-        ("drop a table", lambda: catalog.purge_table(name)),
-        ("rename a table", lambda: catalog.rename_table(name, f"{name}_new")),
-        ("create a namespace", lambda: catalog.create_namespace("elsewhere")),
+        ("drop table", lambda: catalog.drop_table(name)),
+        ("drop table", lambda: catalog.purge_table(name)),
+        ("rename table", lambda: catalog.rename_table(name, f"{name}_new")),
+        ("drop a namespace", lambda: catalog.drop_namespace(name.partition(".")[0])),
         ("expire snapshots", lambda: expire_all(catalog, name)),
     ]
     lake.load_table(name).append(rows("main", 4)).delete("id = 4")  # an old snapshot, to expire
@@ -200,7 +208,7 @@ def test_polars(own_server: BerglineServer, lake: Lake, name: str, branch: str) 
     pl.DataFrame({"id": [4], "who": ["polars"]}).write_iceberg(table, mode="append")
     found = pl.scan_iceberg(table.refresh()).filter(pl.col("id") > 1).select("id").collect()
     assert sorted(found["id"]) == [2, 3, 4]
-    check_published(own_server, lake, name, branch, [1, 2, 3, 4])
+    assert ids(lake.load_table(name).scan().to_arrow()) == MAIN_ROWS
 
 
 def test_tags_and_times_are_read_and_not_written(own_server: BerglineServer, lake: Lake, name: str) -> None:
@@ -258,12 +266,12 @@ def test_official_runtime(
     sql(f"INSERT INTO {name}.branch_further VALUES (7, 'spark', null)")
     assert sql(f"SELECT max(id) FROM {name} VERSION AS OF 'further'") == [(7,)]
     sql(f"ALTER TABLE {name} DROP BRANCH further")
+    sql(f"CREATE TABLE {name}_new USING iceberg AS SELECT id FROM {name} WHERE id < 6")
+    sql(f"INSERT INTO {name}_new VALUES (6)")
     older = "TIMESTAMP '2100-01-01 00:00:00'"
     for statement, refused in (
-        (f"CREATE TABLE {name}_new (id BIGINT) USING iceberg", "cannot create a table at branch"),
-        (f"CREATE TABLE {name}_new USING iceberg AS SELECT 1 AS id", "cannot create a table at branch"),
         (f"CREATE OR REPLACE TABLE {name} USING iceberg AS SELECT 1 AS id", "cannot change the type of column `id`"),
-        (f"DROP TABLE {name}", "cannot drop a table at branch"),
+        (f"DROP TABLE {name}", "cannot drop table .* at branch"),
         (f"ALTER TABLE {name} DROP COLUMN who", "cannot drop column `who`"),
         (f"ALTER TABLE {name} DROP BRANCH lake_main", "cannot move the real `main`"),
         (f"CALL ice.system.expire_snapshots(table => '{name}', older_than => {older})", "cannot expire snapshots"),

@@ -334,20 +334,20 @@ def replay(context: ServerContext, request: Request, found: AnsweredRequest, cur
 def _load(context: ServerContext, request: Request, location: str) -> Response:
     if request.kind == "view":
         return Response(200, context.loads.view(location, lambda: context.catalog.views.metadata_at(location)).body)
+    name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
     shown = shown_state(None, request.at)
 
     def table_at(location: str) -> bytes:
         return context.loads.table(
-            location, shown, lambda: request.seen(context.catalog.tables.metadata_at(location))
+            location, shown, lambda: request.seen(context.catalog.tables.metadata_at(location), name)
         ).body
 
     try:
         body = table_at(location)
     except NotFoundError:  # that version has expired: the current one will do
-        location = context.catalog.pointer(request.table)
+        location = context.catalog.pointer(name)
         body = table_at(location)
     response = Response(200, body, {"etag": entity_tag(location, shown)})
     if request.endpoint.response is not LoadTableResult or not context.credentials.are_wanted(request):
         return response
-    name = TableName(request.namespace, request.read().name)
     return with_credentials(context, request, name, response, context.catalog.tables.metadata_at(location))

@@ -71,7 +71,7 @@ def create_table(context: ServerContext, request: Request) -> Response:
             until_ms = time.time_ns() // 1_000_000 + STAGED_MS
             context.claims.reserve_staged(name, metadata, until_ms)
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
-        staged = Response(200, context.loads.render_table(None, request.seen(metadata)))
+        staged = Response(200, context.loads.render_table(None, request.seen(metadata, name)))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
     return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
@@ -226,7 +226,7 @@ def names_response(
 def table_response(context: ServerContext, request: Request, table: LoadedTable) -> Response:
     """A table after a change."""
     location, shown = table.metadata_location, shown_state(None, request.at)
-    cached = context.loads.table(location, shown, lambda: request.seen(table.metadata))
+    cached = context.loads.table(location, shown, lambda: request.seen(table.metadata, table.name))
     return Response(200, cached.body, {"etag": entity_tag(location, shown)})
 
 

@@ -66,9 +66,9 @@ class Request(msgspec.Struct, frozen=True, dict=True):
         name = self.names.get("table") or self.names.get("view") or ""
         return parse_table_name(TableName(self.namespace, decode_name(name)))
 
-    def seen(self, metadata: TableMetadata) -> TableMetadata:
-        """The table in its path as it is seen by the request."""
-        return metadata if self.at is None else seen_at(metadata, self.at, self.table)
+    def seen(self, metadata: TableMetadata, table: TableName | None = None) -> TableMetadata:
+        """A table, by default the one in its path, as it is seen by the request."""
+        return metadata if self.at is None else seen_at(metadata, self.at, table or self.table)
 
     @property
     def kind(self) -> str:
