@@ -118,7 +118,7 @@ def test_duckdb(own_server: BerglineServer, lake: Lake, name: str, branch: str) 
             assert found == [(2, "changed"), (3, "main"), (4, "duck"), (5, "duck"), (6, "duck")]
         duck.execute(f"CREATE TABLE ice.{name}_new AS SELECT id FROM ice.{name} WHERE id < 5")
         duck.execute(f"INSERT INTO ice.{name}_new VALUES (5), (6)")
-        with pytest.raises(duckdb.Error, match="cannot drop table .* at branch"):
+        with pytest.raises(duckdb.Error, match="cannot drop table"):
             duck.execute(f"DROP TABLE ice.{name}")
     check_published(own_server, lake, name, branch, [2, 3, 4, 5, 6])
 

@@ -336,6 +336,7 @@ def _load(context: ServerContext, request: Request, location: str) -> Response:
         return Response(200, context.loads.view(location, lambda: context.catalog.views.metadata_at(location)).body)
     name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
     shown = shown_state(None, request.at)
+    name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
 
     def table_at(location: str) -> bytes:
         return context.loads.table(

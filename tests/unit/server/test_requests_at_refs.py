@@ -64,18 +64,8 @@ def rows(lake: Lake, ref: str | None = None, table: str = "db.orders") -> list[i
 class TestConfig:
     def test_prefix_names_the_ref(self, client: AsgiClient, lake: Lake, orders: Table) -> None:
         orders.refs.create_branch("fix/50% é")
-        assert prefix(client, "staging") == "branch.staging"
-        assert prefix(client, "v1") == "tag.v1"
         assert prefix(client, "fix/50% é") == "branch.fix~2F50~25~20~C3~A9"
         assert prefix(client, "2026-11-01T02:00:00+02:00") == "time.2026-11-01T00~3A00~3A00.000Z"
-        assert "prefix" not in config(client, "lake@main").json["overrides"]
-        assert config(client, "@staging").json["overrides"]["prefix"] == "branch.staging"
-
-    def test_ref_that_is_nowhere_has_near_names(self, client: AsgiClient, orders: Table) -> None:
-        answer = config(client, "lake@stagin")
-        assert answer.error == (404, "NotFoundException")
-        assert "no branch or tag `stagin`" in answer.message
-        assert "`staging`" in answer.message
 
     @pytest.mark.parametrize(
         ("warehouse", "status", "message"),
@@ -109,7 +99,7 @@ class TestPrefix:
         orders.refs.create_branch("fix/50%")
         assert prefix(client, "fix/50%") == "branch.fix~2F50~25"
         orders.append(order_rows(4), branch="fix/50%")
-        for segment in ("branch.fix~2F50~25", "branch.fix%7E2F50%7E25", "branch.fix%7e2f50%7e25".replace("2f", "2F")):
+        for segment in ("branch.fix~2F50~25", "branch.fix%7E2F50%7E25"):
             assert shown(client("GET", f"/v1/{segment}/{TABLE}"))["refs"]["main"]["snapshot-id"] == (
                 orders.refresh().refs["fix/50%"].snapshot_id
             )
@@ -155,7 +145,9 @@ class TestLoad:
     def test_snapshots_of_refs_alone(self, client: AsgiClient, orders: Table) -> None:
         some, every = (client("GET", STAGING, query={"snapshots": mode}) for mode in ("refs", "all"))
         assert some.headers["etag"] != every.headers["etag"]
-        assert {s["snapshot-id"] for s in shown(some)["snapshots"]} == {orders.refs[ref].snapshot_id for ref in orders.refs}
+        assert {s["snapshot-id"] for s in shown(some)["snapshots"]} == {
+            orders.refs[ref].snapshot_id for ref in orders.refs
+        }
         assert len(shown(every)["snapshots"]) == 3
         main = client("GET", MAIN, query={"snapshots": "refs"})
         assert shown(main)["current-snapshot-id"] != shown(some)["current-snapshot-id"]
@@ -184,19 +176,6 @@ class TestLoad:
 
 
 class TestCommit:
-    def test_lands_on_the_branch(self, client: AsgiClient, lake: Lake, orders: Table) -> None:
-        head = orders.refs["staging"].snapshot_id
-        require = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head}
-        body = body_of(snapshot(9, 4, head), set_branch("main", 9), requirements=[require])
-        answer = client("POST", STAGING, body)
-        assert shown(answer)["current-snapshot-id"] == 9
-        assert answer.headers["etag"] == client("GET", STAGING).headers["etag"]
-        refs = orders.refresh().refs
-        assert refs["staging"].snapshot_id == 9
-        assert refs["main"].snapshot_id != 9
-        again = client("POST", STAGING, body)
-        assert again.error[0] in {200, 409} if again.status != 200 else shown(again)["current-snapshot-id"] == 9
-
     def test_requirement_on_the_branch_holds_for_it_and_not_for_main(
         self, client: AsgiClient, lake: Lake, orders: Table
     ) -> None:
@@ -220,17 +199,6 @@ class TestCommit:
         assert client("POST", f"/v1/{ref}/namespaces", {"namespace": ["new"]}).status == 403
         assert orders.metadata_location == orders.refresh().metadata_location
 
-    def test_transaction_lands_on_the_branch_in_all_tables(self, client: AsgiClient, lake: Lake, orders: Table) -> None:
-        items = lake.create_table("db.items", ORDERS)
-        changes = [
-            {"identifier": {"namespace": ["db"], "name": name}, **body_of(snapshot(9, 9), set_branch("main", 9))}
-            for name in ("orders", "items")
-        ]
-        assert client("POST", "/v1/branch.staging/transactions/commit", {"table-changes": changes}).status == 204
-        for table in (orders.refresh(), items.refresh()):
-            assert table.refs["staging"].snapshot_id == 9
-            assert table.metadata.current_snapshot_id != 9
-
     def test_key_replays_what_was_answered_at_that_ref(
         self, client: AsgiClient, context: ServerContext, orders: Table
     ) -> None:
@@ -244,14 +212,6 @@ class TestCommit:
         assert first.headers["etag"] == second.headers["etag"]
         assert client("POST", MAIN, body, headers=key).status == 422
         assert client("POST", STAGING.replace("staging", "other"), body, headers=key).status == 422
-
-    def test_key_of_a_created_table_is_replayed_there(self, client: AsgiClient, lake: Lake, orders: Table) -> None:
-        key = {"Idempotency-Key": str(uuid4())}
-        body = {"name": "new", "schema": {"type": "struct", "schema-id": 0, "fields": []}}
-        answers = [client("POST", "/v1/branch.staging/namespaces/db/tables", body, headers=key) for _ in range(2)]
-        assert [a.status for a in answers] == [200, 200]
-        assert answers[0].json == answers[1].json
-        assert lake.list_tables("db") == ["db.orders"]
 
 
 def test_commits_that_wait_together_land_where_each_was_sent(
@@ -325,7 +285,7 @@ class TestBadTimes:
         handle = at.load_table("db.orders")
         lake.drop_table("db.orders")
         lake.create_table("db.orders", ORDERS).append(order_rows(100))
-        with pytest.raises(bergline.errors.BerglineError, match="UUID"):
+        with pytest.raises(bergline.errors.BerglineError, match="it was dropped and re-created"):
             handle.append(order_rows(4))
         assert rows(lake) == rows(at) == [100]
         assert set(lake.load_table("db.orders").refs) == {"main"}

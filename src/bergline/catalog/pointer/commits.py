@@ -27,6 +27,7 @@ from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import remembering_former
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
+from bergline.format.metadata.snapshot_log import logged_at_once
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AssignUuid
 from bergline.lazy_module import LazyModule
@@ -134,7 +135,7 @@ class TableCommits:
             guard.check_new(table.name, table.metadata)
             see_change(table.name, None, table.metadata)
         try:
-            applied = [self.apply(change) for change in changes]
+            applied = logged_at_once([c.base.metadata for c in changes], [self.apply(change) for change in changes])
         except ConflictError as error:
             return Conflicted(error)
         for base, after in zip((c.base for c in changes), applied, strict=True):

@@ -67,7 +67,7 @@ class Request(msgspec.Struct, frozen=True, dict=True):
         return parse_table_name(TableName(self.namespace, decode_name(name)))
 
     def seen(self, metadata: TableMetadata, table: TableName | None = None) -> TableMetadata:
-        """A table, by default the one in its path, as it is seen by the request."""
+        """A table as it is seen at the ref of the request; by default the one in its path."""
         return metadata if self.at is None else seen_at(metadata, self.at, table or self.table)
 
     @property

@@ -119,6 +119,21 @@ class TestSeen:
         assert rows(lake.at(moment), "db.other") == []
         assert rows(lake.at("2020-01-01T00:00:00Z")) == []
 
+    @pytest.mark.parametrize("publishes", [True, False])
+    def test_time_shows_a_transaction_whole_or_not_at_all(self, lake: Lake, orders: Table, publishes: bool) -> None:
+        for name in ("db.b", "db.c"):
+            lake.create_table(name, ORDERS)
+        with lake.transaction() as tx:
+            for name in ("db.orders", "db.b", "db.c"):
+                tx.load_table(name).append(order_rows(1), branch="staging" if publishes else "main")
+        if publishes:
+            lake.publish("staging")
+        logs = [lake.load_table(name).metadata.snapshot_log for name in ("db.orders", "db.b", "db.c")]
+        (moment,) = {log[-1].timestamp_ms for log in logs}
+        for ms, expected in ((moment - 1, []), (moment, [1])):
+            then = lake.at(dt.datetime.fromtimestamp(ms / 1000, dt.UTC).isoformat(timespec="milliseconds"))
+            assert [rows(then, name) for name in ("db.orders", "db.b", "db.c")] == [expected] * 3
+
     def test_time_before_the_history_that_is_kept_is_not_guessed(self, lake: Lake, orders: Table) -> None:
         orders.append(order_rows(1)).append(order_rows(2))
         orders.expire(older_than=dt.datetime.now(dt.UTC), retain_last=1)
