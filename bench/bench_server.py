@@ -2,7 +2,8 @@
 
 Loads of a small table, of one with 2,000 snapshots and of one that did not change; commits to tables of their own, to
 one table's main and to branches of one table, and properties of one table; by 1, 8 and 64 clients; and commits to
-another table beside a hot one. A commit that lost is tried again, and its time is until it succeeded; conflicts that
+another table beside a hot one. Then, on our server alone and in turns, loads and commits at `lake@staging` beside the
+same on `main`. A commit that lost is tried again, and its time is until it succeeded; conflicts that
 were answered are counted. Clients let the server put appends on the head, which the reference server cannot. The
 reference server is the one that make gets for the tests.
 """
@@ -10,7 +11,7 @@ reference server is the one that make gets for the tests.
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,9 @@ READERS, WRITERS = (1, 8, 32), (1, 8, 64)
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
 ROWS = pa.table({"id": pa.array([1], pa.int64())})
 TABLES = "/v1/namespaces/db/tables"
+AT_BRANCH = "/v1/branch.staging/namespaces/db/tables"
+TURNS = 5
+Client = Callable[..., Awaitable[None]]
 
 
 class Case(NamedTuple):
@@ -79,6 +83,36 @@ def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
     yield Case("commit to a table beside a hot one", 1), run_clients(uri, 1 + WRITERS[1], quiet)
 
 
+def lines_at_a_branch(uri: str, sizes: Sizes) -> Iterator[tuple[Case, list[Load], list[Load]]]:
+    """Loads and commits on `main`, and at a branch of the lake, in turns."""
+    large = f"a table of {sizes.snapshots:,} snapshots"
+    seconds, each = sizes.seconds / TURNS, max(sizes.each // TURNS, 4)
+    for clients in (1, 8):
+        tags = {tables: f"If-None-Match: {etag_of(uri, f'{tables}/large')}\r\n" for tables in (TABLES, AT_BRANCH)}
+        for name, path, status in (
+            ("load a small table", "small", 200),
+            (f"load {large}", "large", 200),
+            (f"load {large} that did not change (304)", "large", 304),
+        ):
+            headers = tags if status == 304 else dict.fromkeys(tags, "")
+            sides = [loads(f"{t}/{path}", seconds, status, headers[t]) for t in tags]
+            yield Case(name, clients), *in_turns(uri, clients, *sides)
+        create(uri, [f"{kind}{clients}" for kind in ("for_main", "for_branch")])
+        for name, paths in (
+            ("commit to a small table", ((TABLES, f"for_main{clients}"), (AT_BRANCH, f"for_branch{clients}"))),
+            (f"commit to {large}", ((TABLES, "large"), (AT_BRANCH, "large"))),
+        ):
+            sides = [commits(lambda _, p=f"{t}/{p}": p, lambda _: "main", max(each // clients, 2)) for t, p in paths]
+            yield Case(name, clients), *in_turns(uri, clients, *sides)
+
+
+def in_turns(uri: str, clients: int, main: Client, branch: Client) -> tuple[list[Load], list[Load]]:
+    """What clients of both kinds took, one after the other again and again; the first turn is to warm up."""
+    turns = [[run_clients(uri, clients, side) for side in (main, branch)] for _ in range(TURNS + 1)]
+    mains, branches = zip(*turns[1:], strict=True)
+    return list(mains), list(branches)
+
+
 def set_up(uri: str, large: str) -> None:
     async def client(connection: Connection, _: int, times: list[float]) -> None:
         times.append(0)
@@ -121,7 +155,8 @@ def large_table(directory: Path, snapshots: int) -> str:
         table = lake.create_table("db.large", ROWS.schema)
         for _ in range(snapshots):
             table.append(ROWS)
-        return table.metadata_location
+        table.refs.create_branch("staging")
+        return table.refresh().metadata_location
 
 
 def main() -> None:
@@ -145,6 +180,17 @@ def main() -> None:
                 flush=True,
             )
             record(f"{case.name}, {case.clients} clients", [1 / our.rate], [1 / their.rate], "REST reference server")
+        print_at_a_branch(ours.uri, sizes)
+
+
+def print_at_a_branch(uri: str, sizes: Sizes) -> None:
+    print("\n| case | clients | on `main` | p50 | p99 | 409 | at `lake@staging` | p50 | p99 | 409 | relative time |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for case, mains, branches in lines_at_a_branch(uri, sizes):
+        took = sorted(main.rate / branch.rate for main, branch in zip(mains, branches, strict=True))
+        main, branch = (sorted(loads)[TURNS // 2] for loads in (mains, branches))
+        ratio = f"{took[TURNS // 2]:.2f} ({took[0]:.2f} to {took[-1]:.2f})"
+        print(f"| {case.name} | {case.clients} | {shown(main)} | {shown(branch)} | {ratio} |", flush=True)
 
 
 def shown(load: Load) -> str:

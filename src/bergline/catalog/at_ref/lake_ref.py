@@ -18,6 +18,7 @@ CREATED_ON: Final = "bergline.created-on-branch"
 AT: Final = "@"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
 _PLAIN = re.compile(rb"[A-Za-z0-9_.-]")
+_IN_PATH = re.compile(r"[A-Za-z0-9_.~-]+")
 _ESCAPE = "~"
 
 
@@ -71,7 +72,10 @@ def parse_in_path(segment: str) -> LakeRef | None:
         return None
     name = _unescaped(escaped)
     if kind is LakeRefKind.TIME:
-        return parse_time(name)
+        time = parse_time(name)
+        if time is None:
+            raise _not_given_out(segment)
+        return time
     check_ref_name(name)
     return None if name == MAIN else LakeRef(kind, name)
 
@@ -93,8 +97,17 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(text: str) -> str:
+    if not _IN_PATH.fullmatch(text):  # such as one that was encoded twice, which would name another branch
+        raise _not_given_out(text)
     first, *others = text.split(_ESCAPE)
     try:
         return b"".join((first.encode(), *(bytes.fromhex(o[:2]) + o[2:].encode() for o in others))).decode()
     except ValueError:
-        raise InvalidInputError(f"expected a ref of the lake in the path, found `{text[:200]}`") from None
+        raise _not_given_out(text) from None
+
+
+def _not_given_out(text: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"expected a ref of the lake in the path, found `{text[:200]}`",
+        hints=["ask for it: `GET /v1/config?warehouse=lake@staging` answers with the prefix of paths"],
+    )

@@ -55,12 +55,18 @@ def _retention(seen: SnapshotRef, is_branch: bool) -> tuple[int | None, int | No
 
 def _ref_as_of(metadata: TableMetadata, ref: LakeRef) -> SnapshotRef | None:
     """The head of `main` at a time; None for a table that was empty."""
-    log, at_ms = metadata.snapshot_log, ref.time_ms
-    if all(e.timestamp_ms > at_ms for e in log):
-        oldest = metadata.snapshots_by_id.get(log[0].snapshot_id) if log else None
-        if not log or (oldest is not None and oldest.parent_snapshot_id is None):
-            return None
+    at_ms = ref.time_ms
+    if all(e.timestamp_ms > at_ms for e in metadata.snapshot_log) and _log_is_whole(metadata):
+        return None
     return SnapshotRef(metadata.snapshot(snapshot_as_of(metadata, at_ms)).snapshot_id, SnapshotRefType.BRANCH)
+
+
+def _log_is_whole(metadata: TableMetadata) -> bool:
+    """Whether `main` had certainly no snapshot before the log begins: with one that expires, older entries go."""
+    if not metadata.snapshot_log:
+        return MAIN not in metadata.refs
+    first, *_ = metadata.snapshots
+    return len(metadata.snapshots) == metadata.last_sequence_number and first.parent_snapshot_id is None
 
 
 def _refs(metadata: TableMetadata, seen: SnapshotRef | None) -> dict[str, SnapshotRef]:

@@ -351,6 +351,7 @@ def replay(context: ServerContext, request: Request, found: AnsweredRequest, cur
 def _load(context: ServerContext, request: Request, location: str) -> Response:
     if request.kind == "view":
         return Response(200, context.loads.view(location, lambda: context.catalog.views.metadata_at(location)).body)
+    name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
     shown = shown_state(None, request.at)
     name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
 

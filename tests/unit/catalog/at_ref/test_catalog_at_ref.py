@@ -147,6 +147,29 @@ class TestSeen:
         with pytest.raises(NotFoundError, match="no snapshot at or before 2020"):
             lake.at("2020-01-01T00:00:00Z").load_table("db.orders")
 
+    def test_time_before_an_expired_replacement_is_not_guessed(self, lake: Lake, orders: Table) -> None:
+        """The oldest snapshot that is kept has no parent, and `main` had rows before it."""
+        orders.append(order_rows(1))
+        time.sleep(0.005)
+        moment = dt.datetime.now(dt.UTC).isoformat()
+        with lake.stage_table("db.orders", ORDERS, replace=True) as staged:
+            staged.append(order_rows(2))
+        assert rows(lake.at(moment)) == [1]
+        orders.refresh().expire(older_than=dt.datetime.now(dt.UTC), retain_last=1)
+        assert [s.parent_snapshot_id for s in orders.refresh().metadata.snapshots] == [None]
+        with pytest.raises(NotFoundError, match="no snapshot at or before"):
+            lake.at(moment).load_table("db.orders")
+
+    def test_table_was_empty_before_a_longer_branch_was_published(self, lake: Lake, staging: Lake) -> None:
+        lake.create_table("db.other", ORDERS)
+        staging.load_table("db.other").append(order_rows(1)).append(order_rows(2))
+        time.sleep(0.005)
+        moment = dt.datetime.now(dt.UTC).isoformat()
+        time.sleep(0.005)
+        lake.publish("staging")
+        assert rows(lake.at(moment), "db.other") == []
+        assert rows(lake, "db.other") == [1, 2]
+
     def test_main_is_the_lake_itself(self, lake: Lake, staging: Lake) -> None:
         staging.load_table("db.orders").append(order_rows(3))
         assert rows(staging.at("main")) == rows(lake) == [1, 2]
