@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from bergline.server.handlers.context import ServerContext
 
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
-from bergline.server.handlers.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property, snapshot
 
 STAGING = "/v1/branch.staging/namespaces/db/tables"
