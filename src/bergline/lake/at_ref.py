@@ -1,5 +1,6 @@
 """A lake at one of its refs: what `lake.at("staging")` finds, and which tables may join a branch."""
 
+import time
 from collections.abc import Callable
 
 from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
@@ -76,6 +77,11 @@ def check_joins(kept: LakeBranches, ref: LakeRef, table: TableName) -> None:
             name=ref.name,
             known=[one.name for one in kept.all()],
             hints=[f"create it first: `{_KEPT} {ref.name}`"],
+        )
+    if branch.is_expired(time.time_ns() // 1_000_000):
+        raise RefusedError(
+            f"cannot write `{table}` at {ref}: the branch has expired, and takes no more tables",
+            hints=["publish what it has, and create it anew"],
         )
     if not branch.takes(table):
         raise RefusedError(
