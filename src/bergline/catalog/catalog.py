@@ -240,6 +240,10 @@ class Catalog(Protocol):
         """The tables in a namespace."""
         ...
 
+    def list_branch_tables(self, namespace: Namespace) -> list[TableName]:
+        """The tables in a namespace that were created on branches of the lake, and are in no list but these."""
+        ...
+
     def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
         """Create a namespace."""
         ...

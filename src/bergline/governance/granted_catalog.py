@@ -189,6 +189,10 @@ class GrantedCatalog:
         with self._on(None, namespace_of(namespace)):
             return [name for name in self._inner.list_tables(namespace) if self._by.sees(table_of(name))]
 
+    def list_branch_tables(self, namespace: Namespace) -> list[TableName]:
+        with self._on(None, namespace_of(namespace)):
+            return [name for name in self._inner.list_branch_tables(namespace) if self._by.sees(table_of(name))]
+
     def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
         with self._creating(namespace_of(namespace)):
             self._inner.create_namespace(namespace, properties)

@@ -29,9 +29,9 @@ def find_lake_ref(catalog: Catalog, name: str) -> LakeRef | None:
 
     A name that is a branch in any table is a branch; it is read only where it is a tag.
     """
-    time = parse_time(name)
-    if time is not None:
-        return time
+    moment = parse_time(name)
+    if moment is not None:
+        return moment
     check_ref_name(name)
     if name == MAIN:
         return None

@@ -39,6 +39,7 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.monitoring import MONITORING, MonitoringPage, ready
 from bergline.server.handlers.tables import load_from_cache
 from bergline.server.http.errors import RequestRefused, error_response, response_for
+from bergline.server.http.lake_refs import check_at_ref, ref_in_path, without_ref
 from bergline.server.http.long_polls import LongPolls
 from bergline.server.http.request import CALLER, Request, address_of, is_local
 from bergline.server.http.response import Response
@@ -51,6 +52,7 @@ _READS = {"GET", "HEAD"}
 _HTML = "text/html"
 _UNKNOWN: Final = "unknown"
 _CONSOLE: Final = "console"
+_AT: Final = "bergline.at"
 _MAX_FORM_BYTES = 64 * 1024  # before a token was checked
 _MAX_NAME_BYTES = 64 * 1024
 _NAMES_ONLY = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
@@ -86,7 +88,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of ASGI."""
         if scope["type"] == "http":
-            scope["path"] = scope["raw_path"].decode("latin-1")  # a name may contain a slash, percent-encoded
+            scope["path"], scope[_AT] = without_ref(scope["raw_path"].decode("latin-1"))  # a name may contain a slash
         await self._router(scope, receive, send)
 
     def end_waits(self) -> None:
@@ -165,7 +167,7 @@ class Application:
             check_cross_origin(headers, any_host=self._any_host)
         principal = ANYBODY if endpoint is GET_TOKEN else await self._principal(scope, headers)
         scope[CALLER] = principal.name
-        settings = self.context.settings
+        settings, at = self.context.settings, ref_in_path(scope[_AT])
         request = Request(
             endpoint,
             scope["path_params"],
@@ -178,8 +180,10 @@ class Application:
             is_local=is_local(scope),
             address=address_of(scope),
             max_values=settings.max_json_values,
+            at=at,
         )
         scope[REQUEST] = request
+        check_at_ref(endpoint, at)
         can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
         can_be_cached = can_be_cached and not self.context.overtaken.has_turn_to_begin(request)
         can_be_cached = can_be_cached and is_allowed_at_once(self.context.access, request)

@@ -136,4 +136,4 @@ class GroupedCommits:
             if isinstance(result, Exception):
                 return recorded.refuse(self._context.concealment.concealed(recorded.request, result))
             overtaken.landed(recorded.request, [result.name])
-            return recorded.answer(lambda: table_response(self._context, result))
+            return recorded.answer(lambda: table_response(self._context, recorded.request, result))

@@ -41,7 +41,7 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
 from bergline.governance.lake_branches.model import LAKE_BRANCH
 from bergline.governance.lake_branches.protocol import CREATE_LAKE_BRANCH, DROP_LAKE_BRANCH
-from bergline.server.cache.load_responses import entity_tag
+from bergline.server.cache.load_responses import entity_tag, shown_state
 from bergline.server.commits.governance_events import governance_events
 from bergline.server.commits.rule_notes import audit_rules
 from bergline.server.handlers.commits import committed_tables
@@ -276,7 +276,7 @@ def _record(request: Request) -> AnsweredRequest | None:
         operation=request.endpoint.name,
         resource=request.resource,
         fingerprint=hashlib.sha256(
-            request.body + repr((sorted(request.query.items()), request.parts)).encode()
+            request.body + repr((sorted(request.query.items()), request.parts, *filter(None, (request.at,)))).encode()
         ).hexdigest(),
         status=request.endpoint.status,
         at_ms=_now_ms(),
@@ -340,13 +340,20 @@ def replay(context: ServerContext, request: Request, found: AnsweredRequest, cur
 def _load(context: ServerContext, request: Request, location: str) -> Response:
     if request.kind == "view":
         return Response(200, context.loads.view(location, lambda: context.catalog.views.metadata_at(location)).body)
+    shown = shown_state(None, request.at)
+    name = request.table if "table" in request.names else TableName(request.namespace, request.read().name)
+
+    def table_at(location: str) -> bytes:
+        return context.loads.table(
+            location, shown, lambda: request.seen(context.catalog.tables.metadata_at(location), name)
+        ).body
+
     try:
-        body = context.loads.table(location, "all", lambda: context.catalog.tables.metadata_at(location)).body
+        body = table_at(location)
     except NotFoundError:  # that version has expired: the current one will do
-        location = context.catalog.pointer(request.table)
-        body = context.loads.table(location, "all", lambda: context.catalog.tables.metadata_at(location)).body
-    response = Response(200, body, {"etag": entity_tag(location)})
+        location = context.catalog.pointer(name)
+        body = table_at(location)
+    response = Response(200, body, {"etag": entity_tag(location, shown)})
     if request.endpoint.response is not LoadTableResult or not context.credentials.are_wanted(request):
         return response
-    name = TableName(request.namespace, request.read().name)
     return with_credentials(context, request, name, response, context.catalog.tables.metadata_at(location))

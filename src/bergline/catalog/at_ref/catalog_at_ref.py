@@ -5,8 +5,8 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef
-from bergline.catalog.at_ref.landing import LandingChange, landing
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
 from bergline.catalog.at_ref.seen import seen_at
 from bergline.catalog.catalog import (
     Catalog,
@@ -23,7 +23,7 @@ from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.turns import TurnKeeper
-from bergline.errors import RefusedError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.view_metadata import ViewMetadata
@@ -36,7 +36,7 @@ class TableAtRef(LoadedTable, frozen=True):
 
 
 class CatalogAtRef:
-    """Tables at a ref of the lake. What is not of one ref, such as names, namespaces and views, cannot be changed."""
+    """Tables at a ref of the lake. A branch can have tables of its own; all other names are those of the lake."""
 
     keeps_dropped_tables = False
 
@@ -93,7 +93,11 @@ class CatalogAtRef:
         self.inner.check_location(name, location)
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
-        return self.inner.list_tables(namespace)
+        return sorted((*self.inner.list_tables(namespace), *created_on(self.inner, self.ref, namespace)))
+
+    def list_branch_tables(self, namespace: Namespace) -> list[TableName]:
+        own = set(created_on(self.inner, self.ref, namespace))
+        return [name for name in self.inner.list_branch_tables(namespace) if name not in own]
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         return self.inner.namespace_exists(namespace)
@@ -119,28 +123,38 @@ class CatalogAtRef:
         return []
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
-        self._refuse(f"create table `{name}`")
+        """Create a table on the branch alone."""
+        check_writable(self.ref, name)
+        self._check_joins(name)
+        return self._seen(self.inner.create_table(name, created_at(metadata, self.ref)))
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         self._refuse(f"register table `{name}`")
 
     def unregister_table(self, name: TableName) -> str:
-        self._refuse(f"unregister table `{name}`")
+        self._check_created("unregister", name)
+        return self.inner.unregister_table(name)
 
     def rename_table(self, name: TableName, new: TableName) -> None:
-        self._refuse(f"rename table `{name}`")
+        self._check_created("rename", name)
+        self.inner.rename_table(name, new)
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
-        self._refuse(f"drop table `{name}`")
+        self._check_created("drop", name)
+        self.inner.drop_table(name, expected)
 
     def purge_later(self, name: TableName) -> bool:
-        self._refuse(f"drop table `{name}`")
+        self._check_created("drop", name)
+        return self.inner.purge_later(name)
 
     def undrop_table(self, name: TableName, to: TableName | None = None) -> LoadedTable:
         self._refuse(f"undrop table `{name}`")
 
     def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
-        self._refuse(f"create namespace `{'.'.join(namespace)}`")
+        """Create a namespace of the whole lake: tables on the branch may need one."""
+        if self.ref.kind is not LakeRefKind.BRANCH:
+            self._refuse(f"create namespace `{'.'.join(namespace)}`")
+        self.inner.create_namespace(namespace, properties)
 
     def drop_namespace(self, namespace: Namespace) -> None:
         self._refuse(f"drop namespace `{'.'.join(namespace)}`")
@@ -184,13 +198,36 @@ class CatalogAtRef:
         landed = landing(real.metadata, self.ref, real.name, asked, self._check_joins)
         return replace(change, base=real, requirements=landed.requirements, updates=landed.updates)
 
+    def _check_created(self, what: str, name: TableName) -> None:
+        check_created_on(self.inner.load_table(name).metadata, self.ref, name, what)
+
     def _refuse(self, what: str) -> NoReturn:
         raise only_on_main(what, self.ref)
+
+
+def created_on(catalog: Catalog, ref: LakeRef, namespace: Namespace) -> list[TableName]:
+    """The tables in a namespace that were created on a branch, and are not published yet."""
+    if ref.kind is not LakeRefKind.BRANCH:
+        return []
+    return [name for name in catalog.list_branch_tables(namespace) if _branch_of(catalog, name) == ref.name]
+
+
+def check_created_on(metadata: TableMetadata, ref: LakeRef, name: TableName, what: str) -> None:
+    """Refuse to drop or rename a table that is not of the branch alone."""
+    if ref.kind is not LakeRefKind.BRANCH or metadata.properties.get(CREATED_ON) != ref.name:
+        raise only_on_main(f"{what} table `{name}`", ref)
+
+
+def _branch_of(catalog: Catalog, name: TableName) -> str | None:
+    try:
+        return catalog.load_table(name).metadata.properties.get(CREATED_ON)
+    except NotFoundError:  # dropped since it was listed
+        return None
 
 
 def only_on_main(what: str, ref: LakeRef) -> RefusedError:
     """The error for what cannot be done at a ref of the lake."""
     return RefusedError(
-        f"cannot {what} at {ref} of the lake: names, namespaces and views are the same at all refs",
+        f"cannot {what} at {ref} of the lake: names and views that are on `main` are the same at all refs",
         hints=["do it on the lake without a ref"],
     )

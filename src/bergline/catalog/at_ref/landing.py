@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import msgspec
 
-from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
 from bergline.errors import RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRefType
 from bergline.format.metadata.requirements import AssertRefRetention, AssertRefSnapshotId, Requirement
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, changed, strip_trailing_slash
 from bergline.format.metadata.updates import (
     AddSchema,
     RemovePartitionSpecs,
@@ -38,6 +38,20 @@ _OF_THE_TABLE = {
     SetLocation: "set the location",
     UpgradeFormatVersion: "upgrade the format version",
 }
+
+
+def created_at(metadata: TableMetadata, ref: LakeRef) -> TableMetadata:
+    """A new table on a branch alone, with the rows that it was to have on `main`."""
+    refs = {ref.name if name == MAIN else name: found for name, found in metadata.refs.items()}
+    properties = metadata.properties | {CREATED_ON: ref.name}
+    return changed(metadata, refs=refs, properties=properties, current_snapshot_id=None, snapshot_log=())
+
+
+def published(metadata: TableMetadata) -> TableMetadata:
+    """The table, which is not on its branch alone any more once it has a `main`."""
+    if MAIN not in metadata.refs or CREATED_ON not in metadata.properties:
+        return metadata
+    return changed(metadata, properties={k: v for k, v in metadata.properties.items() if k != CREATED_ON})
 
 
 class LandingChange(msgspec.Struct, frozen=True):
@@ -100,14 +114,15 @@ def _was_main(base: TableMetadata, head: int | None) -> bool:
 def _updates(base: TableMetadata, ref: LakeRef, table: TableName, updates: Iterable[Update]) -> Iterator[Update]:
     added: list[Schema] = []
     empties = False
+    is_its_own = base.properties.get(CREATED_ON) == ref.name
     for update in updates:
-        what = _OF_THE_TABLE.get(type(update))
+        what = None if is_its_own or _changes_nothing(base, update) else _OF_THE_TABLE.get(type(update))
         if what is not None:
             _refuse(table, ref, f"{what}, which belongs to the whole table")
         match update:
             case AddSchema(schema=schema):
                 added.append(schema)
-            case SetCurrentSchema(schema_id=schema_id):
+            case SetCurrentSchema(schema_id=schema_id) if not is_its_own:
                 _check_only_adds(base, ref, table, _schema(base, added, schema_id))
             case SetSnapshotRef(ref_name="main"):
                 if update.type is not SnapshotRefType.BRANCH:
@@ -125,6 +140,17 @@ def _updates(base: TableMetadata, ref: LakeRef, table: TableName, updates: Itera
         yield update
     if empties:
         _refuse(table, ref, "be without rows by dropping its `main`: delete all rows instead")
+
+
+def _changes_nothing(base: TableMetadata, update: Update) -> bool:
+    """Whether an update sets what is set; a table that is replaced says all of it again."""
+    match update:
+        case UpgradeFormatVersion(format_version=version):
+            return version == base.format_version
+        case SetLocation(location=location):
+            return strip_trailing_slash(location) == base.location
+        case _:
+            return False
 
 
 def _is_lake_main(base: TableMetadata, name: str) -> bool:

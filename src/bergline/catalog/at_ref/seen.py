@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
@@ -16,6 +16,9 @@ def seen_at(metadata: TableMetadata, ref: LakeRef, table: TableName) -> TableMet
     Snapshots, statistics and all other refs are those of the table. A table without the branch is seen as it is on
     `main`, with the default retention: a branch that begins there has that.
     """
+    branch = metadata.properties.get(CREATED_ON)
+    if branch is not None and (ref.kind is not LakeRefKind.BRANCH or branch != ref.name):
+        raise of_branch(table, branch)
     main, own = metadata.refs.get(MAIN), metadata.refs.get(ref.name)
     if ref.kind is LakeRefKind.TIME:
         seen, is_branch = _ref_as_of(metadata, ref), False
@@ -33,6 +36,16 @@ def seen_at(metadata: TableMetadata, ref: LakeRef, table: TableName) -> TableMet
         schema_id = schema_id if own_schema is None else own_schema
     return changed(
         metadata, refs=refs, current_snapshot_id=head, current_schema_id=schema_id, snapshot_log=_log(metadata, head)
+    )
+
+
+def of_branch(table: TableName, branch: str) -> NotFoundError:
+    """The error for a table that is on a branch of the lake alone, and is looked for elsewhere."""
+    return NotFoundError(
+        f"no table `{table}` here: it was created on branch `{branch}` of the lake, and is on it alone until it is "
+        "published",
+        kind="table",
+        name=str(table),
     )
 
 

@@ -1,9 +1,12 @@
 """Commits of a pointer catalog: write the next metadata files, then swap the pointers to them."""
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from bergline.catalog.at_ref.lake_ref import CREATED_ON
+from bergline.catalog.at_ref.landing import published
 from bergline.catalog.catalog import (
     Committed,
     Conflicted,
@@ -16,7 +19,7 @@ from bergline.catalog.catalog import (
     check_changed_tables,
 )
 from bergline.catalog.conflicts import describe_change
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, BranchTablePointers, PointerSwap
 from bergline.catalog.pointer.settle import CommitSettling, SentSwaps, SwapHistory, send_swaps, table_history
 from bergline.catalog.pointer.store_access import StoreAccess
 from bergline.catalog.pointer.tables import PointerTables
@@ -24,6 +27,7 @@ from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import remembering_former
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.requirements import check_requirements
+from bergline.format.metadata.snapshot_log import logged_at_once
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AssignUuid
 from bergline.lazy_module import LazyModule
@@ -72,7 +76,7 @@ class TableCommits:
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         logged = base.metadata_location if logs_base else None
         after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._access.clock_ms())
-        after = remembering_former(base.metadata, after, updates)
+        after = remembering_former(base.metadata, published(after), updates)
         self._check_result(base.metadata, after)
         return after
 
@@ -82,8 +86,9 @@ class TableCommits:
         swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
         sent, cause = SentSwaps(swaps, Committed(new), history), "the swap was refused"
         try:
-            if send_swaps(self._access.store_to_settle, swaps):
-                return sent.made
+            with self._listing(changes, new):
+                if send_swaps(self._access.store_to_settle, swaps):
+                    return sent.made
             outcome = self._settling.check_refused(changes, sent)
         except NOTHING_CHANGED:
             self._discard(new)
@@ -99,6 +104,17 @@ class TableCommits:
                 return self._as_they_are(new, cause)
             case _:
                 return outcome
+
+    def _listing(
+        self, changes: Sequence[TableChange], after: Sequence[LoadedTable]
+    ) -> contextlib.AbstractContextManager[None]:
+        """Tables that were created on a branch get into lists with the commit that gives them a `main`."""
+        left = {table.name for table in after if CREATED_ON not in table.metadata.properties}
+        names = [c.base.name for c in changes if c.base.name in left and CREATED_ON in c.base.metadata.properties]
+        store = self._access.store_to_settle
+        if not names or not isinstance(store, BranchTablePointers):
+            return contextlib.nullcontext()
+        return store.listing(names)
 
     def moved_on(self, base: LoadedTable) -> ConflictError:
         """The conflict of a table that is no longer at its base; says what has changed, if that can be read."""
@@ -119,7 +135,7 @@ class TableCommits:
             guard.check_new(table.name, table.metadata)
             see_change(table.name, None, table.metadata)
         try:
-            applied = [self.apply(change) for change in changes]
+            applied = logged_at_once([c.base.metadata for c in changes], [self.apply(change) for change in changes])
         except ConflictError as error:
             return Conflicted(error)
         for base, after in zip((c.base for c in changes), applied, strict=True):

@@ -9,6 +9,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer.pointer_store import (
     NOTHING_CHANGED,
+    BranchTablePointers,
     NeighbouringNames,
     NeighbouringNamespaces,
     Pointers,
@@ -23,7 +24,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 
-NameKind = Literal["table", "view"]
+NameKind = Literal["table", "view", "branch table"]
 Waits = Iterable[Callable[[], None]]
 Dropped = TypeVar("Dropped", DroppedTable, DroppedView)
 _MOST_NAMED = 5
@@ -258,6 +259,10 @@ def dropped_others(found: Sequence[DroppedTable] | Sequence[DroppedView]) -> str
 def _of_kind(store: PointerStore, kind: NameKind) -> Pointers:
     if kind == "table":
         return store
+    if kind == "branch table":
+        if not isinstance(store, BranchTablePointers) or store.branch_tables is None:
+            raise UnsupportedError("cannot create a table on a branch of the lake: this catalog lists every table")
+        return store.branch_tables
     if store.views is None:
         raise UnsupportedError("expected a catalog that can hold views, found one for tables alone")
     return store.views

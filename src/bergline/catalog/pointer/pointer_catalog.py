@@ -160,6 +160,9 @@ class PointerCatalog:
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         return self.tables.names_in(namespace)
 
+    def list_branch_tables(self, namespace: Namespace) -> list[TableName]:
+        return self.tables.of_branches(namespace)
+
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         self.namespaces.create(namespace, properties)
 

@@ -199,6 +199,20 @@ class PointersWithTurns(TurnKeeper, Protocol):
 
 
 @runtime_checkable
+class BranchTablePointers(Protocol):
+    """For stores that keep tables which were created on a branch of the lake out of the lists of tables."""
+
+    @property
+    def branch_tables(self) -> Pointers | None:
+        """Their pointers: found by name as those of all tables, but listed here alone."""
+        ...
+
+    def listing(self, tables: Collection[TableName]) -> AbstractContextManager[None]:
+        """Have some of them in the lists of tables, in one step with the swap that this thread makes in the block."""
+        ...
+
+
+@runtime_checkable
 class PointersWithHooks(Protocol):
     """For stores with transactions, in which others may write rows of their own with a swap."""
 

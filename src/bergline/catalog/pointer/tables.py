@@ -2,12 +2,13 @@
 
 from contextlib import AbstractContextManager
 
+from bergline.catalog.at_ref.lake_ref import CREATED_ON
 from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Committed, DroppedTable, LoadedTable, Unknown
-from bergline.catalog.identifiers import TableName
+from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import MetadataFiles
-from bergline.catalog.pointer.named_pointers import newest_dropped
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace, newest_dropped
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, BranchTablePointers, PointerSwap
 from bergline.catalog.pointer.relations import PointerRelations
 from bergline.catalog.pointer.settle import SentSwaps, send_swaps, settle_swaps
 from bergline.catalog.pointer.store_access import StoreAccess
@@ -41,6 +42,17 @@ class PointerTables(PointerRelations[TableMetadata, LoadedTable]):
         """Take the table that was dropped last under a name out of the trash."""
         dropped, new = newest_dropped("table", self.dropped(), name), to or name
         return self._restored(name, new, dropped.metadata_location, lambda trash: trash.restore(dropped, new))
+
+    def of_branches(self, namespace: Namespace) -> list[TableName]:
+        """The tables in a namespace that were created on branches of the lake, and are not published yet."""
+        store = self._access.store
+        check_namespace(store, namespace)
+        pointers = store.branch_tables if isinstance(store, BranchTablePointers) else None
+        return [] if pointers is None else pointers.list_names(namespace)
+
+    def _names(self, metadata: TableMetadata | None = None) -> NamedPointers:
+        kind: NameKind = "branch table" if metadata is not None and CREATED_ON in metadata.properties else "table"
+        return self._access.names(kind, metadata.properties if metadata else None)
 
     def _changing(self) -> AbstractContextManager[None]:
         return self._access.guard.changing()

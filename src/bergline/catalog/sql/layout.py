@@ -56,6 +56,8 @@ class RowKind(Enum):
 
     TABLE = "TABLE"
     VIEW = "VIEW"
+    ON_BRANCH = "STAGE"
+    """A table that was created on a branch of the lake: in no list of tables before it is published."""
     UNTYPED = ""
 
 
@@ -75,12 +77,21 @@ def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
     match kind:
         case RowKind.TABLE:
             return or_(TABLES.c.iceberg_type == kind.value, TABLES.c.iceberg_type.is_(None))
+        case RowKind.ON_BRANCH:
+            return TABLES.c.iceberg_type == sa.literal(kind.value)
         case RowKind.VIEW:  # in words, not as a parameter, so that the index of views is used
             return TABLES.c.iceberg_type == sa.literal_column(f"'{kind.value}'")
         case RowKind.UNTYPED:
             return sa.true()
         case _:
             assert_never(kind)
+
+
+def by_name(kind: RowKind) -> sa.ColumnElement[bool]:
+    """A condition for a row that is found by its name: tables of branches are found as all tables are."""
+    if kind in {RowKind.TABLE, RowKind.ON_BRANCH}:
+        return or_(TABLES.c.iceberg_type != RowKind.VIEW.value, TABLES.c.iceberg_type.is_(None))
+    return of_kind(kind)
 
 
 def index_shared_table(connection: sa.Connection, name: str, what: str) -> None:

@@ -1,6 +1,6 @@
 """Pointers of tables or of views in the shared SQL layout."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from bergline.catalog.sql.layout import (
     MAX_LOCATION_LENGTH,
     TABLES,
     RowKind,
+    by_name,
     join_namespace,
     metadata_below,
     of_kind,
@@ -31,7 +32,7 @@ _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
 @lru_cache(maxsize=64)
 def _row_statements(catalog_name: str, kind: RowKind) -> tuple[sa.Select[Any], sa.Update]:
     """Statements to read and to swap a pointer, built once: building and compiling them is slower than running them."""
-    row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
+    row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, by_name(kind))
     swap = (
         sa.update(TABLES)
         .where(row, TABLES.c.metadata_location == sa.bindparam("expected"))
@@ -88,6 +89,11 @@ class SqlPointers:
     def before_commit(self, hook: CommitHook) -> AbstractContextManager[None]:
         """Run a hook in the transaction of every change that this thread makes in the block."""
         return self.database.before_commit(hook)
+
+    def list_in(self, connection: sa.Connection, tables: Iterable[TableName]) -> None:
+        """Have tables that were created on a branch in lists from now on."""
+        for table in tables:
+            connection.execute(sa.update(TABLES).where(self._row(table)).values(iceberg_type=RowKind.TABLE.value))
 
     def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
         """Whether a pointer is as expected; if so, it stays until the end of the transaction."""
@@ -172,7 +178,7 @@ class SqlPointers:
 
     def names_with_metadata_in(self, directories: Collection[str]) -> list[TableName]:
         """The names of this kind whose metadata file is below one of the directories, spelt the same."""
-        mine = sa.and_(TABLES.c.catalog_name == self._catalog, of_kind(self._kind))
+        mine = sa.and_(TABLES.c.catalog_name == self._catalog, by_name(self._kind))
         below = [sa.and_(mine, metadata_below(self.database.by_bytes, f"{text}/")) for text in directories]
         query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name).where(sa.or_(sa.false(), *below))
         with self.database.reading() as connection:
@@ -242,7 +248,7 @@ class SqlPointers:
             TABLES.c.catalog_name == self._catalog,
             TABLES.c.table_namespace == join_namespace(table.namespace),
             TABLES.c.table_name == table.name,
-            of_kind(self._kind),
+            by_name(self._kind),
         )
 
     def _in(self, namespace: Namespace) -> sa.ColumnElement[bool]:

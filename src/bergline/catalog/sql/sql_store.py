@@ -94,6 +94,7 @@ class SqlPointerStore(SqlPointers):
         digests = SqlDigests(database, catalog_name, typed=found.typed)
         super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED, digests)
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW, digests) if found.typed else None
+        self.branch_tables = SqlPointers(database, catalog_name, RowKind.ON_BRANCH, digests) if found.typed else None
 
     @cached_property
     def table_trash(self) -> "dropped_tables.SqlDroppedTables":
@@ -104,6 +105,10 @@ class SqlPointerStore(SqlPointers):
     def view_trash(self) -> "dropped_views.SqlDroppedViews":
         """The views in the trash."""
         return dropped_views.SqlDroppedViews(self.database, self.catalog_name, self.digests)
+
+    def listing(self, tables: Collection[TableName]) -> contextlib.AbstractContextManager[None]:
+        """Have tables that were created on a branch in lists, with the change that this thread makes in the block."""
+        return self.before_commit(lambda connection, _: self.list_in(connection, tables))
 
     def footprints(self) -> Footprints | None:
         """Where files are, as the database keeps it; None in a database of an older layout."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.contention_layout import TURNS
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.catalog.sql.layout import TABLES, RowKind, join_namespace, of_kind
+from bergline.catalog.sql.layout import TABLES, RowKind, by_name, join_namespace
 from bergline.catalog.turns import LONGEST_TURN_MS, Turn
 
 _FORGOTTEN_AFTER_MS = 3_600_000
@@ -26,7 +26,7 @@ def _pointer_and_turn(catalog_name: str, kind: RowKind, now_ms: sa.ColumnElement
             TABLES.c.catalog_name == catalog_name,
             TABLES.c.table_namespace == sa.bindparam("of_namespace"),
             TABLES.c.table_name == sa.bindparam("of_name"),
-            of_kind(kind),
+            by_name(kind),
         )
     )
 

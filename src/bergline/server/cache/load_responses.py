@@ -6,9 +6,11 @@ Once cached, a table of 2,000 snapshots costs what one of 2 costs.
 import hashlib
 import threading
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LakeRef
 from bergline.catalog.rest.protocol.bodies import LoadViewResult
 from bergline.errors import InvalidInputError
 from bergline.format.encoding.wire import encode_json
@@ -22,6 +24,21 @@ from bergline.server.cache.response_cache import CachedResponse, ResponseCache, 
 from bergline.server.credentials.vending import VendedCredentials
 
 SNAPSHOT_MODES = ("all", "refs")
+
+
+class ShownState(msgspec.Struct, frozen=True):
+    """What of a table a response shows: the snapshots, at a ref of the lake."""
+
+    snapshots: str = SNAPSHOT_MODES[0]
+    at: LakeRef | None = None
+
+    @property
+    def key(self) -> str:
+        """What tells its responses from others for the same metadata file."""
+        return self.snapshots if self.at is None else f"{self.snapshots} {self.at.in_path}"
+
+
+EVERYTHING: Final = ShownState()
 _MAX_BYTES = 128 * 1024 * 1024
 _TAG_LENGTH = 32
 _MAX_DIRECTORIES = 10_000
@@ -41,16 +58,21 @@ class LoadResponses:
         self._lock = threading.Lock()
         self.responses = ResponseCache(max_bytes)
 
-    def cached_table(self, location: str, mode: str, unless: Unless = None) -> CachedResponse | None:
+    def cached_table(self, location: str, shown: ShownState, unless: Unless = None) -> CachedResponse | None:
         """The response for a table, if it is cached; not one for which `unless` holds."""
-        return self.responses.known(f"{mode} {location}", unless)
+        return self.responses.known(f"{shown.key} {location}", unless)
 
-    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> CachedResponse:
-        """The response for the table in a metadata file, which is loaded only if it must be."""
-        key = f"{mode} {location}"
-        return self.responses.find(
-            key, lambda: CachedResponse(key, self.render_table(location, with_snapshots(load(), mode)), self._suffix)
-        )
+    def table(self, location: str, shown: ShownState, load: Callable[[], TableMetadata]) -> CachedResponse:
+        """The response for the table in a metadata file, which is loaded, as it is shown, only if it must be."""
+        key, mode = f"{shown.key} {location}", shown.snapshots
+
+        def render() -> CachedResponse:
+            metadata = load()
+            response = CachedResponse(key, self.render_table(location, with_snapshots(metadata, mode)), self._suffix)
+            response.on_branch = metadata.properties.get(CREATED_ON)
+            return response
+
+        return self.responses.find(key, render)
 
     def view(self, location: str, load: Callable[[], ViewMetadata]) -> CachedResponse:
         """The response for the view in a metadata file."""
@@ -103,21 +125,23 @@ def with_snapshots(metadata: TableMetadata, mode: str) -> TableMetadata:
     return changed(metadata, snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id in named))
 
 
-def check_mode(text: str | None) -> str:
-    """Which snapshots a load asks for."""
+def shown_state(text: str | None, at: LakeRef | None) -> ShownState:
+    """What a load asks for: all snapshots, or those of refs alone."""
+    if text is None and at is None:
+        return EVERYTHING
     mode = (text or SNAPSHOT_MODES[0]).lower()
     if mode not in SNAPSHOT_MODES:
         raise InvalidInputError(f"expected {' or '.join(SNAPSHOT_MODES)} for `snapshots`, found `{mode[:40]}`")
-    return mode
+    return ShownState(mode, at)
 
 
-def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0], vended: VendedCredentials | None = None) -> str:
+def entity_tag(location: str, shown: ShownState = EVERYTHING, vended: VendedCredentials | None = None) -> str:
     """The ETag of a load: it depends on the metadata file, on the snapshots that are shown and on the credentials.
 
     It is weak, because the response in gzip has the same.
     """
     mark = f" {vended.fingerprint}" if vended and vended.fingerprint else ""
-    digest = hashlib.sha256(f"{mode} {location}{mark}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{shown.key} {location}{mark}".encode()).hexdigest()
     return f'{_WEAK}"{digest[:_TAG_LENGTH]}"'
 
 

@@ -45,6 +45,8 @@ class CachedResponse:
         self.key = key
         self.body = body
         self.end = end
+        self.on_branch: str | None = None
+        """The branch of the lake on which alone the table is."""
         self.compressed: CompressedPrefix | None = None
         self.compressing = threading.Lock()
 

@@ -57,7 +57,8 @@ class OvertakenClients:
             return
         for change in changes:
             with contextlib.suppress(BerglineError):  # no answer depends on it
-                took_ms = _took_ms(self._catalog.load_table(change.name).metadata, change)
+                base = self._catalog.load_table(change.name)
+                took_ms = _took_ms(base.metadata, change.landing(base))
                 if took_ms is not None and took_ms + _SENDING_MS <= LONGEST_TURN_MS:
                     self._count(change.name, holder, took_ms)
 

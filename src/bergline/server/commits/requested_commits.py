@@ -5,11 +5,13 @@ different branches, or of properties, do not conflict; snapshots get their numbe
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
 from bergline.catalog.catalog import (
     Catalog,
     Committed,
@@ -64,6 +66,19 @@ LIMITS = RetryLimits(
 """Clients wait for the response: short waits, and what is unavailable is theirs to retry."""
 
 
+class LandingAt(msgspec.Struct, frozen=True):
+    """The ref of the lake at which a change was worked out."""
+
+    ref: LakeRef
+    check_joins: Callable[[TableName], None]
+    """Raises for a table that may not join the branch."""
+
+    def check_new(self, table: TableName) -> None:
+        """Refuse a new table where nothing can be written, or that may not join the branch."""
+        check_writable(self.ref, table)
+        self.check_joins(table)
+
+
 class RequestedChange(msgspec.Struct, frozen=True):
     """The change that a request asks for on one table."""
 
@@ -72,6 +87,16 @@ class RequestedChange(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
     can_rebase: bool = False
     """Whether the client says that it is an append which means the same on every head."""
+
+    at: LandingAt | None = None
+
+    def landing(self, base: LoadedTable) -> "RequestedChange":
+        """What it means for the table itself."""
+        if self.at is None:
+            return self
+        asked = LandingChange(self.requirements, self.updates)
+        landed = landing(base.metadata, self.at.ref, self.name, asked, self.at.check_joins)
+        return msgspec.structs.replace(self, requirements=landed.requirements, updates=landed.updates, at=None)
 
     def proposal(self, base: LoadedTable) -> Proposal:
         """The change as it is put on a base."""
@@ -190,6 +215,7 @@ def place_requested(
     catalog: PointerCatalog, change: RequestedChange, base: LoadedTable, files: SnapshotFiles | None = None
 ) -> RebasedChange:
     """A change on a base; ConflictError, in words that clients know, if it cannot be."""
+    change = change.landing(base)
     try:
         return rebase(catalog.io, base, change.proposal(base), time.time_ns() // 1_000_000, files)
     except ConflictError as error:
@@ -236,7 +262,11 @@ def _new_table(change: RequestedChange) -> NewTable:
     others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
     if others:
         raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
-    return NewTable(change.name, create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000))
+    metadata = create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000)
+    if change.at is not None:
+        change.at.check_new(change.name)
+        metadata = created_at(metadata, change.at.ref)
+    return NewTable(change.name, metadata)
 
 
 def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:

@@ -16,7 +16,7 @@ from bergline.format.metadata.updates_json import WireUpdate, plain_updates
 from bergline.server.commits.requested_commits import RequestedChange, check_update_count, commit_requested
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.new_tables import new_name
-from bergline.server.handlers.tables import table_response
+from bergline.server.handlers.tables import landing_at, table_response
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response
 
@@ -26,7 +26,7 @@ _MAX_TABLES = 1000
 def commit_table(context: ServerContext, request: Request) -> Response:
     """Change one table, or create one that was staged."""
     (table,) = commit_requested(context.catalog, (requested_change(context, request),))
-    return table_response(context, table)
+    return table_response(context, request, table)
 
 
 def requested_change(context: ServerContext, request: Request) -> RequestedChange:
@@ -95,7 +95,7 @@ def _change(
     context.named_files.check_updates(
         (request.principal, request.groups), name, lambda: _metadata(context, name), updates
     )
-    change = RequestedChange(name, body.requirements, updates, can_rebase)
+    change = RequestedChange(name, body.requirements, updates, can_rebase, landing_at(context, request))
     if change.creates:
         new_name(name.namespace, name.name)
     return change

@@ -6,6 +6,7 @@ A valid token, sent there as a secret or to exchange, is returned to use.
 import base64
 from urllib.parse import parse_qsl, unquote_plus
 
+from bergline.catalog.at_ref.lake_ref import LakeRef, split_warehouse
 from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OAuthTokenResponse
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, SIGN_REQUEST, TRASH_ENDPOINTS
 from bergline.catalog.rest.protocol.may_move import MAY_MOVE_PROPERTY
@@ -14,15 +15,19 @@ from bergline.catalog.rest.protocol.ref_retention import REF_RETENTION_PROPERTY
 from bergline.errors import NotFoundError
 from bergline.governance.endpoints import ENDPOINTS
 from bergline.io.locations import normalized
+from bergline.lake.at_ref import find_lake_ref
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
 from bergline.server.http.response import Response, json_response
 
 
 def get_config(context: ServerContext, request: Request) -> Response:
-    """Settings for clients; one server has one warehouse, known by its name or its location."""
+    """Settings for clients; one server has one warehouse, known by its name or its location.
+
+    Behind an `@`, a warehouse names a ref of the lake, which stands in the paths of all requests from then on.
+    """
     settings = context.settings
-    requested = request.query.get("warehouse")
+    requested, at = split_warehouse(request.query.get("warehouse") or "")
     if requested and requested != settings.name and not _is_location(requested, settings.warehouse):
         raise NotFoundError(
             f"no warehouse `{requested[:200]}`",
@@ -31,6 +36,8 @@ def get_config(context: ServerContext, request: Request) -> Response:
             hints=[f"this server has `{settings.name}`"],
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
+    ref = None if at is None else _lake_ref(context, at)
+    own |= {} if ref is None else {"prefix": ref.in_path}
     own |= {MAY_MOVE_PROPERTY: "true", REF_RETENTION_PROPERTY: "true"}
     unlisted = ALWAYS_THERE if settings.drop_retention_s else (*ALWAYS_THERE, *TRASH_ENDPOINTS)
     unlisted = unlisted if context.credentials.signer else (*unlisted, SIGN_REQUEST)
@@ -42,6 +49,15 @@ def get_config(context: ServerContext, request: Request) -> Response:
             idempotency_key_lifetime=f"PT{settings.idempotency_lifetime_s}S",
         )
     )
+
+
+def _lake_ref(context: ServerContext, name: str) -> LakeRef | None:
+    try:
+        return find_lake_ref(context.catalog, name)
+    except NotFoundError as error:
+        if context.access.is_active:  # the names of others' refs are not for everybody
+            raise NotFoundError(error.message, kind=error.kind, name=error.name) from None
+        raise
 
 
 def _is_location(requested: str, warehouse: str | None) -> bool:

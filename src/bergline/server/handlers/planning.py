@@ -45,7 +45,7 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
             hints=["such a filter is for the client to plan by: scan-planning-mode=client"],
         )
     body: PlanRequest = request.read()
-    metadata = context.catalog.load_table(request.table).metadata
+    metadata = request.seen(context.catalog.load_table(request.table).metadata)
     task, rows = _task(metadata, body), body.min_rows_requested or 0
     plan_id, can_wait = _plan_id(context, request, task, rows)
     job = plan_job(metadata, task, context.settings.files_per_plan, plan_id, rows)
@@ -69,7 +69,7 @@ def plan_table_scan(context: ServerContext, request: Request) -> Response:
 def fetch_planning_result(context: ServerContext, request: Request) -> Response:
     """What has become of a plan; one that this server does not know is planned again."""
     plan_id = decode_name(request.names["plan_id"])
-    metadata = context.catalog.load_table(request.table).metadata
+    metadata = request.seen(context.catalog.load_table(request.table).metadata)
     recipe = read_plan_id(plan_id)
     if recipe.task.table != (metadata.table_uuid or ""):
         raise unknown_plan(plan_id)
@@ -109,7 +109,7 @@ def cancel_planning(context: ServerContext, request: Request) -> Response:
 def fetch_scan_tasks(context: ServerContext, request: Request) -> Response:
     """The files of a plan task."""
     body: FetchTasksRequest = request.read()
-    metadata = context.catalog.load_table(request.table).metadata
+    metadata = request.seen(context.catalog.load_table(request.table).metadata)
     task = parse_task(body.plan_task)
     if task.table != (metadata.table_uuid or ""):
         raise unknown_task(body.plan_task)

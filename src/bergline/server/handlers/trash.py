@@ -25,7 +25,7 @@ from bergline.governance.grants.securable import Securable, table_of, view_of
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name
-from bergline.server.handlers.tables import drop_as_read, table_response
+from bergline.server.handlers.tables import check_own_name, drop_as_read, table_response
 from bergline.server.handlers.views import view_response
 from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
@@ -38,6 +38,7 @@ _Dropped = TypeVar("_Dropped", DroppedTable, DroppedView)
 
 def drop_table(context: ServerContext, request: Request) -> Response:
     """Drop a table, and delete its files if requested: at once, or when it has been in the trash for long enough."""
+    check_own_name(context, request, request.table, "drop")
     if context.settings.drop_retention_s:
         # its pointer, which is kept in the trash, is the one that was read: `keep_dropped` is given it
         drop_as_read(context, request.table, lambda _: _check_dropped(context, request))
@@ -70,7 +71,9 @@ def list_dropped_views(context: ServerContext, request: Request) -> Response:
 def undrop_table(context: ServerContext, request: Request) -> Response:
     """Take a table out of the trash, with all its refs."""
     restored = context.catalog.undrop_table(request.table, _new_name(request))
-    return with_credentials(context, request, restored.name, table_response(context, restored), restored.metadata)
+    return with_credentials(
+        context, request, restored.name, table_response(context, request, restored), restored.metadata
+    )
 
 
 def undrop_view(context: ServerContext, request: Request) -> Response:

@@ -7,11 +7,14 @@ from typing import Any, Final
 import msgspec
 from starlette.types import Scope
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
+from bergline.catalog.at_ref.seen import seen_at
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.catalog.rest.protocol.names import decode_name, decode_namespace, split_levels
 from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.server.http.errors import RequestRefused
 from bergline.server.http.response import Response
 
@@ -46,6 +49,8 @@ class Request(msgspec.Struct, frozen=True, dict=True):
     """The address of the client, as `address_of` finds it."""
     max_values: int = 1_000_000
     """How many values its body may have."""
+    at: LakeRef | None = None
+    """The ref of the lake at which it is made, by the prefix of its path."""
     heeds_turns: bool = True
     """Whether it waits while somebody else has a turn on a table."""
     precomputed: PrecomputedResponse = msgspec.field(default_factory=PrecomputedResponse)
@@ -60,6 +65,10 @@ class Request(msgspec.Struct, frozen=True, dict=True):
         """The table or view in the path."""
         name = self.names.get("table") or self.names.get("view") or ""
         return parse_table_name(TableName(self.namespace, decode_name(name)))
+
+    def seen(self, metadata: TableMetadata, table: TableName | None = None) -> TableMetadata:
+        """A table as it is seen at the ref of the request; by default the one in its path."""
+        return metadata if self.at is None else seen_at(metadata, self.at, table or self.table)
 
     @property
     def kind(self) -> str:

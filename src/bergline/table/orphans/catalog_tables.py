@@ -8,12 +8,12 @@ from bergline.errors import NotFoundError
 
 
 def every_table(catalog: Catalog, namespace: Namespace = ()) -> Iterator[TableName]:
-    """The tables in a namespace and in those below it, or in all."""
+    """The tables in a namespace and in those below it, or in all, those of branches of the lake included."""
     if namespace:
-        yield from catalog.list_tables(namespace)
+        yield from (*catalog.list_tables(namespace), *catalog.list_branch_tables(namespace))
     for below in catalog.list_namespaces(namespace):
         try:
-            yield from catalog.list_tables(below)
+            yield from (*catalog.list_tables(below), *catalog.list_branch_tables(below))
         except NotFoundError:  # dropped since it was listed
             continue
 

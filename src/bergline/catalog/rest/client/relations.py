@@ -1,7 +1,7 @@
 """The relations of a REST catalog, its tables or its views: what is done with them by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from bergline.catalog.catalog import DroppedTable, DroppedView, LoadedTable, LoadedView, UnprovenDropError
@@ -171,8 +171,11 @@ class RestRelations(ABC, Generic[_Loaded]):
 
     def names_in(self, namespace: Namespace) -> list[TableName]:
         """The names in a namespace."""
+        return self._names_in(namespace, {})
+
+    def _names_in(self, namespace: Namespace, asked: Mapping[str, str]) -> list[TableName]:
         about, names = CallSubject("namespace", ".".join(namespace)), self._session.namespace_path(namespace)
-        pages = self._session.pages(self._endpoints.names, ListTablesResponse, about, names=names)
+        pages = self._session.pages(self._endpoints.names, ListTablesResponse, about, names=names, asked=asked)
         return sorted(name for page in pages for name in page.identifiers)
 
     @abstractmethod

@@ -121,9 +121,10 @@ class RestSession:
         *,
         names: Mapping[str, str] | None = None,
         below: Namespace = (),
+        asked: Mapping[str, str] = {},
     ) -> Iterator[ListResponse]:
         """All pages of a list."""
-        query = {"parent": join_levels(below, self._joint(below))} if below else {}
+        query = {**(asked or {}), **({"parent": join_levels(below, self._joint(below))} if below else {})}
         if self.settings.text("rest-page-size"):
             query["pageSize"] = str(self.settings.number("rest-page-size", 1))
         token = ""

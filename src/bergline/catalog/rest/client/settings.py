@@ -11,6 +11,7 @@ import msgspec
 
 from bergline.arguments import check_text
 from bergline.catalog.rest.client.transport import ClientTls
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.errors import InvalidInputError, near_names
 from bergline.io.settings import PropertyReader, check_endpoint
 from bergline.io.store_properties import check_store_properties, is_store_property
@@ -99,7 +100,7 @@ class RestSettings(msgspec.Struct, frozen=True):
         """The headers of every request; vended credentials are requested unless a property says otherwise."""
         own = {name.removeprefix(_HEADER): value for name, value in self.properties.items() if name.startswith(_HEADER)}
         asked = {} if any(n.lower() == "x-iceberg-access-delegation" for n in own) else _VENDED
-        return {**asked, **own}
+        return {BRANCH_TABLES: "true", **asked, **own}
 
     def hide(self, text: str) -> str:
         """A text with secrets removed."""

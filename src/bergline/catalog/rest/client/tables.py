@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from bergline.catalog.catalog import DroppedTable, LoadedTable
-from bergline.catalog.identifiers import TableName
+from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ParsedResponse
 from bergline.catalog.rest.client.error_responses import CallSubject
@@ -27,6 +27,7 @@ from bergline.catalog.rest.protocol.bodies import (
     LoadTableResult,
     RegisterTableRequest,
 )
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.rest.protocol.endpoints import (
     CREATE_TABLE,
     DROP_TABLE,
@@ -36,6 +37,7 @@ from bergline.catalog.rest.protocol.endpoints import (
     LOAD_TABLE,
     REGISTER_TABLE,
     RENAME_TABLE,
+    TAKE_TURN,
     UNDROP_TABLE,
     UNREGISTER_TABLE,
 )
@@ -98,6 +100,10 @@ class RestTables(RestRelations[LoadedTable]):
             return known.table
         content = self._session.calls.parsed(response, LoadTableResult, about)
         return self.parsed(name, ParsedResponse(response, content))
+
+    def of_branches(self, namespace: Namespace) -> list[TableName]:
+        """The tables that are on branches of the lake alone; servers other than `bergline serve` know none."""
+        return self._names_in(namespace, {BRANCH_TABLES: "true"}) if self._session.calls.has(TAKE_TURN) else []
 
     def default_location(self, name: TableName) -> str:
         """The location that the server would choose for a table; nothing is created."""

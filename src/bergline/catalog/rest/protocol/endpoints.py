@@ -32,6 +32,7 @@ from bergline.catalog.rest.protocol.bodies import (
     UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
+from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.rest.protocol.ref_rules import ListRefRulesResponse
 from bergline.catalog.rest.protocol.s3_signing import RemoteSignRequest, RemoteSignResponse
 from bergline.catalog.rest.protocol.table_turns import TakeTurnRequest, TakeTurnResponse
@@ -107,7 +108,7 @@ UPDATE_NAMESPACE = Endpoint(
     UpdateNamespacePropertiesResponse,
     takes_key=True,
 )
-LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=PAGES)
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=(*PAGES, BRANCH_TABLES))
 CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableResult, takes_key=True)
 LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, response=LoadTableResult, queries=("snapshots",))
 TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
