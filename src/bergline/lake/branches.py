@@ -7,13 +7,14 @@ import msgspec
 
 from bergline.arguments import check_list, check_positive, counted, parse_duration
 from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
+from bergline.catalog.at_ref.lake_ref import CREATED_ON, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
-from bergline.errors import UnsupportedError
+from bergline.errors import RefusedError, UnsupportedError
 from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.governance.governance import governance_of
 from bergline.governance.lake_branches.model import LakeBranch, LakeBranches, NewLakeBranch, missing_lake_branch
 from bergline.lake.handle import LakeHandle
-from bergline.lake.ref_report import RefReport
+from bergline.lake.ref_report import RefReport, TableRefChange
 from bergline.lake.references import drop_refs, publish
 from bergline.sizes import render_size
 from bergline.table.expiry.pinned import pinned_bytes
@@ -127,21 +128,48 @@ class BranchesOfLake:
             self._kept.check_may_drop(name)
         request = PublishRequest(name, into, merge or squash, squash, keep_branch, tag)
         tables = self._tables(name)
+        self._check_have_rows(name, tables)
         report = publish(self._lake, request, tables) if tables else RefReport(f"published `{name}`", into, ())
         if not keep_branch:
             self._kept.remove(name)
         return report
 
     def drop(self, name: str) -> RefReport:
-        """Drop a branch in all its tables in one step, and forget it; its snapshots stay until expiry."""
-        self._kept.check_may_drop(name)
-        tables = self._tables(name)
-        report = self._drop_refs(name, tables) if tables else RefReport(f"dropped `{name}`", name, ())
-        self._kept.remove(name)
-        return report
+        """Drop a branch in all its tables in one step, with the tables that are on it alone, and forget it.
 
-    def _drop_refs(self, name: str, tables: tuple[TableName, ...]) -> RefReport:
-        return drop_refs(self._lake, name, tables, None, if_exists=True)
+        Its snapshots stay until expiry.
+        """
+        self._kept.check_may_drop(name)
+        own = self._created(name)
+        tables = [table for table in self._tables(name) if table not in own]
+        report = RefReport(f"dropped `{name}`", name, ())
+        if tables:
+            report = drop_refs(self._lake, name, tables, None, if_exists=True)
+        at_branch = CatalogAtRef(self._lake.catalog, LakeRef(LakeRefKind.BRANCH, name), lambda _: None)
+        for table in own:
+            at_branch.drop_table(table)
+        self._kept.remove(name)
+        dropped = [TableRefChange(str(table), "dropped", head, None) for table, head in own.items()]
+        return msgspec.structs.replace(report, tables=(*report.tables, *dropped))
+
+    def _created(self, name: str) -> dict[TableName, int | None]:
+        """The tables that were created on a branch and are on it alone, with their heads."""
+        catalog, found = self._lake.catalog, dict[TableName, int | None]()
+        for namespace in catalog.list_namespaces():
+            for table in catalog.list_branch_tables(namespace):
+                loaded = load_listed(catalog, table)
+                if loaded is not None and loaded.metadata.properties.get(CREATED_ON) == name:
+                    head = loaded.metadata.refs.get(name)
+                    found[table] = None if head is None else head.snapshot_id
+        return found
+
+    def _check_have_rows(self, name: str, tables: tuple[TableName, ...]) -> None:
+        empty = [table for table in self._created(name) if table not in tables]
+        if empty:
+            raise RefusedError(
+                f"cannot publish `{name}`: table `{empty[0]}` was created on it and is empty",
+                hints=[f"write to it, or drop it, at the branch: `lake.at({name!r})`"],
+            )
 
     def _tables(self, name: str) -> tuple[TableName, ...]:
         return tuple(find_tables(self._lake.catalog, name))

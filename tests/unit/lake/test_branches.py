@@ -155,3 +155,21 @@ def test_single_text_is_no_list_of_patterns(lake: Lake) -> None:
 def test_catalog_without_a_database_keeps_none() -> None:
     with bergline.connect("memory:") as lake, pytest.raises(UnsupportedError, match="keeps branches of the lake"):
         lake.branches.list()
+
+
+def test_tables_of_the_branch_alone_are_published_and_dropped_with_it(tables: Lake) -> None:
+    for end, listed in ((tables.branches.drop, False), (tables.branches.publish, True)):
+        tables.branches.create("staging")
+        staging = tables.at("staging")
+        new = staging.create_table("db.new", SCHEMA)
+        staging.load_table("db.orders").append(rows(2))
+        with pytest.raises(
+            RefusedError, match=r"cannot publish `staging`: table `db\.new` was created on it and is empty"
+        ):
+            tables.branches.publish("staging")
+        new.append(rows(7))
+        (found,) = (one for one in tables.branches.diff("staging") if one.table == "db.new")
+        assert (found.ahead, found.behind, found.added_rows) == (1, 0, 1)
+        assert sorted(one.table for one in end("staging").tables) == ["db.new", "db.orders"]
+        assert (tables.branches.list(), "db.new" in tables.list_tables()) == ([], listed)
+        assert tables.table_exists("db.new") is listed

@@ -26,6 +26,7 @@ def lake(client: AsgiClient) -> AsgiClient:
     client.table()
     tag = head("v1", 1) | {"type": "tag"}
     assert client.commit(snapshot(1, 1), head("main", 1), head("staging", 1), tag).status == 200
+    assert client("POST", "/bergline/v1/lake-branches", {"name": "staging"}).status == 200
     return client
 
 

@@ -28,6 +28,7 @@ def rows(lake: Lake, table: str = "db.orders", **scan: Any) -> list[int]:
 def staging(lake: Lake, orders: Table) -> Lake:
     """The lake at a branch that `db.orders` has, two rows ahead of no other."""
     orders.append(order_rows(1, 2)).refs.create_branch("staging")
+    lake.branches.create("staging")
     return lake.at("staging")
 
 
