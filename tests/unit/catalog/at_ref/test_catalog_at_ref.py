@@ -87,6 +87,7 @@ class TestSeen:
     def test_branch_keeps_its_own_retention(self, lake: Lake, orders: Table) -> None:
         orders.append(order_rows(1)).refs.set_retention(MAIN, min_snapshots_to_keep=7)
         orders.refs.create_branch("staging", min_snapshots_to_keep=3)
+        lake.branches.create("staging")
         lake.at("staging").load_table("db.orders").append(order_rows(2))
         lake.create_table("db.other", ORDERS).append(order_rows(1)).refs.set_retention(MAIN, min_snapshots_to_keep=7)
         lake.at("staging").load_table("db.other").append(order_rows(2))
