@@ -87,6 +87,7 @@ def render() -> str:
         page.functions("`bergline`", bergline, ["connect", "maintain"])
         page.instance("`Lake`", lake, "What `bergline.connect` returns.")
         page.instance("`lake.rules`", lake.rules, "Rules about refs of many tables.")
+        page.instance("`lake.branches`", lake.branches, "What `bergline branch` does without a table.")
         page.instance("`lake.reviews`", lake.reviews, "What rules can demand.")
         page.instance("`Table`", table, "What `lake.create_table` and `lake.load_table` return.")
         page.instance("`table.refs`", table.refs, "Branches and tags. Also a mapping of names to refs.")

@@ -1,12 +1,15 @@
 """Checks of arguments in Python calls: a valid value, or an InvalidInputError that says what was expected."""
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from bergline.errors import InvalidInputError
 
 _LONG = range(-(2**63), 2**63)
 _SHOWN = 80
+DURATION: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
 
 def check_text(value: Any, what: str) -> str:
@@ -73,3 +76,11 @@ def counted(number: int, thing: str) -> str:
 
 def _several(what: str) -> str:
     return f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+
+
+def parse_duration(text: str) -> int:
+    """The seconds of `90d`, `12h` or `30m`."""
+    match = DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(f"expected a duration like 90d, 12h or 30m, found `{text}`")
+    return int(match["number"]) * _SECONDS[match["unit"]]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bergline.cli.durations import parse_duration, parse_time_ms, render_time
+from bergline.arguments import parse_duration
+from bergline.cli.durations import parse_time_ms, render_time
 from bergline.errors import InvalidInputError
 
 

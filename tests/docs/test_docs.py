@@ -164,6 +164,17 @@ def test_guide_to_transactions_runs(tmp_path: Path) -> None:
     assert output.split() == ["3", "1", "4", "3"]
 
 
+def test_guide_to_branches_of_the_lake_runs(tmp_path: Path) -> None:
+    lines = output_of_example("guides/lake-branches.md", tmp_path).splitlines()
+    assert lines[:2] == ["sales.orders 2 0 1 1", "published `staging` into `main`, 1 table:"]
+    (commands,) = code_blocks("guides/lake-branches.md", "sh")
+    catalog = ("--catalog", f"sqlite:///{tmp_path}/everybody/catalog.db")
+    for line in commands.splitlines():
+        engine = ("--engine", "duckdb") if " sql " in line else ()  # Spark takes long to start
+        done = run_here(*shlex.split(line)[1:], *catalog, *engine, cwd=tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+
+
 def test_guide_to_maintenance_of_many_tables_runs(tmp_path: Path) -> None:
     lines = output_of_example("guides/maintain-many-tables.md", tmp_path).splitlines()
     assert lines[0] == "maintenance plan of 3 tables, 2 planned, 6 nothing to do, 1 skipped"
@@ -313,6 +324,7 @@ def test_guide_to_grants_names_every_privilege() -> None:
         "guides/python-in-one-page.md",
         "guides/transactions.md",
         "guides/several-tables.md",
+        "guides/lake-branches.md",
         "guides/refs.md",
         "guides/catalogs.md",
     ],

@@ -1,22 +1,11 @@
 """Durations and timestamps for people."""
 
 import datetime as dt
-import re
 import time
 
+from bergline.arguments import DURATION, parse_duration
 from bergline.errors import InvalidInputError
 from bergline.sql.text.timestamps import moment_ms, parse_moment
-
-_DURATION = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
-
-
-def parse_duration(text: str) -> int:
-    """The seconds of `90d`, `12h` or `30m`."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise InvalidInputError(f"expected a duration like 90d, 12h or 30m, found `{text}`")
-    return int(match["number"]) * _SECONDS[match["unit"]]
 
 
 def parse_milliseconds(text: str | None) -> int | None:
@@ -27,7 +16,7 @@ def parse_milliseconds(text: str | None) -> int | None:
 def parse_time_ms(text: str, now_ms: int) -> int:
     """A time like `2026-01-31T12:00Z`, in UTC unless it has a zone, or an age like `7d`, in milliseconds since 1970."""
     try:
-        if _DURATION.fullmatch(text):
+        if DURATION.fullmatch(text):
             return max(now_ms - 1000 * parse_duration(text), 0)
         found = moment_ms(parse_moment(text), "UTC")
         dt.datetime.fromtimestamp(found / 1000, dt.UTC)  # raises beyond the years 1 to 9999

@@ -108,7 +108,7 @@ def open_lake(settings: ConnectArguments, *, create: Collection[str] = ()) -> La
     uri = settings.catalog or DEFAULT_CATALOG
     properties = environment_token(uri, settings.properties) | settings.properties
     name = settings.name or DEFAULT_NAME
-    opening = partial(connect, uri, warehouse=settings.warehouse, name=name, properties=properties)
+    opening = partial(connect, uri, warehouse=settings.warehouse, name=name, properties=properties, ref=settings.ref)
     return open_or_create(opening, create, near=lambda: near_catalogs(uri))
 
 

@@ -44,6 +44,8 @@ class ConnectArguments(msgspec.Struct, frozen=True):
     properties: dict[str, str] = {}
     issuers: dict[str, dict[str, str]] = {}
     """By alias."""
+    ref: str | None = None
+    """A branch or tag of the lake, or a time, of a command that takes one."""
 
     def before(self, behind: "ConnectArguments") -> "ConnectArguments":
         """These settings, completed from another source."""
@@ -55,6 +57,7 @@ class ConnectArguments(msgspec.Struct, frozen=True):
             behind.name if self.name is None else self.name,
             behind.properties | self.properties,
             behind.issuers | self.issuers,
+            self.ref,
         )
 
 

@@ -19,7 +19,10 @@ from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.client import RestAccess
 from bergline.governance.grants.management import AccessManagement
 from bergline.governance.grants.store import SqlGrants
+from bergline.governance.lake_branches.client import RestLakeBranches
 from bergline.governance.lake_branches.model import LakeBranches
+from bergline.governance.lake_branches.protocol import LIST_LAKE_BRANCHES
+from bergline.governance.lake_branches.store import SqlLakeBranches
 from bergline.governance.pull_requests.client import RestPullRequests
 from bergline.governance.pull_requests.direct import DirectPullRequests, PublishTables
 from bergline.governance.pull_requests.model import PullRequestCalls
@@ -98,6 +101,11 @@ class DatabaseGovernance(Governance):
         """In the database."""
         return SqlSnapshotReviews(self._catalog, self._store)
 
+    @property
+    def lake_branches(self) -> LakeBranches:
+        """In the database."""
+        return SqlLakeBranches(self._catalog, self._store)
+
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """In the database."""
         return DirectPullRequests(self._catalog, self._store, publish, clock_ms)
@@ -134,6 +142,11 @@ class ServerGovernance(Governance):
         """On the server, which knows who sends them."""
         return RestSnapshotReviews(self._session)
 
+    @property
+    def lake_branches(self) -> LakeBranches | None:
+        """On the server; None if it has none, as those of others."""
+        return RestLakeBranches(self._session) if self._session.calls.has(LIST_LAKE_BRANCHES) else None
+
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """On the server, which publishes them."""
         return RestPullRequests(self._session)
@@ -149,6 +162,11 @@ class GrantedGovernance(Governance):
     def access(self) -> AccessManagement:
         """All grants, roles and owners, for administrators alone."""
         return self._catalog.management()
+
+    @property
+    def lake_branches(self) -> LakeBranches:
+        """Those of the server, as the caller may use them."""
+        return self._catalog.lake_branches
 
     def pull_requests(self, publish: PublishTables, clock_ms: Callable[[], int]) -> PullRequestCalls:
         """Those of the server that the caller may see."""

@@ -27,6 +27,7 @@ from bergline.governance.grants.management import AccessManagement
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.refusals import concealed
 from bergline.governance.grants.securable import CATALOG, Securable, namespace_of, table_of, view_of
+from bergline.governance.lake_branches.model import LakeBranches
 from bergline.governance.pull_requests.model import PullRequestCalls
 
 _READ, _WRITE, _DROP, _CREATE = Privilege.READ, Privilege.WRITE, Privilege.DROP, Privilege.CREATE
@@ -62,9 +63,15 @@ class GrantedCatalog:
     """Checks privileges before every call and hides what may not be seen; the catalog's guard decides on commits."""
 
     def __init__(
-        self, inner: Catalog, by: CallerChecks, management: AccessManagement, pull_requests: PullRequestCalls
+        self,
+        inner: Catalog,
+        by: CallerChecks,
+        management: AccessManagement,
+        pull_requests: PullRequestCalls,
+        lake_branches: LakeBranches,
     ) -> None:
         self._inner = inner
+        self.lake_branches = lake_branches
         self.pull_requests = pull_requests
         self._by = by
         self._management = management

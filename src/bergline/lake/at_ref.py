@@ -80,6 +80,11 @@ def check_joins(kept: LakeBranches, ref: LakeRef, table: TableName) -> None:
             known=[one.name for one in kept.all()],
             hints=[f"create it first: `{_KEPT} {ref.name}`"],
         )
+    if branch.is_expired(time.time_ns() // 1_000_000):
+        raise RefusedError(
+            f"cannot write `{table}` at {ref}: the branch has expired, and takes no more tables",
+            hints=["publish what it has, and create it anew"],
+        )
     if not branch.takes(table):
         raise RefusedError(
             f"cannot write `{table}` at {ref}: the branch is of {', '.join(f'`{p}`' for p in branch.tables)}",

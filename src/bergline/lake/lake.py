@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bergline.governance.pull_requests.pull_requests import LakePullRequests
     from bergline.governance.reviews import reviews
     from bergline.governance.rules import rules
-    from bergline.lake import at_ref, pull_requests, references, staged_table, tables, views
+    from bergline.lake import at_ref, branches, pull_requests, references, staged_table, tables, views
     from bergline.lake.ref_report import RefReport
     from bergline.lake.references import SnapshotChoices
     from bergline.lake.tables import LakeTransaction
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 else:
     access = LazyModule("bergline.governance.grants.access")
     at_ref = LazyModule("bergline.lake.at_ref")
+    branches = LazyModule("bergline.lake.branches")
     definition = LazyModule("bergline.table.evolution.definition")
     events = LazyModule("bergline.governance.events.events")
     governance = LazyModule("bergline.governance.governance")
@@ -512,6 +513,11 @@ class Lake:
             return governance.governance_of(self.catalog).events
 
         return events.read_events(log, after, types, table, newest, follow=follow)
+
+    @property
+    def branches(self) -> "branches.BranchesOfLake":
+        """Branches of the whole lake; UnsupportedError where its catalog keeps none."""
+        return branches.BranchesOfLake(self._handle)
 
     @property
     def pull_requests(self) -> "LakePullRequests":

@@ -65,3 +65,15 @@ def test_prompt_runs_statements_and_goes_on_after_an_error(
     assert "This is duckdb" in done.stderr
     assert "error: DuckDB cannot run this" in done.stderr
     assert "1 row, " in done.stderr
+
+
+def test_ref_of_the_lake_is_what_statements_see(directory: Path) -> None:
+    with open_lake(directory) as lake:
+        lake.branches.create("staging")
+        lake.at("staging").load_table("db.orders").delete("id > 0")
+    query = "SELECT count(*) AS n FROM db.orders"
+    counts = [sql(directory, query, "--json", *ref).stdout for ref in (("--ref", "staging"), (), ("--ref", "main"))]
+    assert counts == ['{"n":1}\n', '{"n":6}\n', '{"n":6}\n']
+    done = sql(directory, query, "--ref", "stagin")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no branch or tag `stagin` of the lake, and no table that has one")

@@ -14,6 +14,7 @@ from support.fixtures.catalog_files import new_catalog_uri
 ASKED: dict[str, Callable[[Lake], object]] = {
     "access": lambda lake: lake.access,
     "rules": lambda lake: lake.rules,
+    "lake_branches": lambda lake: lake.branches,
     "reviews": lambda lake: lake.reviews,
     "events": lambda lake: list(lake.events()),
     "pull_requests": lambda lake: lake.pull_requests,

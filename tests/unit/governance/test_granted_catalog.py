@@ -19,6 +19,7 @@ from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.refusals import forbidden, hidden
 from bergline.governance.grants.securable import CATALOG, Securable
 from bergline.governance.grants.store import SqlGrants
+from bergline.governance.lake_branches.store import SqlLakeBranches
 from bergline.lake.handle import LakeHandle
 from bergline.lake.pull_requests import pull_request_calls
 from bergline.table.commits.retry import Timing
@@ -63,7 +64,9 @@ def granted(lake: Lake, *held: tuple[str, str]) -> GrantedCatalog:
     management = SqlGrants(store.store.database, store.store.catalog_name)
     rules = AccessRules([*grants, *make_grants("list", "catalog", "root")])
     requests = pull_request_calls(LakeHandle(lake.catalog, Timing()))
-    return GrantedCatalog(lake.catalog, Checks(rules.of("ann")), management, requests)
+    return GrantedCatalog(
+        lake.catalog, Checks(rules.of("ann")), management, requests, SqlLakeBranches(lake.catalog, store.store)
+    )
 
 
 def calls(lake: Lake) -> dict[str, Callable[[Catalog], object]]:
@@ -156,5 +159,7 @@ def test_who_may_not_administer_by_the_policy_is_no_administrator(lake: Lake) ->
     by = PolicedChecks(UnlimitedAccess())
     assert by.may(Privilege.ADMINISTER, CATALOG)
     management: Any = None
-    assert not GrantedCatalog(lake.catalog, by, management, inner.pull_requests).is_administered
-    assert GrantedCatalog(lake.catalog, Checks(UnlimitedAccess()), management, inner.pull_requests).is_administered
+    assert not GrantedCatalog(lake.catalog, by, management, inner.pull_requests, inner.lake_branches).is_administered
+    assert GrantedCatalog(
+        lake.catalog, Checks(UnlimitedAccess()), management, inner.pull_requests, inner.lake_branches
+    ).is_administered

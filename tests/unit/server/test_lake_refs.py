@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from bergline.server.handlers.context import ServerContext
 
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
+from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property, snapshot
 
 STAGING = "/v1/branch.staging/namespaces/db/tables"
@@ -26,6 +26,7 @@ def lake(client: AsgiClient) -> AsgiClient:
     client.table()
     tag = head("v1", 1) | {"type": "tag"}
     assert client.commit(snapshot(1, 1), head("main", 1), head("staging", 1), tag).status == 200
+    assert client("POST", "/bergline/v1/lake-branches", {"name": "staging"}).status == 200
     return client
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from bergline.server.handlers.context import ServerContext
 
 import bergline
 from bergline import Lake, Table
 from bergline.format.metadata.json import parse_metadata
 from bergline.lake.lake import connect
+from bergline.server.context.context import ServerContext
 from support.fixtures.rows import ORDERS, ids, order_rows
 from support.models.table_invariants import check_nothing_is_missing
 from support.servers.asgi_client import AsgiClient, AsgiResponse, set_branch, set_property, snapshot

@@ -12,7 +12,12 @@ import sqlalchemy as sa
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import missing_catalog
 from bergline.catalog.sql.layout import NAMESPACES, TABLES
-from bergline.catalog.sql.layout_version import AUDIT_VERSION, CONTENTION_VERSION, SECURITY_VERSION
+from bergline.catalog.sql.layout_version import (
+    AUDIT_VERSION,
+    CONTENTION_VERSION,
+    LAKE_BRANCHES_VERSION,
+    SECURITY_VERSION,
+)
 from bergline.catalog.sql.migrations import FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
@@ -58,6 +63,7 @@ class SqlDatabase(ABC):
         """Whether the tables by which writers take turns are known to be there."""
         self.has_digests = False
         """Whether the table of digests of metadata files is known to be there."""
+        self._has_lake_branches = False
         self._hooks = threading.local()
 
     answers_at_once = False
@@ -152,6 +158,7 @@ class SqlDatabase(ABC):
         self._is_current = found.is_current
         self.has_turns = found.version >= CONTENTION_VERSION
         self.has_digests = found.version >= SECURITY_VERSION
+        self._has_lake_branches = found.version >= LAKE_BRANCHES_VERSION
         if found.is_there:
             return found
         if not create:
@@ -164,6 +171,13 @@ class SqlDatabase(ABC):
         """Whether the audit log can be read; nothing is changed to find out."""
         with self.reading() as connection:
             return find_layout(connection).version >= AUDIT_VERSION
+
+    def has_lake_branches(self) -> bool:
+        """Whether the table of branches of the lake is there; once it is, nothing is read to find out."""
+        if not self._has_lake_branches:
+            with self.reading() as connection:
+                self._has_lake_branches = find_layout(connection).version >= LAKE_BRANCHES_VERSION
+        return self._has_lake_branches
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sa.Connection]:
@@ -199,7 +213,7 @@ class SqlDatabase(ABC):
             with self.writing() as connection:
                 self.lock_layout(connection)
                 more = migrate(connection, self.name)
-        self._is_current = self.has_turns = self.has_digests = True
+        self._is_current = self.has_turns = self.has_digests = self._has_lake_branches = True
 
     def close(self) -> None:
         """Close connections."""

@@ -151,6 +151,17 @@ REF_RULES = sa.Table(
     sa.Column("at_ms", sa.BigInteger, nullable=False),
 )
 """Rules about refs of all tables in a namespace and below it; of all in the catalog, where it is empty."""
+LAKE_BRANCHES = sa.Table(
+    "bergline_lake_branches",
+    GOVERNANCE,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("created_ms", sa.BigInteger, nullable=False),
+    sa.Column("owner", sa.String(255), nullable=False),
+    sa.Column("tables", sa.Text, nullable=False),
+    sa.Column("expires_ms", sa.BigInteger),
+)
+"""Branches of the whole lake; the patterns of their tables are JSON."""
 
 SNAPSHOT_AUTHORS = sa.Table(
     "bergline_snapshot_authors",

@@ -2,8 +2,10 @@
 
 from typing import Final
 
-LAYOUT_VERSION: Final = 8
+LAYOUT_VERSION: Final = 9
 """The current version: the number of migrations."""
+LAKE_BRANCHES_VERSION: Final = 9
+"""The version that introduced branches of the lake."""
 SECURITY_VERSION: Final = 8
 """The version that introduced the tables of security."""
 CONTENTION_VERSION: Final = 7

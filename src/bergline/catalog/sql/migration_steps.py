@@ -5,7 +5,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from bergline.catalog.sql.contention_layout import CONTENTION
-from bergline.catalog.sql.governance_layout import GOVERNANCE, OPEN_INDEX, OWNER_INDEX
+from bergline.catalog.sql.governance_layout import GOVERNANCE, LAKE_BRANCHES, OPEN_INDEX, OWNER_INDEX
 from bergline.catalog.sql.layout import NAMESPACE_INDEXES, SHARED, TABLES, VIEW_INDEX, index_shared_table
 from bergline.catalog.sql.records_layout import AUDIT, AUDIT_INDEXES, DROPPED_TABLES_INDEXES, RECORDS, TRASH_LAYOUT
 from bergline.catalog.sql.security_layout import RESERVED_DIRECTORIES, SECURITY
@@ -67,6 +67,11 @@ def _create_security(connection: sa.Connection) -> None:
     OPEN_INDEX.create(connection, checkfirst=True)
 
 
+def _create_lake_branches(connection: sa.Connection) -> None:
+    """Create the table of branches of the lake."""
+    LAKE_BRANCHES.create(connection, checkfirst=True)
+
+
 def _index_shared(connection: sa.Connection) -> None:
     """Create our indexes of the shared tables."""
     wanted: list[tuple[str, str]] = []
@@ -87,5 +92,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _create_governance,
     _create_contention,
     _create_security,
+    _create_lake_branches,
 )
 """As many as `LAYOUT_VERSION`; a database has run the first ones of them."""

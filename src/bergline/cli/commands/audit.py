@@ -8,9 +8,10 @@ import msgspec
 import pyarrow as pa
 import typer
 
+from bergline.arguments import parse_duration
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.sql.records import AuditEntry
-from bergline.cli.durations import parse_duration, parse_time_ms, render_time
+from bergline.cli.durations import parse_time_ms, render_time
 from bergline.cli.opening import LakeOptions, with_lake
 from bergline.cli.output.plans import Yes, confirm
 from bergline.cli.output.rows import AsJson, print_json, print_rows

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bergline.arguments import parse_duration
 from bergline.cli.commands.serve_options import (
     CredentialOptions,
     LimitOptions,
@@ -15,7 +16,6 @@ from bergline.cli.commands.serve_options import (
     PlanningOptions,
     TlsOptions,
 )
-from bergline.cli.durations import parse_duration
 from bergline.cli.issuers import checked_console_url
 from bergline.cli.opening import LakeOptions, open_or_create, with_lake
 from bergline.cli.records import KeyFileOption

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bergline.cli.durations import parse_duration
+from bergline.arguments import parse_duration
 from bergline.cli.issuers import CLIENT_SECRET_VARIABLE, DEFAULT_SCOPES, issuer_of, oidc_client
 from bergline.cli.opening import OptionGroup
 from bergline.errors import InvalidInputError

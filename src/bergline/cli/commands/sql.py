@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from bergline.cli.opening import LakeOptions, open_lake, settings_of, with_lake
@@ -57,6 +58,10 @@ def sql(
         int | None,
         typer.Option(min=0, max=2**31 - 1, help="The most rows of a statement. \\[default: 100 in tables, else all]"),
     ] = None,
+    ref: Annotated[
+        str | None,
+        typer.Option(help="A branch or tag of the whole lake, or a time such as 2026-11-01T00:00:00Z, that is seen."),
+    ] = None,
     engine: Annotated[
         SqlEngine,
         typer.Option(help="auto is Spark where it is installed, else DuckDB or polars, which run SELECT."),
@@ -71,7 +76,7 @@ def sql(
     if not given and not is_prompt:
         given = [sys.stdin.read()]
     texts = [text for script in given for text in _all_statements(script)]
-    settings = options.settings()
+    settings = msgspec.structs.replace(options.settings(), ref=ref)
     chosen = _chosen(engine)
     if chosen != "spark" and conf:
         raise InvalidInputError(f"expected no --conf, which is for Spark, with {chosen}")

@@ -9,9 +9,10 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from bergline.arguments import parse_duration
 from bergline.catalog.pointer.pointer_store import CATALOG
 from bergline.catalog.sql.tokens.revoked_tokens import SqlRevokedTokens
-from bergline.cli.durations import parse_duration, parse_milliseconds, parse_time_ms, render_time
+from bergline.cli.durations import parse_milliseconds, parse_time_ms, render_time
 from bergline.cli.opening import ANY_CATALOG, LakeOptions, with_lake
 from bergline.cli.output.rows import AsJson, print_json, print_rows
 from bergline.cli.records import note_change, open_records

@@ -102,8 +102,7 @@ def lake_conf(lake: ConnectArguments) -> dict[str, str]:
     prefix = f"spark.bergline.{name.replace('.', '_')}."
     conf = {f"property.{key}": value for key, value in lake.properties.items()}
     conf |= {"uri": lake.catalog or DEFAULT_CATALOG, "name": name, "default": "true"}
-    if lake.warehouse is not None:
-        conf["warehouse"] = lake.warehouse
+    conf |= {key: value for key, value in (("warehouse", lake.warehouse), ("ref", lake.ref)) if value is not None}
     return {prefix + key: value for key, value in conf.items()}
 
 

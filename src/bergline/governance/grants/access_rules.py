@@ -78,6 +78,11 @@ class CallerAccess:
             for key in _keys(securable)
         )
 
+    def may_somewhere(self, privilege: Privilege) -> bool:
+        """Whether a grant on anything has the privilege, or the caller owns something."""
+        held = (held for on_one in self._held.values() for held, _ in on_one)
+        return self._owns(_key(CATALOG)) or any(privilege in IMPLIED[one] for one in held) or any(self._owned())
+
     def sees(self, securable: Securable) -> bool:
         """Whether its name may be known: it may be listed, or contains something that may."""
         if securable.kind is SecurableKind.CATALOG:

@@ -11,9 +11,10 @@ import msgspec
 
 from bergline.arguments import check_list, check_positive, check_text, shown
 from bergline.catalog.catalog import Catalog, LoadedTable
-from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.lake.lake import Lake
+from bergline.lake.maintenance.expired_branches import drop_expired_branches
 from bergline.lake.maintenance.report import (
     MaintenanceReport,
     MaintenanceStep,
@@ -95,14 +96,20 @@ def maintain(
         bool(allow_recent),
         None if seconds is None else timing.clock_ms() + math.ceil(seconds * 1000),
     )
+    expired: dict[TableName, list[StepReport]] = {}
+    if MaintenanceStep.EXPIRY in chosen and tables is None and namespace is None and pattern is None:
+        expired = drop_expired_branches(lake._handle, plan=bool(plan))  # noqa: SLF001  (likewise)
     names = _selected(lake.catalog, tables, namespace, pattern)
     # in random order, so that several maintainers rarely meet, and with a budget every table gets its turn
     order = random.sample(names, len(names))
     reports: list[TableReport] = []
-    for report in _side_by_side(run.table, order, check_positive(threads, "threads")):
+    for done in _side_by_side(run.table, order, check_positive(threads, "threads")):
+        before = expired.pop(parse_table_name(done.table), [])
+        report = msgspec.structs.replace(done, steps=(*before, *done.steps))
         reports.append(report)
         if progress is not None:
             progress(report, len(reports), len(order))
+    reports += [TableReport(str(name), tuple(steps)) for name, steps in expired.items()]
     return MaintenanceReport(bool(plan), tuple(sorted(reports, key=lambda report: report.table)))
 
 

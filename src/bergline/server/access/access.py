@@ -70,6 +70,10 @@ class Access:
             return False
         return self._taken_away(principal, groups, privilege, securable) is None
 
+    def may_somewhere(self, principal: str, groups: frozenset[str], privilege: Privilege) -> bool:
+        """Whether grants have a privilege on anything; no policy is asked, which decides on each thing."""
+        return self.newest(principal, groups).may_somewhere(privilege)
+
     def _granted(
         self,
         principal: str,

@@ -40,6 +40,7 @@ from bergline.governance.grants.securable import (
     table_of,
     view_of,
 )
+from bergline.governance.lake_branches import protocol as lake_branches_protocol
 from bergline.governance.pull_requests import protocol as pull_requests_protocol
 from bergline.governance.reviews import protocol as reviews_protocol
 from bergline.governance.rules import protocol as rules_protocol
@@ -334,6 +335,11 @@ ENDPOINT_ACCESS: Final[dict[str, EndpointAccess]] = {
     reviews_protocol.LIST_SNAPSHOT_APPROVALS.name: on_table(_READ),
     reviews_protocol.APPROVE_SNAPSHOT.name: _REVIEW,
     reviews_protocol.WITHDRAW_APPROVAL.name: on_table(_READ),
+    # branches of the lake: by their owners, in `governance/lake_branches/granted.py`
+    lake_branches_protocol.LIST_LAKE_BRANCHES.name: OPEN,
+    lake_branches_protocol.CREATE_LAKE_BRANCH.name: OPEN,
+    lake_branches_protocol.LOAD_LAKE_BRANCH.name: OPEN,
+    lake_branches_protocol.DROP_LAKE_BRANCH.name: OPEN,
     # pull requests: by their tables, in `governance/pull_requests/granted.py`
     pull_requests_protocol.LIST_PULL_REQUESTS.name: OPEN,
     pull_requests_protocol.OPEN_PULL_REQUEST.name: OPEN,

@@ -32,6 +32,7 @@ from bergline.governance.audit.store import (
     line_of,
 )
 from bergline.governance.endpoints import ENDPOINTS
+from bergline.governance.lake_branches.model import LAKE_BRANCH
 from bergline.server.http.request import CALLER, Request, address_of
 from bergline.server.http.response import Response
 
@@ -298,6 +299,8 @@ def _resource_of(request: Request) -> str:
     if kind == "namespace":
         parts = parts[:1]
     with contextlib.suppress(BerglineError):
+        if "branch" in request.names:
+            return f"{LAKE_BRANCH}/{decode_name(request.names['branch'])}"
         names = [decode_name(part).replace(request.separator, ".") for part in parts]
         whole = "pull-request" if request.kind == "pull-request" else "catalog"
         return "/".join((kind, *names)) if kind else "/".join((whole, *request.names.values()))

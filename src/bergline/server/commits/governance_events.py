@@ -1,4 +1,4 @@
-"""The events of changes that move no table by themselves: of pull requests, checks, approvals and rules."""
+"""The events of changes that move no table by themselves: of pull requests, lake branches, reviews and rules."""
 
 from typing import Any, Final
 
@@ -7,6 +7,8 @@ import msgspec
 from bergline.catalog.rest.protocol.names import decode_name
 from bergline.governance.events.change_events import EventContext
 from bergline.governance.events.model import Event, namespace_subject, table_subject
+from bergline.governance.lake_branches.model import LAKE_BRANCH, LakeBranch
+from bergline.governance.lake_branches.protocol import DROP_LAKE_BRANCH
 from bergline.governance.pull_requests.model import PullRequestRecord
 from bergline.governance.reviews import protocol as reviews
 from bergline.governance.rules import protocol as rules
@@ -31,6 +33,11 @@ def governance_events(made: EventContext, request: Request, record: msgspec.Stru
     name = request.endpoint.name
     if isinstance(record, PullRequestRecord):
         return [_of_pull_request(made, name.removesuffix(_PULL_REQUEST), record)]
+    if isinstance(record, LakeBranch):
+        return [made.event(f"{LAKE_BRANCH}.create", f"{LAKE_BRANCH}/{record.name}", msgspec.to_builtins(record))]
+    if name == DROP_LAKE_BRANCH.name:
+        dropped = decode_name(request.names["branch"])
+        return [made.event(f"{LAKE_BRANCH}.drop", f"{LAKE_BRANCH}/{dropped}", {"name": dropped})]
     if name in _OF_SNAPSHOTS:
         about = _told(request, ("name", "state"))
         data = {"table": str(request.table), "snapshot-id": decode_name(request.names["snapshot"])} | about

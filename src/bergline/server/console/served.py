@@ -16,6 +16,8 @@ from bergline.governance.endpoints import ENDPOINTS
 from bergline.governance.granted_catalog import GrantedCatalog
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
+from bergline.governance.lake_branches.granted import GrantedLakeBranches
+from bergline.governance.lake_branches.store import SqlLakeBranches
 from bergline.governance.pull_requests.granted import GrantedPullRequests
 from bergline.io.fenced import FencedFileIO
 from bergline.lake.handle import LakeHandle
@@ -59,8 +61,10 @@ class ServedLake:
             return self._lake
         calls = pull_request_calls(LakeHandle(self._context.catalog, Timing()))
         requests = GrantedPullRequests(calls, self._context.catalog, access, caller.name, caller.groups)
+        kept = SqlLakeBranches(self._context.catalog, self._context.store)
+        branches = GrantedLakeBranches(kept, access, caller.name, caller.groups)
         by = CallerOf(access, caller.name, caller.groups)
-        return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests), self._lake.name)
+        return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests, branches), self._lake.name)
 
     @property
     def needs_token(self) -> bool:

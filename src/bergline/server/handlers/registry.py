@@ -17,6 +17,7 @@ from bergline.server.handlers import (
 from bergline.server.handlers.governance import (
     events,
     grants,
+    lake_branches,
     pull_requests,
     ref_rules,
     snapshot_reviews,
@@ -24,7 +25,7 @@ from bergline.server.handlers.governance import (
 )
 
 _TABLES = (commits, config, credentials, namespaces, planning, remote_signing, tables, trash, turns, views)
-_GOVERNANCE = (events, grants, pull_requests, ref_rules, snapshot_reviews, webhooks)
+_GOVERNANCE = (events, grants, lake_branches, pull_requests, ref_rules, snapshot_reviews, webhooks)
 _NAMES = {endpoint.name for endpoint in ENDPOINTS}
 
 HANDLERS: dict[str, Handler] = {

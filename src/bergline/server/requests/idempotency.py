@@ -17,6 +17,7 @@ from bergline.catalog.protection.caller import Caller, acting_for, current_calle
 from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TRANSACTION, CREATE_NAMESPACE, DROP_TABLE, DROP_VIEW
 from bergline.catalog.rest.protocol.final_refusal import REFUSED_KEY_HEADER
+from bergline.catalog.rest.protocol.names import decode_name
 from bergline.catalog.sql.database import Connection
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import (
@@ -38,6 +39,8 @@ from bergline.governance.events.model import Event
 from bergline.governance.events.store import append_events
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import CATALOG
+from bergline.governance.lake_branches.model import LAKE_BRANCH
+from bergline.governance.lake_branches.protocol import CREATE_LAKE_BRANCH, DROP_LAKE_BRANCH
 from bergline.server.cache.load_responses import entity_tag, shown_state
 from bergline.server.commits.governance_events import governance_events
 from bergline.server.context.context import ServerContext
@@ -308,6 +311,9 @@ def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | 
         return [(f"{kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
     if request.kind == "pull-request":
         return [(request.resource, None)]
+    if request.endpoint in (CREATE_LAKE_BRANCH, DROP_LAKE_BRANCH):
+        is_new = request.endpoint is CREATE_LAKE_BRANCH
+        return [(f"{LAKE_BRANCH}/{request.read().name if is_new else decode_name(request.names['branch'])}", None)]
     if "table" in request.names:
         return [(f"table/{'.'.join(request.namespace)}/{request.table.name}", None)]
     if request.endpoint is CREATE_NAMESPACE:

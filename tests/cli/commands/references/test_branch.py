@@ -121,7 +121,7 @@ def test_diff_with_files_that_are_gone_shows_the_rest(bl: Command, staged: Table
         (["create", "db.orders", "b", "--at", "stagin"], 1, "error: no branch or tag `stagin`"),
         (["create", "db.orders", "b", "--at", "123"], 1, "error: no snapshot with id 123"),
         (["create", "db.orders", "b", "--at", "2020-01-01"], 1, "error: "),
-        (["create", "db.orders"], 2, "Missing argument 'BRANCH'"),
+        (["create", "db.orders"], 2, "expected the name of a branch behind table `db.orders`"),
         (["fast-forward", "db.orders", "staging", "--to", "main"], 1, "error: cannot fast-forward"),
         (["retention", "db.orders", "main", "--clear", "age"], 2, "error: "),
     ],

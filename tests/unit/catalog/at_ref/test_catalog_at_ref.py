@@ -35,6 +35,7 @@ def rows(lake: Lake, table: str = "db.orders", **scan: Any) -> list[int]:
 def staging(lake: Lake, orders: Table) -> Lake:
     """The lake at a branch that `db.orders` has, two rows ahead of no other."""
     orders.append(order_rows(1, 2)).refs.create_branch("staging")
+    lake.branches.create("staging")
     return lake.at("staging")
 
 
@@ -93,6 +94,7 @@ class TestSeen:
     def test_branch_keeps_its_own_retention(self, lake: Lake, orders: Table) -> None:
         orders.append(order_rows(1)).refs.set_retention(MAIN, min_snapshots_to_keep=7)
         orders.refs.create_branch("staging", min_snapshots_to_keep=3)
+        lake.branches.create("staging")
         lake.at("staging").load_table("db.orders").append(order_rows(2))
         lake.create_table("db.other", ORDERS).append(order_rows(1)).refs.set_retention(MAIN, min_snapshots_to_keep=7)
         lake.at("staging").load_table("db.other").append(order_rows(2))

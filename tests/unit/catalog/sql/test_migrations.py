@@ -24,7 +24,7 @@ from support.fixtures.concurrency import run_at_once
 from support.fixtures.disks import mounted, remount_read_only
 
 ORDERS = TableName(("db",), "orders")
-NOW = [1, 2, 3, 4, 5, 6, 7, 8]  # the versions that a layout has gone through today
+NOW = [1, 2, 3, 4, 5, 6, 7, 8, 9]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "

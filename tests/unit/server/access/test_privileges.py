@@ -253,6 +253,10 @@ ASKS: dict[str, tuple[Ask, ...]] = {
     "give_back_turn": (Ask(WRITE, lambda w: f"/bergline{w.table}/turn", query={"holder": "me"}),),
     "report_snapshot_check": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/checks", lambda _: {}),),
     "approve_snapshot": (Ask(REVIEW, lambda w: f"/bergline{w.table}/snapshots/2/approvals", lambda _: {}),),
+    "list_lake_branches": (Ask(ANY, lambda _: "/bergline/v1/lake-branches", hidden=False),),
+    "create_lake_branch": (),  # these are in tests/unit/server/handlers/governance/test_lake_branches.py
+    "load_lake_branch": (),
+    "drop_lake_branch": (),
     "list_pull_requests": (Ask(ANY, lambda _: "/bergline/v1/pull-requests", hidden=False),),
     "open_pull_request": (
         Ask(

@@ -101,6 +101,12 @@ def test_hidden_pull_requests_are_denials(granted: GrantedServer) -> None:
     assert written(granted.context) == [("denied", "bob", "load_pull_request", "pull-request/1", 1)]
 
 
+def test_branch_of_the_lake_that_is_not_dropped_is_named(granted: GrantedServer) -> None:
+    assert granted("root", "POST", "/bergline/v1/lake-branches", {"name": "a/b"}).status == 200
+    assert granted("bob", "DELETE", "/bergline/v1/lake-branches/a%2Fb").status == 403
+    assert written(granted.context) == [("denied", "bob", "drop_lake_branch", "lake-branch/a/b", 1)]
+
+
 def test_missing_table_is_no_denial(client: AsgiClient) -> None:
     client.namespace("db")
     assert client("GET", ORDERS).status == 404

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from bergline.cli.durations import parse_duration
+from bergline.arguments import parse_duration
 from bergline.cli.opening import LakeOptions, settings_of, with_lake
 from bergline.cli.output.errors import FAILED, UNKNOWN
 from bergline.cli.output.plans import Yes, confirm

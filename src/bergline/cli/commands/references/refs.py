@@ -11,13 +11,15 @@ from bergline.catalog.protection.ref_protection import ProtectingRule
 from bergline.cli.arguments import TableArgument
 from bergline.cli.commands.references.rule import json_rule
 from bergline.cli.opening import LakeOptions, with_lake
-from bergline.cli.output.plans import Yes, confirm
+from bergline.cli.output.plans import confirm
 from bergline.cli.output.rows import AsJson, print_json, print_lines, print_table
 from bergline.format.metadata.refs import MAIN, SnapshotRef
 from bergline.reports.units import render_age, render_duration
+from bergline.table.expiry.pinned import own_snapshots
 from bergline.table.table import Table
 
 app = typer.Typer()
+IfExists: TypeAlias = Annotated[bool, typer.Option("--if-exists", help="One that is missing is no error.")]
 RefAge: TypeAlias = Annotated[
     str | None, typer.Option("--max-ref-age", help="Age from which expiry removes the ref itself, e.g. 90d.")
 ]
@@ -37,41 +39,38 @@ def refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False)
         print_refs(loaded, loaded.metadata.refs, as_json=as_json)
 
 
-def add_ref_commands(app: typer.Typer, kind: Literal["branch", "tag"], argument: Any) -> None:
-    """Add the commands `list`, `drop` and `rename` of branches or of tags."""
-    kinds = "branches" if kind == "branch" else "tags"
+def list_refs(options: LakeOptions, table: str, kind: Literal["branch", "tag"], *, as_json: bool) -> None:
+    """List the branches or the tags of a table."""
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        print_refs(loaded, loaded.refs.branches if kind == "branch" else loaded.refs.tags, as_json=as_json)
 
-    @app.command(
-        "list",
-        help=f"List {kinds} with the age of their {'heads' if kind == 'branch' else 'snapshots'} and their retention.",
-    )
-    @with_lake
-    def list_refs(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
-        with options.open() as lake:
-            loaded = lake.load_table(table)
-            print_refs(loaded, loaded.refs.branches if kind == "branch" else loaded.refs.tags, as_json=as_json)
 
-    @app.command(help=f"Drop a {kind}; its snapshot{'s stay' if kind == 'branch' else ' stays'} until expiry.")
-    @with_lake
-    def drop(
-        options: LakeOptions,
-        table: TableArgument,
-        ref: Annotated[str, argument],
-        *,
-        if_exists: Annotated[bool, typer.Option("--if-exists", help=f"A {kind} that is missing is no error.")] = False,
-        yes: Yes = False,
-        as_json: AsJson = False,
-    ) -> None:
-        with options.open() as lake:
-            loaded = lake.load_table(table)
-            is_there = ref in loaded.refs
-            if is_there and ref != MAIN and loaded.refs[ref].snapshot_ref_type == kind:
-                confirm(plan_drop(loaded, ref), yes)
-            (loaded.refs.drop_branch if kind == "branch" else loaded.refs.drop_tag)(ref, if_exists=if_exists)
-        if as_json:
-            print_json({"table": str(loaded.name), "name": ref, "dropped": is_there})
-        elif is_there:
-            print_lines([f"dropped {kind} `{ref}`"])
+def drop_ref(
+    options: LakeOptions,
+    place: tuple[str, str],
+    kind: Literal["branch", "tag"],
+    *,
+    if_exists: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Drop a branch or tag of a table, after showing what only it has."""
+    table, ref = place
+    with options.open() as lake:
+        loaded = lake.load_table(table)
+        is_there = ref in loaded.refs
+        if is_there and ref != MAIN and loaded.refs[ref].snapshot_ref_type == kind:
+            confirm(plan_drop(loaded, ref), yes)
+        (loaded.refs.drop_branch if kind == "branch" else loaded.refs.drop_tag)(ref, if_exists=if_exists)
+    if as_json:
+        print_json({"table": str(loaded.name), "name": ref, "dropped": is_there})
+    elif is_there:
+        print_lines([f"dropped {kind} `{ref}`"])
+
+
+def add_rename(app: typer.Typer, kind: Literal["branch", "tag"], argument: Any) -> None:
+    """Add the command `rename` of branches or of tags."""
 
     @app.command(help=f"Rename a {kind}.")
     @with_lake
@@ -140,24 +139,12 @@ def print_refs(table: Table, shown: Mapping[str, SnapshotRef], *, as_json: bool)
     )
 
 
-def own_snapshots(table: Table, name: str) -> int:
-    """How many snapshots are only in the history of this ref."""
-    metadata = table.metadata
-    kept = {
-        snapshot.snapshot_id
-        for other, ref in metadata.refs.items()
-        if other != name
-        for snapshot in metadata.ancestors(ref.snapshot_id)
-    }
-    return sum(s.snapshot_id not in kept for s in metadata.ancestors(metadata.ref(name).snapshot_id))
-
-
 def plan_drop(table: Table, name: str) -> str:
     """The plan for dropping a ref: what would become unreachable."""
     ref = table.refs[name]
     age = _age(table, ref, time.time_ns() // 1_000_000)
     at = f"snapshot {ref.snapshot_id}{f', {age}' if age else ''}"
-    own = own_snapshots(table, name)
+    own = len(own_snapshots(table.metadata, name))
     lost = f"{counted(own, 'snapshot')} will be on no other ref: expiry removes them" if own else "no snapshot is lost"
     return f"drop {ref.snapshot_ref_type} `{name}` of `{table.name}`, at {at}; {lost}"
 

@@ -7,8 +7,11 @@ import typer
 from bergline.cli.arguments import AtOption, TableArgument, complete_ref, parse_state
 from bergline.cli.commands.references.refs import (
     Cleared,
+    IfExists,
     RefAge,
-    add_ref_commands,
+    add_rename,
+    drop_ref,
+    list_refs,
     print_changed_ref,
     set_retention,
 )
@@ -44,7 +47,29 @@ def create(
         print_changed_ref(loaded, tag, as_json=as_json)
 
 
-add_ref_commands(app, "tag", TAG)
+@app.command("list")
+@with_lake
+def list_tags(options: LakeOptions, table: TableArgument, *, as_json: AsJson = False) -> None:
+    """List tags with the age of their snapshots and their retention."""
+    list_refs(options, table, "tag", as_json=as_json)
+
+
+@app.command()
+@with_lake
+def drop(
+    options: LakeOptions,
+    table: TableArgument,
+    tag: TagArgument,
+    *,
+    if_exists: IfExists = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop a tag; its snapshot stays until expiry."""
+    drop_ref(options, (table, tag), "tag", if_exists=if_exists, yes=yes, as_json=as_json)
+
+
+add_rename(app, "tag", TAG)
 
 
 @app.command()
