@@ -12,6 +12,8 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.spark import Pipeline
 from bergline.spark.audits import unique
+from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.reads.scan import read
 from support.fixtures.rows import ORDERS, ids, order_rows
 
 pytestmark = pytest.mark.spark
@@ -108,12 +110,19 @@ def test_rows_that_were_read_at_another_ref_are_no_conflict(spark: SparkSession,
     assert of_branch(orders, "main") == [1, 2]
 
 
-@pytest.mark.parametrize("read", ["staging.db.orders", "db.orders.branch_staging"])
+def test_a_kept_relation_says_which_branch_it_reads(spark: SparkSession, lake: Lake, staging: Lake) -> None:
+    scans = [at.load_table("db.orders").scan() for at in (lake, staging, lake, staging)]
+    reads = [found for scan in scans for found in branch_reads(read(scan, spark))]
+    assert [found.branch for found in reads] == ["main", "staging", "main", "staging"]
+    assert len({found.snapshot_id for found in reads}) == 1
+
+
+@pytest.mark.parametrize("source", ["staging.db.orders", "db.orders.branch_staging"])
 @pytest.mark.parametrize("written", ["staging.db.orders", "db.orders.branch_staging"])
 def test_rows_that_were_read_of_the_branch_by_any_name_are_validated(
-    spark: SparkSession, staging: Lake, read: str, written: str
+    spark: SparkSession, staging: Lake, source: str, written: str
 ) -> None:
-    rows = spark.table(read)
+    rows = spark.table(source)
     staging.load_table("db.orders").append(order_rows(3))
     with pytest.raises(ConflictError):
         rows.write.mode("overwrite").insertInto(written)
