@@ -432,6 +432,16 @@ def test_guide_to_starting_runs(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
+def test_guide_to_branches_of_the_lake_runs_in_spark(tmp_path: Path) -> None:
+    done = run_on_spark("guides/lake-branches-spark.md", tmp_path)
+    (shown,) = re.findall(r"```text\n(.*?)```", page("guides/lake-branches-spark.md"), re.DOTALL)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith(shown)
+    assert "published `staging` into `main`, 2 tables" in done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
     done = run_on_spark("guides/pipeline.md", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]

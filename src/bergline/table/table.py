@@ -2,7 +2,7 @@
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Self
 
 import pyarrow as pa
@@ -265,3 +265,8 @@ def load_again(table: Table) -> Table:
     """The table that has this name now, as a new handle."""
     handle = table._handle  # noqa: SLF001  (this module's)
     return Table(handle.catalog, handle.catalog.load_table(handle.name), timing=handle.timing)
+
+
+def place_of(table: Table) -> Hashable:
+    """What tells a table from others in this process: its name, in one lake at one of its refs."""
+    return id(table.io), table.name, table.metadata.seen_at

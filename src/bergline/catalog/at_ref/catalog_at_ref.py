@@ -74,7 +74,7 @@ class CatalogAtRef:
             refs[self.ref.name] = seen
         main = refs.get(MAIN)
         return self.inner.refusals(
-            real, changed(after, refs=refs, current_snapshot_id=None if main is None else main.snapshot_id)
+            real, changed(after, refs=refs, current_snapshot_id=main and main.snapshot_id, seen_at=None)
         )
 
     def rule_levels(self, table: TableName) -> tuple[RuleLevel, ...]:
@@ -157,6 +157,7 @@ class CatalogAtRef:
         self.inner.create_namespace(namespace, properties)
 
     def drop_namespace(self, namespace: Namespace) -> None:
+        self.inner.namespace_properties(namespace)  # there is one: IF EXISTS does not ask
         self._refuse(f"drop namespace `{'.'.join(namespace)}`")
 
     def update_namespace(
@@ -177,6 +178,7 @@ class CatalogAtRef:
         self._refuse(f"rename view `{name}`")
 
     def drop_view(self, name: TableName) -> None:
+        self.inner.load_view(name)
         self._refuse(f"drop view `{name}`")
 
     def undrop_view(self, name: TableName, to: TableName | None = None) -> LoadedView:

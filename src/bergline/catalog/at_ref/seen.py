@@ -7,7 +7,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot_log import snapshot_as_of
-from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata, changed
+from bergline.format.metadata.table_metadata import SeenAt, SnapshotLogEntry, TableMetadata, changed
 
 
 def seen_at(metadata: TableMetadata, ref: LakeRef, table: TableName) -> TableMetadata:
@@ -27,7 +27,8 @@ def seen_at(metadata: TableMetadata, ref: LakeRef, table: TableName) -> TableMet
     elif ref.kind is LakeRefKind.TAG:
         raise NotFoundError(f"no table `{table}` at {ref}: it has no such tag", kind="table", name=str(table))
     else:
-        return changed(metadata, refs=_refs(metadata, main and SnapshotRef(main.snapshot_id, SnapshotRefType.BRANCH)))
+        begins = main and SnapshotRef(main.snapshot_id, SnapshotRefType.BRANCH)
+        return changed(metadata, refs=_refs(metadata, begins), seen_at=SeenAt(ref.name, is_branch=True))
     refs = _refs(metadata, seen and SnapshotRef(seen.snapshot_id, SnapshotRefType.BRANCH, *_retention(seen, is_branch)))
     head = None if seen is None else seen.snapshot_id
     schema_id = metadata.current_schema_id
@@ -35,7 +36,12 @@ def seen_at(metadata: TableMetadata, ref: LakeRef, table: TableName) -> TableMet
         own_schema = metadata.snapshot(head).schema_id
         schema_id = schema_id if own_schema is None else own_schema
     return changed(
-        metadata, refs=refs, current_snapshot_id=head, current_schema_id=schema_id, snapshot_log=_log(metadata, head)
+        metadata,
+        refs=refs,
+        current_snapshot_id=head,
+        current_schema_id=schema_id,
+        snapshot_log=_log(metadata, head),
+        seen_at=SeenAt(ref.name, is_branch),
     )
 
 

@@ -83,6 +83,13 @@ class EncryptedKey(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
     properties: dict[str, str] = {}
 
 
+class SeenAt(msgspec.Struct, frozen=True):
+    """A branch, a tag or a time at which a table is seen."""
+
+    name: str
+    is_branch: bool
+
+
 class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The state of a table; a commit creates a new one (see `updates`)."""
 
@@ -112,6 +119,8 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     encryption_keys: tuple[EncryptedKey, ...] = ()
     read_restrictions: ReadRestrictions | None = None
     """What the catalog that it was loaded from demands of readers; not part of metadata files."""
+    seen_at: SeenAt | None = None
+    """What the catalog shows as `main`, if that is not the table's own; not part of metadata files."""
 
     @cached_property
     def snapshots_by_id(self) -> dict[int, Snapshot]:

@@ -25,6 +25,7 @@ from bergline.spark.pipeline.run import DEFAULT_SESSION_TIMEOUT_S, History, Run,
 from bergline.spark.pipeline.steps import RunSteps
 from bergline.spark.session.attach import check_attached
 from bergline.spark.writes.target import opted_out
+from bergline.table.scans.version import real_branch
 from bergline.table.table import Table
 from bergline.table.table_selection import named_tables
 
@@ -140,7 +141,8 @@ class Pipeline:
         """Report the audits as checks of the heads that they saw, in a pull request that is opened if they pass."""
         audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
         has_passed = all(result.passed for result in results)
-        number = propose_run(run, audited, results, may_open=has_passed)
+        (target,) = {real_branch(table.metadata, MAIN) for table in tables.values()}
+        number = propose_run(run, target, audited, results, may_open=has_passed)
         return _report(run, "pull request" if has_passed else "audits failed", pull_request=number, **done)
 
     def _publish(

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bergline.errors import RefusedError
-from bergline.format.metadata.refs import MAIN
 from bergline.governance.pull_requests.model import PullRequestState
 from bergline.governance.pull_requests.pull_requests import PullRequest
 from bergline.governance.reviews.model import CheckState
@@ -15,17 +14,19 @@ COMMIT: Final = "commit"
 PULL_REQUEST: Final = "pull request"
 
 
-def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditResult], *, may_open: bool) -> int | None:
-    """The number of the run's pull request, with the audits as checks of the heads that they saw.
+def propose_run(
+    run: Run, target: str, audited: Mapping[str, int], results: Sequence[AuditResult], *, may_open: bool
+) -> int | None:
+    """The number of the run's pull request into a branch, with the audits as checks of the heads that they saw.
 
     None if there is none and none may be opened; RefusedError if it was closed.
     """
-    request = _of_run(run, audited)
+    request = _of_run(run, target, audited)
     if request is None:
         if not may_open:
             return None
         title = f"Pipeline {run.pipeline}, run {run.run_id}"[:255]
-        request = run.lake.pull_requests.open(run.branch, title=title, tables=list(audited))
+        request = run.lake.pull_requests.open(run.branch, into=target, title=title, tables=list(audited))
     elif request.state is PullRequestState.CLOSED:
         raise RefusedError(
             f"cannot propose pipeline {run.pipeline}, run {run.run_id}: its pull request {request.number} was closed",
@@ -37,13 +38,13 @@ def propose_run(run: Run, audited: Mapping[str, int], results: Sequence[AuditRes
     return request.number
 
 
-def _of_run(run: Run, audited: Mapping[str, int]) -> PullRequest | None:
+def _of_run(run: Run, target: str, audited: Mapping[str, int]) -> PullRequest | None:
     """The newest pull request of the run's branch and tables that was not published."""
     return next(
         (
             request
             for request in run.lake.pull_requests
-            if (request.record.branch, request.record.target) == (run.branch, MAIN)
+            if (request.record.branch, request.record.target) == (run.branch, target)
             and audited.keys() <= {str(table.name) for table in request.record.tables}
             and request.state is not PullRequestState.PUBLISHED
         ),

@@ -28,7 +28,7 @@ from bergline.spark.reads.native import spark_location
 from bergline.spark.reads.native_columns import NativeColumns
 from bergline.spark.runtime.backend import KnownFiles, SparkBackend
 from bergline.table.scans.scan import TableScan
-from bergline.table.table import Table, load_again
+from bergline.table.table import Table, load_again, place_of
 
 Describe = Callable[[ScanPlan, Sequence[PlannedFile]], KnownFiles]
 """Makes files of a plan known to Spark as those that a relation was made with."""
@@ -47,7 +47,7 @@ class FollowedName(msgspec.Struct, frozen=True, eq=False):
     @property
     def key(self) -> Hashable:
         """What names that mean the same have in common."""
-        return id(self.table.io), self.table.name
+        return place_of(self.table)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FollowedName) and other.key == self.key

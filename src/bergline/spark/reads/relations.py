@@ -63,7 +63,7 @@ def relation_key(scan: TableScan, backend: SparkBackend) -> Hashable | None:
         scan.table_identity,
         scan.followed,
         version.snapshot_id,
-        version.branch,
+        scan.branch_read,
         version.schema.schema_id,
         tuple(field.name for field in scan.schema.fields),
         metadata.properties.get(NAME_MAPPING_PROPERTY),

@@ -19,7 +19,7 @@ PREFIX = "spark.bergline."
 SESSION_SETTING = f"{PREFIX}session"
 """The setting that has the id of the session that was attached: no lake's, as it has one part only."""
 _PROPERTY = "property."
-_SETTINGS = ("uri", "warehouse", "name", "create", "busy-timeout", "default")
+_SETTINGS = ("uri", "warehouse", "name", "create", "busy-timeout", "ref", "default")
 _BOOLEANS = {"true": True, "false": False}
 _LOCK = threading.Lock()
 _CONNECTED: dict["LakeSettings", Lake] = {}
@@ -34,6 +34,7 @@ class LakeSettings(msgspec.Struct, frozen=True):
     properties: tuple[tuple[str, str], ...] = ()
     busy_timeout: float | None = None
     create: bool | None = None
+    ref: str | None = None
 
     def __repr__(self) -> str:
         return f"LakeSettings({self.name!r})"  # a URI and properties may hold secrets
@@ -46,6 +47,7 @@ class LakeSettings(msgspec.Struct, frozen=True):
             self.uri,
             warehouse=self.warehouse,
             name=self.name,
+            ref=self.ref,
             properties=environment_token(self.uri or "", properties) | properties,
             **{key: value for key, value in optional.items() if value is not None},  # type: ignore[arg-type]
         )
@@ -152,6 +154,7 @@ def _lake_settings(lake: str, given: Mapping[str, str]) -> LakeSettings:
         tuple((key.removeprefix(_PROPERTY), value) for key, value in given.items() if key.startswith(_PROPERTY)),
         _seconds(lake, given.get("busy-timeout")),
         _boolean(lake, "create", given),
+        given.get("ref"),
     )
 
 

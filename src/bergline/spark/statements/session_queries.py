@@ -34,7 +34,7 @@ from bergline.sql.queries.rewritten import RewrittenQuery, rewrite_query
 from bergline.sql.statements.views import spark_query
 from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.scans.scan import TableScan
-from bergline.table.table import Table
+from bergline.table.table import Table, place_of
 
 Relation = Target | ViewTarget | DataFrame
 """What a name in a query means: a table of a lake, a view, or rows that are taken as they are."""
@@ -212,7 +212,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
         names = {use.name for use in query.tables if use.name[0] not in self.frames}
         known = known or {}
         for changed in known.values():
-            self.states[_identity(changed.table)] = changed.table
+            self.states[place_of(changed.table)] = changed.table
         targets = {name: known.get(name) or self._relation(name) for name in names}
         for use in query.tables:
             target = targets.get(use.name)
@@ -294,7 +294,7 @@ class SessionQueries(msgspec.Struct, frozen=True):
         if not isinstance(found, Target):
             return found
         # the statement may have read the table already, by another name or in a view
-        table = self.states.setdefault(_identity(found.table), found.table)
+        table = self.states.setdefault(place_of(found.table), found.table)
         return found if table is found.table else lakes.target(table, found.selector)
 
     def _source(self, relation: Relation, more_columns: Iterable[str] = ()) -> TableScan | DataFrame | DeferredRows:
@@ -322,8 +322,3 @@ class SessionQueries(msgspec.Struct, frozen=True):
             found = self.rows_within(scope, target.lake, query, deferred)
             rows = view_columns(found, target, query)
         return DeferredRows(rows, deferred) if deferred else rows
-
-
-def _identity(table: Table) -> Hashable:
-    """What a table is in the session: the same name in another lake has other files."""
-    return id(table.io), table.name

@@ -2,11 +2,14 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from bergline.arguments import check_text
+from bergline.catalog.at_ref.lake_ref import AT
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError, near_names
 from bergline.lake.lake import Lake
@@ -18,6 +21,8 @@ from bergline.table.table import Table
 from bergline.table.view import View
 
 T = TypeVar("T")
+_AT_REFS: WeakKeyDictionary[Lake, dict[str, Lake]] = WeakKeyDictionary()
+"""Lakes at those of their refs that were named: to look up a ref may mean to look at all tables."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -74,26 +79,44 @@ class Lakes:
         self.current = current or Current()
         self.engine: EngineContext = engine or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
-        self.default = lakes[self.default_name]
+        self._at_refs: dict[str, Lake] = {}
         self._found: dict[tuple[int, Name], Name] = {}
         self._listed: dict[int, dict[Name, list[Name]]] = {}
 
+    @cached_property
+    def default(self) -> Lake:
+        """The lake of names without a lake; looked up for such a name alone, as the ref in use may be gone."""
+        return self.by_name(self.default_name)
+
     def has(self, name: str) -> bool:
         """Whether a lake has this name."""
-        return name in self._lakes
+        return self.find(name) is not None
 
     @property
     def names(self) -> list[str]:
         """The names of all lakes."""
         return list(self._lakes)
 
+    def find(self, name: str) -> Lake | None:
+        """The lake of this name, or the one at the ref behind an `@`; NotFoundError for a ref that is nowhere."""
+        if name in self._lakes or AT not in name:
+            return self._lakes.get(name)
+        of = max((known for known in self._lakes if name.startswith(f"{known}{AT}")), key=len, default=None)
+        if of is not None and name not in self._at_refs:
+            ref, refs = name.removeprefix(f"{of}{AT}"), _AT_REFS.setdefault(self._lakes[of], {})
+            self._at_refs[name] = refs.get(ref) or refs.setdefault(ref, self._lakes[of].at(ref))
+        return self._at_refs.get(name)
+
     def by_name(self, name: str) -> Lake:
-        """The lake of this name."""
-        return self._lakes[name]
+        """The lake of a name that one has."""
+        lake = self.find(name)
+        if lake is None:
+            raise NotFoundError(f"no lake `{name}`", kind="catalog", name=name, known=self.names)
+        return lake
 
     def name_of(self, lake: Lake) -> str:
-        """The name that a lake is attached under."""
-        return next(name for name, known in self._lakes.items() if known is lake)
+        """The name of a lake: that which it is attached under, or that with a ref of it."""
+        return next(name for name, known in [*self._lakes.items(), *self._at_refs.items()] if known is lake)
 
     def use(self, lake: Lake | None, namespace: Name) -> None:
         """Make a lake and a namespace the current ones; None goes back to the default lake."""
@@ -111,8 +134,8 @@ class Lakes:
         if len(name) == 1:
             is_ours = used and not (self._has_temporary_views and self.engine.has_temporary_view(name[0]))
             return (self.default, (*used, *name)) if is_ours else None
-        if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
-            return self._lakes[name[0]], self._spelled(self._lakes[name[0]], name[1:]) or name[1:]
+        if len(name) > 2 and (lake := self.find(name[0])) is not None:  # noqa: PLR2004
+            return lake, self._spelled(lake, name[1:]) or name[1:]
         if len(name) > 2 and self.engine.has_catalog(name[0]):  # noqa: PLR2004
             return None
         spelled = self._spelled(self.default, name)
@@ -198,19 +221,20 @@ class Lakes:
 
     def place_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
         """The lake that a namespace is in and its name there, () for a lake itself; None if it is not ours."""
-        if namespace[0] in self._lakes:
+        lake = self.find(namespace[0])
+        if lake is not None:
             if len(namespace) > 1:
-                lake, inner = self._lakes[namespace[0]], namespace[1:]
+                inner = namespace[1:]
                 return lake, self._namespace(lake, inner) or inner
             if self._namespace(self.default, namespace) is None:
-                return self._lakes[namespace[0]], ()
+                return lake, ()
         found = None if self.engine.has_catalog(namespace[0]) else self._namespace(self.default, namespace)
         return None if found is None else (self.default, found)
 
     def place_new_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
         """The lake that a namespace would be created in; None in a catalog of the engine."""
-        if len(namespace) > 1 and namespace[0] in self._lakes:
-            return self._lakes[namespace[0]], namespace[1:]
+        if len(namespace) > 1 and (lake := self.find(namespace[0])) is not None:
+            return lake, namespace[1:]
         return None if self.engine.has_catalog(namespace[0]) else (self.default, namespace)
 
     def owns(self, name: Name) -> bool:
@@ -303,7 +327,7 @@ class Lakes:
     def within(self, name: str) -> "Lakes":
         """The lakes as seen from one of them: every name must belong to it."""
         used = self.current.namespace if self.default_name == name else ()
-        return Lakes({name: self._lakes[name]}, name, Current(None, used), self.engine)
+        return Lakes({name: self.by_name(name)}, name, Current(None, used), self.engine)
 
     def resolve_text(self, text: str, *, on_branch: bool = False) -> Target:
         """The table that a procedure's argument names, or a branch of it if the procedure takes one."""
@@ -326,7 +350,7 @@ class Lakes:
         """The namespaces of all lakes, as they can be written, that are spelled most like one that does not exist."""
         by_lake = {name: lake.list_namespaces() for name, lake in self._lakes.items()}
         known = [f"{name}.{namespace}" for name, namespaces in by_lake.items() for namespace in namespaces]
-        return near_names(".".join(namespace), [*by_lake[self.default_name], *known])
+        return near_names(".".join(namespace), [*self.default.list_namespaces(), *known])
 
     def _no_table(self, text: str) -> NotFoundError:
         namespaces, own = self.default.list_namespaces(), text.rpartition(".")[2]

@@ -20,8 +20,14 @@ def head_id(metadata: TableMetadata, branch: str) -> int | None:
 
 
 def check_write_branch(metadata: TableMetadata, branch: str) -> None:
-    """Refuse invalid names and tags; the write creates a branch that does not exist."""
+    """Refuse invalid names, tags, and tables at a tag or a time; the write creates a branch that does not exist."""
     check_ref_name(branch)
+    seen_at = metadata.seen_at
+    if seen_at is not None and not seen_at.is_branch:
+        raise RefusedError(
+            f"cannot write to `{branch}`: the table is read at `{seen_at.name}`, where nothing can be written",
+            hints=["write to a branch of the lake: `bergline branch create staging`, then `lake@staging`"],
+        )
     check_writable(metadata.refs.get(branch), branch)
 
 

@@ -13,7 +13,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.branches import head_id
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, given_isolation
 from bergline.table.scans.scan import TableScan
-from bergline.table.scans.version import BranchRead, table_identity
+from bergline.table.scans.version import BranchRead, real_branch, table_identity
 
 
 def validation_start(
@@ -42,6 +42,7 @@ def validation_start(
 
 def oldest_read(metadata: TableMetadata, branch: str, reads: Iterable[BranchRead]) -> BranchRead | None:
     """Of the reads of what a write to the branch builds on, the one that is furthest back in its history."""
+    branch = real_branch(metadata, branch)
     built_on = branch if branch in metadata.refs else MAIN  # where a branch begins that does not exist
     own = [r for r in reads if r.table == table_identity(metadata) and r.branch in {built_on, branch}]
     if len(own) < 2:  # noqa: PLR2004

@@ -22,7 +22,7 @@ from bergline.io.fileio import FileIO
 from bergline.notebook import drawn
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan, scan_outline
-from bergline.table.scans.version import BranchRead, ReadVersion, table_identity
+from bergline.table.scans.version import BranchRead, ReadVersion, real_branch, table_identity
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -75,7 +75,7 @@ class TableScan:
         version = self.version
         if version.branch is None:
             return None
-        return BranchRead(self.table_identity, version.branch, version.snapshot_id)
+        return BranchRead(self.table_identity, real_branch(self._metadata, version.branch), version.snapshot_id)
 
     @property
     def snapshot_id(self) -> int | None:

@@ -32,12 +32,18 @@ class BranchRead(msgspec.Struct, frozen=True):
     table: str
     """See `table_identity`."""
     branch: str
+    """See `real_branch`."""
     snapshot_id: int | None
 
 
 def table_identity(metadata: TableMetadata) -> str:
     """What identifies a table, whatever its name: the uuid, or the location of a v1 table without one."""
     return metadata.table_uuid or metadata.location
+
+
+def real_branch(metadata: TableMetadata, branch: str) -> str:
+    """What a branch is called at the table's own `main`, whatever ref the catalog shows under that name."""
+    return metadata.seen_at.name if metadata.seen_at is not None and branch == MAIN else branch
 
 
 def resolve_version(

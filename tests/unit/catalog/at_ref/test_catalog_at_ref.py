@@ -262,7 +262,7 @@ class TestLanding:
         other.append(order_rows(1)).refs.create_tag("staging")
         other.append(order_rows(2))
         assert rows(staging, "db.other") == [1]
-        with pytest.raises(RefusedError, match=r"`db.other` is read at tag `staging`, where"):
+        with pytest.raises(RefusedError, match=r"the table is read at `staging`, where"):
             staging.load_table("db.other").append(order_rows(3))
 
     @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def test_settings_are_those_of_connect() -> None:
             "dev.name": "other",
             "dev.create": "true",
             "dev.busy-timeout": "2.5",
+            "dev.ref": "staging",
             "dev.default": "false",
         }
     )
@@ -33,7 +34,7 @@ def test_settings_are_those_of_connect() -> None:
     assert found.default == "prod"
     assert found.lakes == {
         "prod": LakeSettings("https://host", "wh", properties=(("s3.endpoint", "http://host:9000"), ("token", "t"))),
-        "dev": LakeSettings("sqlite:///dev.db", name="other", create=True, busy_timeout=2.5),
+        "dev": LakeSettings("sqlite:///dev.db", name="other", create=True, busy_timeout=2.5, ref="staging"),
     }
     assert "host" not in repr(found.lakes["prod"])
     assert read_lakes({"session": "an id"}) is None

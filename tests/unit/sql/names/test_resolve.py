@@ -5,7 +5,7 @@ import pytest
 from bergline import Lake, Table
 from bergline.errors import NotFoundError
 from bergline.sql.names.engine_context import NoEngine
-from bergline.sql.names.resolve import Lakes
+from bergline.sql.names.resolve import Current, Lakes
 from bergline.sql.names.selector import VersionSelector
 from support.fixtures.rows import order_rows
 
@@ -71,3 +71,38 @@ def test_a_name_that_fits_several_in_another_case_is_none_of_them(lake: Lake, or
     target = lakes.resolve(("db", "orders", "branch_A"))
     assert target is not None
     assert target.selector == VersionSelector(branch="A")
+
+
+def test_a_lake_is_named_at_its_refs(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).refs.create_branch("staging")
+    orders.append(order_rows(2))
+    lakes = Lakes({"lake": lake, "lake@home": lake.at("staging")}, "lake")
+
+    def head(*name: str) -> int | None:
+        target = lakes.resolve(name)
+        return None if target is None else target.table.metadata.current_snapshot_id
+
+    at_main, at_staging = (orders.refs[ref].snapshot_id for ref in ("main", "staging"))
+    assert head("lake@staging", "db", "orders") == head("lake@home", "db", "orders") == at_staging
+    assert head("lake@main", "db", "orders") == head("lake@home@main", "db", "orders") == at_main
+    assert head("other@staging", "db", "orders") is None
+    at = lakes.by_name("lake@staging")
+    assert Lakes({"lake": lake}, "lake").by_name("lake@staging") is at
+    assert (lakes.name_of(at), lakes.names) == ("lake@staging", ["lake", "lake@home"])
+    assert lakes.place_namespace(("lake@staging", "DB")) == (at, ("db",))
+    assert lakes.place_new_namespace(("lake@staging", "new")) == (at, ("new",))
+    lakes.use(at, ("db",))
+    assert Lakes({"lake": lake}, "lake", lakes.current).default is at
+    assert lakes.within("lake@staging").default is at
+    with pytest.raises(NotFoundError, match="no branch or tag `stagin`"):
+        lakes.find("lake@stagin")
+
+
+def test_another_lake_is_used_when_the_ref_in_use_is_gone(lake: Lake) -> None:
+    lakes = Lakes({"lake": lake}, "lake", Current("lake@gone", ("db",)))
+    with pytest.raises(NotFoundError, match="no branch or tag `gone`"):
+        lakes.place(("orders",))
+    lakes.use(lakes.by_name("lake"), ())
+    assert Lakes({"lake": lake}, "lake", lakes.current).default is lake
+    with pytest.raises(NotFoundError, match="no lake `attached before`"):
+        lakes.by_name("attached before")

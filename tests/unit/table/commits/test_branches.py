@@ -1,8 +1,12 @@
 """What a write to a branch builds on, and which refs refuse writes."""
 
+import datetime as dt
+import itertools
+from pathlib import Path
+
 import pytest
 
-from bergline import Table
+from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.table.commits.branches import branch_head, check_branch_exists, check_write_branch, head_id
 from support.fixtures.rows import order_rows
@@ -39,3 +43,14 @@ def test_tags_bad_names_and_missing_branches_are_refused(table: Table) -> None:
     with pytest.raises(NotFoundError, match="no branch `deev`") as error:
         check_branch_exists(table.metadata, "deev")
     assert "dev" in str(error.value.hints)
+
+
+def test_nothing_is_written_for_a_table_at_a_tag_or_a_time(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    orders.append(order_rows(1)).refs.create_tag("v1")
+    orders.refs.create_branch("b")
+    before = sorted(tmp_path.rglob("*.parquet"))
+    for ref, branch in itertools.product(("v1", dt.datetime.now(dt.UTC).isoformat()), ("main", "b")):
+        seen = lake.at(ref).load_table("db.orders")
+        with pytest.raises(RefusedError, match="where nothing can be written"):
+            seen.append(order_rows(2), branch=branch)
+    assert sorted(tmp_path.rglob("*.parquet")) == before

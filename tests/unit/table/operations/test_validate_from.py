@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.table.scans.scan import TableScan
@@ -172,3 +173,38 @@ def test_scan_of_another_table_is_refused_to_validate_from_and_taken_as_rows(lak
     lake.load_table("db.parts").append(order_rows(4))
     parts.overwrite(other.scan())
     assert parts.scan().to_arrow().sort_by("id") == pa.table(order_rows(8))
+
+
+def overtaken_at(written: Lake, read: Lake, branch: str = "main") -> bool:
+    """Whether rows that were read of a lake, at a ref, conflict with what was written at a ref since."""
+    rows = read.load_table("db.parts").scan(ref=branch)
+    written.load_table("db.parts").append(order_rows(7))
+    try:
+        written.load_table("db.parts").overwrite(rows)
+    except ConflictError:
+        return True
+    return False
+
+
+def test_a_read_is_one_of_the_branch_that_is_seen(lake: Lake, parts: Table) -> None:
+    parts.refs.create_branch("staging")
+    staging = lake.at("staging")
+    assert overtaken_at(staging, staging)
+    assert overtaken_at(staging, lake, "staging")
+    assert not overtaken_at(staging, lake)
+    assert not overtaken_at(lake, staging)
+
+
+def test_a_branch_that_does_not_exist_begins_with_main() -> None:
+    lake = bergline.connect("memory:")
+    lake.create_namespace("db")
+    lake.create_table("db.other", ORDERS).append(order_rows(1)).refs.create_branch("staging")
+    parts = lake.create_table("db.parts", ORDERS).append(order_rows(1, 2, 3))
+    read = parts.scan()
+    parts.append(order_rows(7))
+    at = lake.at("staging").load_table("db.parts")
+    with pytest.raises(ConflictError):
+        at.overwrite(read)
+    at.append(order_rows(8))
+    at.overwrite(read)
+    assert ids(at.scan().to_arrow()) == [1, 2, 3]

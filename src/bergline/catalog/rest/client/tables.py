@@ -1,5 +1,6 @@
 """Tables of a REST catalog by name; commits to them are in `commits`."""
 
+import contextlib
 import math
 import threading
 import time
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import LakeRefKind, parse_in_path
 from bergline.catalog.catalog import DroppedTable, LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.table_rules_guard import TableRulesGuard
@@ -47,11 +49,12 @@ from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
     FormatError,
+    InvalidInputError,
     UnavailableError,
 )
 from bergline.format.metadata.json import parse_metadata
 from bergline.format.metadata.read_restrictions import ReadRestrictions
-from bergline.format.metadata.table_metadata import TableMetadata, changed
+from bergline.format.metadata.table_metadata import SeenAt, TableMetadata, changed
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, NestedField
 
@@ -86,6 +89,7 @@ class RestTables(RestRelations[LoadedTable]):
         self.guard = TableRulesGuard(server_decides=True)
         self._loads = LoadCache()
         self._restrictions: dict[TableName, _Restrictions] = {}
+        self._seen_at = _ref_in(session.settings.text("prefix"))
         self.io = VendedFileIO(
             session.settings.storage, clock_ms=lambda: int(session.clock_s() * 1000), renew=self._renewed
         )
@@ -189,7 +193,8 @@ class RestTables(RestRelations[LoadedTable]):
         else:
             earlier = known.table.metadata if known else None
             metadata = parse_metadata(bytes(content.metadata), f"the server's response for {about}", earlier)
-            table = LoadedTable(name, metadata, content.metadata_location)
+            seen = metadata if self._seen_at is None else changed(metadata, seen_at=self._seen_at)
+            table = LoadedTable(name, seen, content.metadata_location)
         if isinstance(content, LoadTableResult):
             self._vend(name, content, table.metadata)
         table = self._restricted(table, content)
@@ -285,3 +290,11 @@ class LoadCache:
     def _drop(self, name: TableName) -> None:
         if name in self._loads:
             self._bytes -= self._loads.pop(name).size
+
+
+def _ref_in(prefix: str | None) -> SeenAt | None:
+    """The ref of the lake that a server has put into its paths, for a warehouse such as `lake@staging`."""
+    with contextlib.suppress(InvalidInputError):  # another server's
+        ref = parse_in_path(prefix or "")
+        return None if ref is None else SeenAt(ref.name, ref.kind is LakeRefKind.BRANCH)
+    return None
