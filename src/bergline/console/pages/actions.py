@@ -6,17 +6,22 @@ from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef
 from bergline.console.actions.form import Answers, age_text
 from bergline.console.actions.review import ConsoleAction, Review
 from bergline.console.links import name_text
-from bergline.console.page import Page, PageQuery, Source
+from bergline.console.page import Page, PageQuery
 from bergline.errors import BerglineError
 from bergline.format.metadata.refs import MAIN
 from bergline.table.table import Table
 
 
 def form_page(
-    source: Source, table: Table, action: ConsoleAction, given: PageQuery, problem: BerglineError | None = None
+    table: Table,
+    action: ConsoleAction,
+    given: PageQuery,
+    problem: BerglineError | None = None,
+    *,
+    at: LakeRef | None = None,
 ) -> Page:
     """The questions of an action, with the answers given so far."""
-    refs, own = table.metadata.refs, None if source.at is None else source.at.name
+    refs, own = table.metadata.refs, None if at is None else at.name
     names = sorted((name for name in refs if name != own), key=lambda name: (name != MAIN, name))
     choices = {
         "ref": names,
@@ -50,7 +55,13 @@ def form_page(
 
 
 def review_page(
-    source: Source, table: Table, action: ConsoleAction, answers: Answers, review: Review, *, stale: str | None = None
+    table: Table,
+    action: ConsoleAction,
+    answers: Answers,
+    review: Review,
+    *,
+    stale: str | None = None,
+    at: LakeRef | None = None,
 ) -> Page:
     """What will happen, with the button that makes it happen; `stale` is why the last review does not count."""
     return Page(
@@ -65,7 +76,7 @@ def review_page(
             "sections": [
                 {"title": s.title, "columns": s.columns, "rows": s.rows, "more": s.more} for s in review.sections
             ],
-            **_elsewhere(review, source.at),
+            **_elsewhere(review, at),
             "fingerprint": review.fingerprint,
             "moment_ms": review.moment_ms,
             "nothing_to_do": review.nothing_to_do,
@@ -76,7 +87,7 @@ def review_page(
     )
 
 
-def done_page(source: Source, table: Table, action: ConsoleAction, review: Review, result: str) -> Page:
+def done_page(table: Table, action: ConsoleAction, review: Review, result: str, *, at: LakeRef | None = None) -> Page:
     """What was done."""
     return Page(
         f"{action.title}: done",
@@ -87,7 +98,7 @@ def done_page(source: Source, table: Table, action: ConsoleAction, review: Revie
             "action": action.key,
             "lines": list(review.lines),
             "result": result,
-            **_elsewhere(review, source.at),
+            **_elsewhere(review, at),
         },
     )
 

@@ -312,7 +312,7 @@ class Console:
         fields = visit.query if visit.is_read else visit.form
         table = source.lake.load_table(asked_table(fields))
         if visit.is_read:
-            return self._rendered(visit, sign_in, source, form_page(source, table, action, fields))
+            return self._rendered(visit, sign_in, source, form_page(table, action, fields, at=source.at))
         return self._act(visit, sign_in, source, table, action)
 
     def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Response:
@@ -326,7 +326,7 @@ class Console:
             again = action.review(fresh, answers, moment_ms)
             if again.fingerprint != confirmed or again.nothing_to_do:
                 return None
-            return done_page(source, fresh, action, again, again.do())
+            return done_page(fresh, action, again, again.do(), at=source.at)
 
         stale: str | None = None
         if confirmed:
@@ -344,8 +344,10 @@ class Console:
                 review = action.review(fresh, answers, source.now_ms)
         except BerglineError as error:
             status = min(row_of(error).status, _FAILED)
-            return self._rendered(visit, sign_in, source, form_page(source, table, action, visit.form, error), status)
-        page = review_page(source, fresh, action, answers, review, stale=stale)
+            return self._rendered(
+                visit, sign_in, source, form_page(table, action, visit.form, error, at=source.at), status
+            )
+        page = review_page(fresh, action, answers, review, stale=stale, at=source.at)
         return self._rendered(visit, sign_in, source, page, 409 if stale else 200)
 
     def _pull_request(self, visit: Visit, sign_in: SignIn, source: Source, key: str) -> Response:

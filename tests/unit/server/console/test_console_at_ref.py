@@ -86,6 +86,16 @@ def test_action_at_a_branch_changes_the_branch(browser: ConsoleBrowser, story: T
     assert ids(browser.get("/table/rows.json", name="db.orders", ref="audit")) == [1, 2, 3, 4, 5]
 
 
+def test_main_at_a_branch_has_the_rules_of_that_branch(browser: ConsoleBrowser, story: Table) -> None:
+    story.refs.protect("audit", writers=["ann"])
+    refs = browser.get(f"{AUDIT}/table.json", name="db.orders").json["refs"]
+    assert {ref["name"] for ref in refs if ref["rules"]} == {"main", "audit"}
+    story.refs.unprotect("audit")
+    story.refs.protect("main", writers=["ann"])
+    refs = browser.get(f"{AUDIT}/table.json", name="db.orders").json["refs"]
+    assert {ref["name"] for ref in refs if ref["rules"]} == {"lake_main"}
+
+
 def test_real_main_is_not_moved_from_a_branch(browser: ConsoleBrowser, story: Table) -> None:
     form = browser.get(f"{AUDIT}/table/actions/merge", name="db.orders")
     into = re.search(r'<select id="into".*?</select>', form.text, re.DOTALL)
@@ -127,7 +137,7 @@ def test_whole_pages_are_the_same_at_all_refs(browser: ConsoleBrowser, story: Ta
         on_main, at_tag = (browser.get(f"{at}/{path}.json", name="db.orders").json for at in ("", TAG))
         changes = {"may_change": False} if "may_change" in on_main else {}
         assert at_tag == on_main | changes, path
-        assert "same as at all other refs" in browser.get(f"{TAG}/{path}", name="db.orders").text
+        assert "the same at all refs" in browser.get(f"{TAG}/{path}", name="db.orders").text
 
 
 def test_ref_is_found_beside_a_table_that_cannot_be_read(browser: ConsoleBrowser, story: Table, lake: Lake) -> None:
