@@ -62,6 +62,46 @@ def test_every_page_is_accessible_and_fits(
     assert len(list(tmp_path.glob("*.png"))) == len(PAGES) + len(ACTIONS)
 
 
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_pages_at_a_ref_are_accessible_and_have_its_color(
+    open_page: Opener, address: str, lake_on_disk: Lake, tmp_path: Path, scheme: str, width: int
+) -> None:
+    page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    snapshot = lake_on_disk.load_table("db.orders").metadata.current_snapshot_id
+    colors = set()
+    for at in ("/branch.audit", "/tag.v1"):
+        for path in ("", "table", "table/rows", "table/snapshot", "table/actions", "trash"):
+            query = urlencode({"name": "db.orders", "id": snapshot}) if path.startswith("table") else ""
+            visit(page, f"{address}{at}/{path}?{query}")
+            check_accessible(page, f"{at}/{path}")
+            assert not has_horizontal_scroll(page), path
+            colors.add(page.eval_on_selector(".at", "e => getComputedStyle(e).backgroundColor"))
+            page.screenshot(path=tmp_path / f"{scheme}{at}-{path}.png".replace("/", "-"))
+    assert len(colors) == 1
+    visit(page, address)
+    assert page.eval_on_selector(".at", "e => getComputedStyle(e).backgroundColor") not in colors
+
+
+def test_ref_is_switched_without_scripts_and_kept_by_links(open_page: Opener, address: str) -> None:
+    page = open_page(java_script_enabled=False, viewport={"width": 1000, "height": 800})
+    visit(page, f"{address}/table/rows?name=db.orders")
+    switch = page.get_by_role("region", name="Ref of the lake")
+    switch.get_by_role("combobox").fill("audit")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{address}/branch.audit/table/rows?name=db.orders")
+    page.get_by_role("navigation", name="Table").get_by_role("link", name="Difference").click()
+    expect(page).to_have_url(f"{address}/branch.audit/table/difference?name=db.orders")
+    switch.get_by_role("combobox").fill("v1")
+    switch.get_by_role("button", name="Switch").click()
+    expect(switch).to_contain_text("read only")
+    switch.get_by_role("combobox").fill("nothing")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("no branch or tag `nothing`")
+    check_no_failure(page)
+    page.get_by_role("link", name="Back to the lake").click()
+    expect(page).to_have_url(f"{address}/")
+
+
 def test_hostile_names_stay_text_and_in_their_places(open_page: Opener, address: str, lake_on_disk: Lake) -> None:
     page = open_page(viewport={"width": 390, "height": 844}, color_scheme="light")
     for path in addresses(lake_on_disk, HOSTILE_TABLE):

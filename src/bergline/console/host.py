@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.lake.lake import Lake
@@ -40,8 +41,8 @@ class Host(Protocol):
         """The lake that is shown; pages and actions use `lake_for`."""
         ...
 
-    def lake_for(self, caller: Caller) -> Lake:
-        """The lake as a caller may see it."""
+    def lake_for(self, caller: Caller, at: LakeRef | None = None) -> Lake:
+        """The lake as a caller may see it, on `main` or at another ref."""
         ...
 
     @property

@@ -1,11 +1,14 @@
 """Addresses inside the console: a page by its path, a table and everything else in the query.
 
 `/` is the lake, `/table?name=db.orders` a table, `/table/rows?name=…&ref=…` a page of it. The twin of a page has
-`.json` behind its path. Templates call `link("table/rows", name, ref="main")`.
+`.json` behind its path. At a ref of the lake, the ref is the first segment: `/branch.staging/table?name=db.orders`.
+Templates call `link("table/rows", name, ref="main")`.
 """
 
+from collections.abc import Callable
 from urllib.parse import quote, urlencode
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName, parse_table_name
 
 _LEVELS = "\x1f"
@@ -18,6 +21,11 @@ def link(path: str, table: TableName | str | None = None, /, **query: object) ->
     if table is not None:
         given = {"name": name_text(table)} | given
     return f"/{quote(path)}" + (f"?{urlencode(given, errors='surrogatepass')}" if given else "")
+
+
+def links_at(at: LakeRef | None) -> Callable[..., str]:
+    """Makes links that stay at a ref of the lake."""
+    return link if at is None else lambda *place, **query: f"/{at.in_path}{link(*place, **query)}"
 
 
 def name_text(table: TableName | str) -> str:

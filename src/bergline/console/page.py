@@ -1,7 +1,7 @@
 """The contract of the console's pages: a handler takes a source and a query, and gives a page of plain values.
 
 The `.json` twin of a page is exactly its values. A template extends `base.html`, fills its block `content`, and is
-rendered with the values as its names, with `title`, and with `link` (see `links`).
+rendered with the values as its names, with `title`, and with `link` and `main_link` (see `links`).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName
 from bergline.console.links import parse_name
 from bergline.errors import InvalidInputError
@@ -36,6 +37,8 @@ class Source(msgspec.Struct, frozen=True):
     """The groups of the caller."""
     read_rows: RowReader = read_here
     """Who reads rows: what a server shows is read in another process."""
+    at: LakeRef | None = None
+    """The ref at which the lake is; None for `main`."""
 
 
 PageQuery = Mapping[str, str]

@@ -1,14 +1,16 @@
 """Pages as HTML: Jinja2 with everything escaped, and the names that all templates have."""
 
 import datetime as dt
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.console.graph import graph_markup
-from bergline.console.links import link
+from bergline.console.links import link, links_at
 from bergline.console.page import Page
 from bergline.reports.units import render_age, render_size
 
@@ -37,6 +39,14 @@ class Frame(msgspec.Struct, frozen=True):
     twin: str | None = None
     """The address of the `.json` twin."""
     now_ms: int = 0
+    at: LakeRef | None = None
+    """The ref of the lake at which the page is; None for `main`."""
+    is_at_all_refs: bool = False
+    """Whether the page is the same at all refs."""
+    here: str = "/"
+    """The address of the page on `main`."""
+    branches: tuple[str, ...] = ()
+    """Branches of the lake that are offered."""
 
 
 class Renderer:
@@ -50,7 +60,6 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {"link": link, "graph": graph_markup}
         self._environment.filters |= {
             "size": size,
             "number": number,
@@ -62,7 +71,9 @@ class Renderer:
     def html(self, page: Page, frame: Frame) -> str:
         """A page as a whole document."""
         template = self._environment.get_template(page.template)
-        return template.render({**page.values, "title": page.title, "console": frame})
+        links = links_at(frame.at)
+        names = {"link": links, "main_link": link, "graph": partial(graph_markup, link=links)}
+        return template.render({**page.values, **names, "title": page.title, "console": frame})
 
 
 def size(value: int | None) -> str:

@@ -21,13 +21,21 @@ def catalog_at(catalog: Catalog, name: str) -> Catalog:
     if isinstance(catalog, CatalogAtRef):
         catalog = catalog.inner
     ref = find_lake_ref(catalog, name)
-    return catalog if ref is None else CatalogAtRef(catalog, ref, joining(catalog, ref))
+    return catalog if ref is None else catalog_at_ref(catalog, ref)
 
 
-def find_lake_ref(catalog: Catalog, name: str) -> LakeRef | None:
+def catalog_at_ref(catalog: Catalog, ref: LakeRef) -> Catalog:
+    """The catalog at a ref that was found before."""
+    if isinstance(catalog, CatalogAtRef):
+        catalog = catalog.inner
+    return CatalogAtRef(catalog, ref, joining(catalog, ref))
+
+
+def find_lake_ref(catalog: Catalog, name: str, kind: LakeRefKind | None = None) -> LakeRef | None:
     """What a name means for the whole lake, None for `main`: a time, a branch of the lake, or a ref that tables have.
 
-    A name that is a branch in any table is a branch; it is read only where it is a tag.
+    A name that is a branch in any table is a branch; it is read only where it is a tag. Where it is known to be a tag,
+    one table that has it is enough. Tables that cannot be read have no refs.
     """
     moment = parse_time(name)
     if moment is not None:
@@ -41,12 +49,14 @@ def find_lake_ref(catalog: Catalog, name: str) -> LakeRef | None:
     if kept is not None and kept.find(name) is not None:
         return LakeRef(LakeRefKind.BRANCH, name)
     is_tag, known = False, set() if kept is None else {branch.name for branch in kept.all()}
-    for _, refs in refs_of_tables(catalog):
+    for _, refs in refs_of_tables(catalog, only_readable=True):
         known.update(refs)
         if name in refs:
             if refs[name].is_branch:
                 return LakeRef(LakeRefKind.BRANCH, name)
             is_tag = True
+            if kind is LakeRefKind.TAG:
+                break
     if is_tag:
         return LakeRef(LakeRefKind.TAG, name)
     raise NotFoundError(

@@ -26,6 +26,8 @@ def find_table(lake: Lake, name: TableName) -> FoundTable:
     except (AuthenticationError, RefusedError):
         raise
     except BerglineError as error:
+        if isinstance(error, NotFoundError) and error.kind == "table":
+            raise
         problem = problem_of(f"table `{name}`", error)
         return FoundTable(name, _pointer(lake, name, error), None, problem)
     return FoundTable(name, table.metadata_location, table, None)

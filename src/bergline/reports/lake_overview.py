@@ -9,7 +9,7 @@ import msgspec
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer.pointer_store import FoundNames
 from bergline.catalog.sql.records import find_sql_store
-from bergline.errors import BerglineError
+from bergline.errors import BerglineError, NotFoundError
 from bergline.lake.lake import Lake
 from bergline.reports.found_table import find_table
 from bergline.reports.problem import Problem, attempt, problem_of
@@ -31,6 +31,8 @@ class TableLine(msgspec.Struct, frozen=True):
     snapshots: int = 0
     format_version: int | None = None
     problem: Problem | None = None
+    is_gone: bool = False
+    """Whether there is no such table, by now or at the ref of the lake."""
 
 
 class LakeOverview(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ def table_line(lake: Lake, name: TableName) -> TableLine:
     try:
         found = find_table(lake, name)
     except BerglineError as error:
-        return TableLine(name, problem=problem_of(f"table `{name}`", error))
+        return TableLine(name, problem=problem_of(f"table `{name}`", error), is_gone=isinstance(error, NotFoundError))
     if found.table is None:
         return TableLine(name, problem=found.problem)
     metadata = found.table.metadata

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from bergline.arguments import shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import FormatError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.refs import SnapshotRef
 from bergline.table.orphans.catalog_tables import every_table, load_listed
 
@@ -85,11 +85,21 @@ def refs_of_tables(
     catalog: Catalog,
     namespace: str | Namespace | None = None,
     is_meant: Callable[[TableName], bool] = lambda _: True,
+    *,
+    only_readable: bool = False,
 ) -> Iterator[tuple[TableName, dict[str, SnapshotRef]]]:
-    """The tables in a namespace and below it or in all, with their refs; several are loaded at a time."""
+    """The tables in a namespace and below it or in all, with their refs; several are loaded at a time.
+
+    With `only_readable`, tables whose metadata is broken or may not be read have none.
+    """
 
     def refs(name: TableName) -> dict[str, SnapshotRef]:
-        loaded = load_listed(catalog, name)
+        try:
+            loaded = load_listed(catalog, name)
+        except (FormatError, NotFoundError, RefusedError):
+            if not only_readable:
+                raise
+            loaded = None
         return {} if loaded is None else loaded.metadata.refs
 
     names = filter(is_meant, every_table(catalog, () if namespace is None else parse_namespace(namespace)))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from bergline import Lake, Table
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, acting_as
 from bergline.console.page import Source
@@ -57,8 +58,8 @@ class OpenHost:
         self.token = token
         self.changes: list[tuple[str, str, str]] = []
 
-    def lake_for(self, caller: Caller) -> Lake:
-        return self.lake
+    def lake_for(self, caller: Caller, at: LakeRef | None = None) -> Lake:
+        return self.lake if at is None else self.lake.at(at.name)
 
     def read_rows(self, caller: Caller, job: RowJob[JobResult]) -> JobResult:
         assert (caller.name, set(caller.groups)) == ("ann", {"dev"})

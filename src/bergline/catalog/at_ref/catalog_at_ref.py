@@ -6,7 +6,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
-from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, moves_main
 from bergline.catalog.at_ref.seen import seen_at
 from bergline.catalog.catalog import (
     Catalog,
@@ -73,6 +73,8 @@ class CatalogAtRef:
         if seen is not None and seen != table.metadata.refs.get(MAIN):
             refs[self.ref.name] = seen
         main = refs.get(MAIN)
+        if main != real.metadata.refs.get(MAIN):
+            return [moves_main(real.name, self.ref)]
         return self.inner.refusals(
             real, changed(after, refs=refs, current_snapshot_id=main and main.snapshot_id, seen_at=None)
         )

@@ -88,6 +88,11 @@ def landing(
     return landed
 
 
+def moves_main(table: TableName, ref: LakeRef) -> RefusedError:
+    """The error for a change to the real `main` from a ref."""
+    return _refused(table, ref, "move the real `main`")
+
+
 def _requirements(base: TableMetadata, branch: str, requirements: Iterable[Requirement]) -> Iterator[Requirement]:
     begins = branch not in base.refs
     for requirement in requirements:
@@ -136,7 +141,7 @@ def _updates(base: TableMetadata, ref: LakeRef, table: TableName, updates: Itera
                 empties = MAIN in base.refs
                 continue
             case SetSnapshotRef(ref_name=name) | RemoveSnapshotRef(ref_name=name) if _is_lake_main(base, name):
-                _refuse(table, ref, "move the real `main`")
+                raise moves_main(table, ref)
         yield update
     if empties:
         _refuse(table, ref, "be without rows by dropping its `main`: delete all rows instead")
@@ -213,7 +218,11 @@ def _type_differences(name: str, before: IcebergType, after: IcebergType) -> Ite
 
 
 def _refuse(table: TableName, ref: LakeRef, what: str) -> NoReturn:
-    raise RefusedError(
+    raise _refused(table, ref, what)
+
+
+def _refused(table: TableName, ref: LakeRef, what: str) -> RefusedError:
+    return RefusedError(
         f"a commit to `{table}` at {ref} cannot {what}",
         hints=["make this change to the table on `main`, through the lake without a ref"],
     )

@@ -143,4 +143,5 @@ EXPIRE = ConsoleAction(
     _review_expire,
     "Expire as planned",
     destroys=True,
+    only_on_main=True,
 )

@@ -63,6 +63,8 @@ class ConsoleAction(msgspec.Struct, frozen=True):
     """Of a table, the answers and the moment; raises what would forbid the action."""
     button: str
     destroys: bool = False
+    only_on_main: bool = False
+    """Whether it is about the whole table, and not offered at a ref of the lake."""
 
 
 def review_refs(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef
 from bergline.console.actions.form import Answers, age_text
 from bergline.console.actions.review import ConsoleAction, Review
 from bergline.console.links import name_text
@@ -11,13 +12,20 @@ from bergline.format.metadata.refs import MAIN
 from bergline.table.table import Table
 
 
-def form_page(table: Table, action: ConsoleAction, given: PageQuery, problem: BerglineError | None = None) -> Page:
+def form_page(
+    table: Table,
+    action: ConsoleAction,
+    given: PageQuery,
+    problem: BerglineError | None = None,
+    *,
+    at: LakeRef | None = None,
+) -> Page:
     """The questions of an action, with the answers given so far."""
-    refs = table.metadata.refs
-    names = sorted(refs, key=lambda name: (name != MAIN, name))
+    refs, own = table.metadata.refs, None if at is None else at.name
+    names = sorted((name for name in refs if name != own), key=lambda name: (name != MAIN, name))
     choices = {
         "ref": names,
-        "branch": [name for name in names if refs[name].is_branch],
+        "branch": [n for n in names if refs[n].is_branch and (own is None or n != LAKE_MAIN)],
         "tag": [name for name in names if not refs[name].is_branch],
     }
     known = _known(table, action, given)
@@ -47,7 +55,13 @@ def form_page(table: Table, action: ConsoleAction, given: PageQuery, problem: Be
 
 
 def review_page(
-    table: Table, action: ConsoleAction, answers: Answers, review: Review, *, stale: str | None = None
+    table: Table,
+    action: ConsoleAction,
+    answers: Answers,
+    review: Review,
+    *,
+    stale: str | None = None,
+    at: LakeRef | None = None,
 ) -> Page:
     """What will happen, with the button that makes it happen; `stale` is why the last review does not count."""
     return Page(
@@ -62,9 +76,7 @@ def review_page(
             "sections": [
                 {"title": s.title, "columns": s.columns, "rows": s.rows, "more": s.more} for s in review.sections
             ],
-            "python": review.equivalents.python,
-            "sql": review.equivalents.sql,
-            "command": review.equivalents.command,
+            **_elsewhere(review, at),
             "fingerprint": review.fingerprint,
             "moment_ms": review.moment_ms,
             "nothing_to_do": review.nothing_to_do,
@@ -75,7 +87,7 @@ def review_page(
     )
 
 
-def done_page(table: Table, action: ConsoleAction, review: Review, result: str) -> Page:
+def done_page(table: Table, action: ConsoleAction, review: Review, result: str, *, at: LakeRef | None = None) -> Page:
     """What was done."""
     return Page(
         f"{action.title}: done",
@@ -86,11 +98,17 @@ def done_page(table: Table, action: ConsoleAction, review: Review, result: str) 
             "action": action.key,
             "lines": list(review.lines),
             "result": result,
-            "python": review.equivalents.python,
-            "sql": review.equivalents.sql,
-            "command": review.equivalents.command,
+            **_elsewhere(review, at),
         },
     )
+
+
+def _elsewhere(review: Review, at: LakeRef | None) -> dict[str, str | None]:
+    """The same in Python and SQL, and on the command line, which has no refs of the lake."""
+    same = review.equivalents
+    if at is None:
+        return {"python": same.python, "sql": same.sql, "command": same.command}
+    return {"python": f"lake = lake.at({at.name!r})\n{same.python}", "sql": same.sql, "command": None}
 
 
 def _known(table: Table, action: ConsoleAction, given: PageQuery) -> dict[str, str]:

@@ -26,6 +26,8 @@ class PageEntry(msgspec.Struct, frozen=True):
 
     handler: PageHandler
     tab: str | None = None
+    is_at_all_refs: bool = False
+    """Whether it is of the lake or table as a whole, and the same at all refs of the lake."""
 
 
 PAGES: dict[str, PageEntry] = {
@@ -35,14 +37,14 @@ PAGES: dict[str, PageEntry] = {
     "table/schema": PageEntry(schema_page, "Schema"),
     "table/files": PageEntry(files_page, "Files"),
     "table/difference": PageEntry(difference_page, "Difference"),
-    "table/retention": PageEntry(retention_page, "Retention"),
+    "table/retention": PageEntry(retention_page, "Retention", is_at_all_refs=True),
     "table/properties": PageEntry(properties_page, "Properties"),
     "table/snapshot": PageEntry(snapshot_page),
     "table/actions": PageEntry(actions_page, "Actions"),
-    "pull-requests": PageEntry(pull_requests_page),
-    "audit": PageEntry(audit_page),
-    "events": PageEntry(events_page),
-    "webhooks": PageEntry(webhooks_page),
-    "trash": PageEntry(trash_page),
-    "access": PageEntry(access_page),
+    "pull-requests": PageEntry(pull_requests_page, is_at_all_refs=True),
+    "audit": PageEntry(audit_page, is_at_all_refs=True),
+    "events": PageEntry(events_page, is_at_all_refs=True),
+    "webhooks": PageEntry(webhooks_page, is_at_all_refs=True),
+    "trash": PageEntry(trash_page, is_at_all_refs=True),
+    "access": PageEntry(access_page, is_at_all_refs=True),
 }

@@ -1,7 +1,11 @@
 """A table: the graph of its refs, what it holds and where it is."""
 
+from collections.abc import Iterable
+
 import msgspec
 
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef
+from bergline.catalog.protection.ref_protection import all_rules, protecting_rules
 from bergline.console.page import Page, PageQuery, Source
 from bergline.console.pages.values import (
     asked_number,
@@ -11,7 +15,9 @@ from bergline.console.pages.values import (
     plain,
     table_values,
 )
+from bergline.format.metadata.refs import MAIN
 from bergline.reports.table_overview import RefLine, TableOverview, table_overview
+from bergline.table.table import Table
 
 _SNAPSHOTS = 100
 _MOST_SNAPSHOTS, _MOST = 5000, 10**8
@@ -29,7 +35,7 @@ def table_page(source: Source, query: PageQuery) -> Page:
         **table_values(source, found.table, overview.problems),
         "facts": _facts(overview),
         "totals": plain(overview.totals),
-        "refs": [_ref(line) for line in overview.refs],
+        "refs": [_ref(line) for line in _with_rules_of(source.at, found.table, overview.refs)],
         "history": plain(overview.history.part(offset, count)),
         "snapshots": len(overview.history.entries),
         **pages_around(offset, count, len(overview.history.entries)),
@@ -51,6 +57,19 @@ def _facts(overview: TableOverview) -> dict[str, object]:
         "sorted_by": list(overview.sorted_by),
         "comment": metadata.properties.get("comment"),
     }
+
+
+def _with_rules_of(at: LakeRef | None, table: Table, lines: tuple[RefLine, ...]) -> Iterable[RefLine]:
+    """At a ref of the lake, what is called `main` has the rules of that ref, and the real one has its own."""
+    if at is None:
+        return lines
+    rules, real = all_rules(table.properties, table.refs.scope_rules()), {MAIN: at.name, LAKE_MAIN: MAIN}
+    return (
+        msgspec.structs.replace(
+            line, rules=protecting_rules(rules, real.get(line.name, line.name), is_branch=line.ref.is_branch)
+        )
+        for line in lines
+    )
 
 
 def _ref(line: RefLine) -> dict[str, object]:

@@ -13,6 +13,8 @@ import msgspec
 from starlette.routing import Match, Router
 from starlette.types import Receive, Scope, Send
 
+from bergline.catalog.at_ref.catalog_at_ref import only_on_main
+from bergline.catalog.at_ref.lake_ref import LakeRefKind
 from bergline.catalog.protection.caller import acting_as
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.console.actions.form import Answers
@@ -20,7 +22,7 @@ from bergline.console.actions.pull_requests import PULL_REQUEST_ACTIONS, asked_p
 from bergline.console.actions.registry import ACTIONS
 from bergline.console.actions.review import ConsoleAction
 from bergline.console.host import Host
-from bergline.console.links import link
+from bergline.console.links import link, links_at
 from bergline.console.page import Page, Source, asked_table
 from bergline.console.pages.actions import done_page, form_page, review_page
 from bergline.console.pages.pull_requests import pull_request_page
@@ -37,6 +39,9 @@ from bergline.errors import (
     RefusedError,
     UnavailableError,
 )
+from bergline.format.metadata.refs import MAIN
+from bergline.governance.governance import governance_of
+from bergline.lake.at_ref import find_lake_ref
 from bergline.server.console.issuer_sign_in import CALLBACK, START, finish_sign_in, start_sign_in
 from bergline.server.console.sign_in import SignIn, check_cookie_length, is_cookie_text
 from bergline.server.console.visit import Visit, is_our_address, is_twin, page_path, read_visit, redirect, twin_of
@@ -52,6 +57,8 @@ _LOG = logging.getLogger("bergline.console")
 _STATIC = Path(__file__).parents[2] / "console" / "static"
 _TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 _ACTIONS = "table/actions"
+_SWITCH = "at"
+_MOST_BRANCHES = 100
 _PAGE_S = 120.0
 _MOST_WAITING, _MOST_WAITING_FOR_ISSUERS = 64, 16
 _TOO_MANY = "too many pages at once: nothing was changed, try again"
@@ -105,6 +112,7 @@ class Console:
             f"/{START}": self._issuer_sign_in,
             f"/{CALLBACK}": self._issuer_sign_in,
             "/sign-out": self._sign_out,
+            f"/{_SWITCH}": self._signed_in(self._switch),
             f"/{_ACTIONS}/{{key:path}}": self._signed_in(self._action),
             "/pull-requests/{key:path}": self._signed_in(self._pull_request),
             "/trash/undrop": self._signed_in(self._undrop),
@@ -194,15 +202,23 @@ class Console:
                     raise
                 return redirect(link("sign-in", next=visit.address))
             visit.note_caller(caller.name)
+            lake, at = self._host.lake_for(caller), None
+            try:
+                if visit.at is not None:
+                    at = find_lake_ref(lake.catalog, visit.at.name, visit.at.kind)
+            except NotFoundError as error:
+                return self._error(msgspec.structs.replace(visit, at=None), error)
+            seen = None if _is_at_all_refs(visit.path) else at
             source = Source(
-                self._host.lake_for(caller),
+                lake if seen is None else self._host.lake_for(caller, seen),
                 time.time_ns() // 1_000_000,
                 caller.name,
-                may_change=True,
+                may_change=at is None or (seen is not None and seen.kind is LakeRefKind.BRANCH),
                 groups=caller.groups,
                 read_rows=partial(self._host.read_rows, caller),
+                at=seen,
             )
-            return view(visit, sign_in, source, **names)
+            return view(msgspec.structs.replace(visit, at=at), sign_in, source, **names)
 
         return respond
 
@@ -211,6 +227,16 @@ class Console:
         if not visit.is_read:
             return self._wrong_method(visit, "GET, HEAD")
         return self._rendered(visit, sign_in, source, PAGES[visit.path].handler(source, visit.query))
+
+    def _switch(self, visit: Visit, sign_in: SignIn, source: Source) -> Response:
+        """To a page at the ref that the form on top of every page names."""
+        if not visit.is_read:
+            return self._wrong_method(visit, "GET, HEAD")
+        try:
+            at = find_lake_ref(source.lake.catalog, visit.query.get(_SWITCH, "").strip() or MAIN)
+        except (NotFoundError, InvalidInputError) as error:
+            return self._error(visit, error)
+        return redirect(_here(visit) if at is None else f"/{at.in_path}{_here(visit)}")
 
     def _no_page(self, visit: Visit, sign_in: SignIn, source: Source, **_: str) -> Response:
         del sign_in, source
@@ -280,10 +306,13 @@ class Console:
         action = ACTIONS.get(key)
         if action is None:
             raise NotFoundError(f"no action at `/{visit.path[:200]}`", kind="page", name=visit.path[:200])
+        if source.at is not None and (action.only_on_main or not source.may_change):
+            why = "it is of the whole table" if source.may_change else "it is read only"
+            raise RefusedError(f"cannot do `{action.key}` at {source.at}: {why}", hints=["go to the table on `main`"])
         fields = visit.query if visit.is_read else visit.form
         table = source.lake.load_table(asked_table(fields))
         if visit.is_read:
-            return self._rendered(visit, sign_in, source, form_page(table, action, fields))
+            return self._rendered(visit, sign_in, source, form_page(table, action, fields, at=source.at))
         return self._act(visit, sign_in, source, table, action)
 
     def _act(self, visit: Visit, sign_in: SignIn, source: Source, table: Table, action: ConsoleAction) -> Response:
@@ -297,7 +326,7 @@ class Console:
             again = action.review(fresh, answers, moment_ms)
             if again.fingerprint != confirmed or again.nothing_to_do:
                 return None
-            return done_page(fresh, action, again, again.do())
+            return done_page(fresh, action, again, again.do(), at=source.at)
 
         stale: str | None = None
         if confirmed:
@@ -315,8 +344,10 @@ class Console:
                 review = action.review(fresh, answers, source.now_ms)
         except BerglineError as error:
             status = min(row_of(error).status, _FAILED)
-            return self._rendered(visit, sign_in, source, form_page(table, action, visit.form, error), status)
-        page = review_page(fresh, action, answers, review, stale=stale)
+            return self._rendered(
+                visit, sign_in, source, form_page(table, action, visit.form, error, at=source.at), status
+            )
+        page = review_page(fresh, action, answers, review, stale=stale, at=source.at)
         return self._rendered(visit, sign_in, source, page, 409 if stale else 200)
 
     def _pull_request(self, visit: Visit, sign_in: SignIn, source: Source, key: str) -> Response:
@@ -334,10 +365,12 @@ class Console:
             return self._rendered(
                 visit, sign_in, source, pull_request_page(source, number, error), row_of(error).status
             )
-        return redirect(link("pull-requests", number=number))
+        return redirect(links_at(visit.at)("pull-requests", number=number))
 
     def _undrop(self, visit: Visit, sign_in: SignIn, source: Source) -> Response:
         """Bring a table or view back from the trash: the form, the review, or what was done."""
+        if visit.at is not None:
+            raise only_on_main("restore what was dropped", visit.at)
         fields = visit.query if visit.is_read else visit.form
         page, status = undrop_page(
             source, fields, partial(self._host.change, source.caller, groups=source.groups), is_read=visit.is_read
@@ -363,6 +396,10 @@ class Console:
             tabs=() if source is None else _tabs(visit),
             twin=_twin(visit) if source is not None and visit.is_read else None,
             now_ms=time.time_ns() // 1_000_000,
+            at=visit.at,
+            is_at_all_refs=_is_at_all_refs(visit.path),
+            here=_here(visit),
+            branches=() if source is None else _lake_branches(source),
         )
         body = self._renderer.html(page, frame).encode(errors="replace")
         return Response(status, body, {"content-type": _HTML}, cookies=sign_in.form_cookies())
@@ -386,19 +423,44 @@ def _with(response: Response, *cookies: str, **headers: str) -> Response:
     return msgspec.structs.replace(response, headers=response.headers | headers, cookies=(*response.cookies, *cookies))
 
 
+def _is_at_all_refs(path: str) -> bool:
+    """Whether a page is of the lake or table as a whole."""
+    return PAGES[path].is_at_all_refs if path in PAGES else not path.startswith("table/")
+
+
+def _here(visit: Visit) -> str:
+    """The address on `main` of what is shown, or of the page from which the ref is switched."""
+    named = visit.form.get("name")
+    if visit.is_read:
+        address = visit.query.get("page", "/") if visit.path == _SWITCH else visit.main_address
+    else:
+        address = link(visit.path, named) if named and visit.path.startswith(_ACTIONS) else link("")
+    return address if is_our_address(address) else link("")
+
+
+def _lake_branches(source: Source) -> tuple[str, ...]:
+    """The first branches of the lake, where its catalog keeps some."""
+    try:
+        kept = governance_of(source.lake.catalog).lake_branches
+        return () if kept is None else tuple(branch.name for branch in kept.all()[:_MOST_BRANCHES])
+    except BerglineError:
+        return ()
+
+
 def _tabs(visit: Visit) -> tuple[Tab, ...]:
     """The pages of the table that a visit is about."""
     name = (visit.query if visit.is_read else visit.form).get("name")
     if not name or not f"{visit.path}/".startswith("table/"):
         return ()
     near = _ACTIONS if visit.path.startswith(_ACTIONS) else visit.path
-    tabs = [Tab(entry.tab, link(path, name), path == near) for path, entry in PAGES.items() if entry.tab]
-    return (*tabs, Tab("Audit", link("audit", name), False))
+    links = links_at(visit.at)
+    tabs = [Tab(entry.tab, links(path, name), path == near) for path, entry in PAGES.items() if entry.tab]
+    return (*tabs, Tab("Audit", links("audit", name), False))
 
 
 def _twin(visit: Visit) -> str:
     _, mark, query = visit.address.partition("?")
-    return f"{link(twin_of(visit.path))}{mark}{query}"
+    return f"{links_at(visit.at)(twin_of(visit.path))}{mark}{query}"
 
 
 def _moment(text: str, now_ms: int) -> int:

@@ -10,9 +10,11 @@ from typing import TypeVar
 
 import uvicorn
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller, current_caller
 from bergline.errors import RefusedError, UnavailableError
+from bergline.lake.at_ref import catalog_at_ref
 from bergline.lake.lake import Lake
 from bergline.reports.row_job import JobResult, RowJob
 from bergline.server.access.cross_origin import check_cross_origin, check_loopback_name
@@ -54,10 +56,10 @@ class LocalLake:
         """The lake that was opened."""
         return self._lake
 
-    def lake_for(self, caller: Caller) -> Lake:
+    def lake_for(self, caller: Caller, at: LakeRef | None = None) -> Lake:
         """The same for everybody: who opened it has the database."""
         del caller
-        return self._lake
+        return self._lake if at is None else Lake(catalog_at_ref(self._lake.catalog, at), self._lake.name)
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
         """Only pages of ours, under a name of this machine."""

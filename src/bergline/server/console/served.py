@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.protection.caller import Caller
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, UNDROP_TABLE, UNDROP_VIEW, Endpoint
@@ -20,6 +21,7 @@ from bergline.governance.lake_branches.granted import GrantedLakeBranches
 from bergline.governance.lake_branches.store import SqlLakeBranches
 from bergline.governance.pull_requests.granted import GrantedPullRequests
 from bergline.io.fenced import FencedFileIO
+from bergline.lake.at_ref import catalog_at_ref
 from bergline.lake.handle import LakeHandle
 from bergline.lake.lake import Lake
 from bergline.lake.pull_requests import pull_request_calls
@@ -54,17 +56,18 @@ class ServedLake:
         """The lake that is served."""
         return self._lake
 
-    def lake_for(self, caller: Caller) -> Lake:
-        """All of it while there are no grants; else what the caller may see and do."""
-        access = self._context.access
+    def lake_for(self, caller: Caller, at: LakeRef | None = None) -> Lake:
+        """All of it while there are no grants; else what the caller may see and do, at a ref as on `main`."""
+        access, catalog = self._context.access, self._context.catalog
+        seen = catalog if at is None else catalog_at_ref(catalog, at)
         if not access.is_active:
-            return self._lake
+            return Lake(seen, self._lake.name)
         calls = pull_request_calls(LakeHandle(self._context.catalog, Timing()))
         requests = GrantedPullRequests(calls, self._context.catalog, access, caller.name, caller.groups)
         kept = SqlLakeBranches(self._context.catalog, self._context.store)
         branches = GrantedLakeBranches(kept, access, caller.name, caller.groups)
         by = CallerOf(access, caller.name, caller.groups)
-        return Lake(GrantedCatalog(self._context.catalog, by, access.store, requests, branches), self._lake.name)
+        return Lake(GrantedCatalog(seen, by, access.store, requests, branches), self._lake.name)
 
     @property
     def needs_token(self) -> bool:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope
 
+from bergline.arguments import shown
+from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind, parse_in_path
 from bergline.errors import InvalidInputError
 from bergline.server.http.request import CALLER, address_of
 from bergline.server.http.response import Response
@@ -18,6 +20,7 @@ MAX_FORM_BYTES = 64 * 1024
 _MAX_FIELDS = 200
 _TWIN = ".json"
 _READS = {"GET", "HEAD"}
+_KINDS = tuple(f"{kind}." for kind in LakeRefKind)
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -25,7 +28,7 @@ class Visit(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    """Without the first slash, and without `.json`."""
+    """Without the ref of the lake, the first slash, and `.json`."""
     query: Mapping[str, str]
     headers: Mapping[str, str]
     cookies: Mapping[str, str]
@@ -36,8 +39,15 @@ class Visit(msgspec.Struct, frozen=True):
     """Path and query as they were sent."""
     peer: str = ""
     """The network address it comes from."""
+    at: LakeRef | None = None
+    """The ref of the lake in the path."""
     note_caller: Callable[[str], Any] = str
     """Called with the caller's name."""
+
+    @property
+    def main_address(self) -> str:
+        """Path and query on `main`."""
+        return f"/{_parted(self.address)[1]}"
 
     @property
     def is_read(self) -> bool:
@@ -71,6 +81,7 @@ async def read_visit(scope: Scope, receive: Receive) -> Visit:
         form,
         f"{raw_path}?{query}" if query else raw_path,
         address_of(scope),
+        _ref_of(raw_path),
         partial(scope.__setitem__, CALLER),
     )
 
@@ -81,8 +92,8 @@ def is_twin(raw_path: str) -> bool:
 
 
 def page_path(raw_path: str) -> str:
-    """The path of a page, without its first slash; that of the page itself for its twin."""
-    path = raw_path.removeprefix("/")
+    """The path of a page, without ref and first slash; that of the page itself for its twin."""
+    path = _parted(raw_path)[1]
     if not is_twin(path):
         return path
     page = path.removesuffix(_TWIN)
@@ -92,6 +103,22 @@ def page_path(raw_path: str) -> str:
 def twin_of(path: str) -> str:
     """The path of a page's `.json` twin."""
     return f"{path or 'lake'}{_TWIN}"
+
+
+def _parted(address: str) -> tuple[str, str]:
+    """The segment that names a ref of the lake, which may be empty, and the rest without its first slash."""
+    address = address.removeprefix("/")
+    segment, slash, rest = address.partition("/")
+    return (segment, rest) if slash and segment.startswith(_KINDS) else ("", address)
+
+
+def _ref_of(raw_path: str) -> LakeRef | None:
+    """The ref of the lake in a path; InvalidInputError for a text that is none."""
+    segment = unquote(_parted(raw_path)[0])
+    at = parse_in_path(segment) if segment else None
+    if segment and at is None:
+        raise InvalidInputError(f"expected a ref of the lake in the path, found {shown(segment)}")
+    return at
 
 
 def _fields(text: str) -> dict[str, str]:

@@ -118,3 +118,65 @@ def test_rows_are_those_of_the_tables_own_files(granted: GrantedServer) -> None:
     assert told["rows"] == []
     assert "expected files in the table's own directories" in told["problem"]["message"]
     assert page(granted, "root", "table/rows.json", name="db.orders").json["rows"] == [[1], [1]]
+
+
+def test_caller_sees_no_more_at_a_ref_than_without(granted: GrantedServer) -> None:
+    lake = Lake(granted.context.catalog, "lake")
+    for name in ("db.orders", "db.salaries"):
+        lake.load_table(name).append(pa.table({"id": [2]}), branch="staging")
+    lake.load_table("db.salaries").refs.create_branch("raises")
+    assert len(page(granted, "ann", "branch.staging/table/rows.json", name="db.orders").json["rows"]) == 2
+    assert [one["name"] for one in page(granted, "ann", "branch.staging/lake.json").json["tables"]] == ["db.orders"]
+    for path in PAGES:
+        for who in ("ann", "bob"):
+            query = {"id": "1"} if path == "table/snapshot" else {}
+            seen, missing = (
+                page(granted, who, f"time.2030-01-01T00~3A00~3A00Z/{path}", name=name, **query)
+                for name in ("db.salaries", "db.salariez")
+            )
+            assert seen.status == missing.status, path
+            assert visible(seen.body).replace(b"salaries", b"salariez") == visible(missing.body), path
+            assert b"secret" not in seen.body
+    for path in ("audit.json", "access.json", "branch.staging/audit.json", "branch.staging/access.json"):
+        assert "expected the privilege `administer`" in page(granted, "ann", path).json["problem"]["message"]
+    hidden_ref, no_ref = (page(granted, "ann", "at", at=name) for name in ("raises", "raizes"))
+    assert hidden_ref.status == no_ref.status == 404
+    assert visible(hidden_ref.body).replace(b"raises", b"raizes") == visible(no_ref.body)
+    assert page(granted, "root", "at", at="raises").status == 303
+    assert page(granted, "bob", "branch.staging/").status == 404
+
+
+def test_ref_is_found_where_tables_may_be_listed_alone(granted: GrantedServer) -> None:
+    lake = Lake(granted.context.catalog, "lake")
+    lake.load_table("other.secret").refs.create_branch("staging")
+    granted.grant("list", "catalog", "ann")
+    granted.grant("read", "table other.secret", "ann")
+    assert page(granted, "ann", "branch.staging/lake.json").status == 200
+
+
+def test_action_at_a_branch_needs_the_privilege_for_that_branch(granted: GrantedServer) -> None:
+    lake = Lake(granted.context.catalog, "lake")
+    orders = lake.load_table("db.orders")
+    orders.refs.create_branch("staging")
+    orders.append(pa.table({"id": [2]}), branch="dev")
+    path = "/branch.staging/table/actions/fast-forward"
+    form = granted("ann", "GET", path, query={"name": "db.orders"}, headers=LOCAL)
+    headers = LOCAL | {"cookie": form.headers["set-cookie"].partition(";")[0]}
+    answers = {"csrf": hidden(form, "csrf"), "name": "db.orders", "branch": "main", "to": "dev"}
+
+    def send() -> AsgiResponse:
+        return granted("ann", "POST", path, urlencode(answers).encode(), headers=headers)
+
+    assert send().status == 403
+    granted.grant("manage-refs,write", "table db.orders", "ann", "staging")
+    review = send()
+    assert review.status == 200, review
+    answers |= {"confirm": hidden(review, "confirm"), "moment": hidden(review, "moment")}
+    assert send().status == 200
+    refs = orders.refresh().refs
+    assert refs["staging"].snapshot_id == refs["dev"].snapshot_id != refs["main"].snapshot_id
+
+
+def visible(body: bytes) -> bytes:
+    """A page without what is new in each of them."""
+    return re.sub(rb'name="csrf" value="[^"]*"', b"", body)
