@@ -7,7 +7,7 @@ from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
 from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind, parse_time
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName
-from bergline.errors import NotFoundError, RefusedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.governance.governance import governance_of
 from bergline.governance.lake_branches.model import LakeBranches
@@ -31,6 +31,8 @@ def find_lake_ref(catalog: Catalog, name: str) -> LakeRef | None:
     """
     moment = parse_time(name)
     if moment is not None:
+        if moment.time_ms > time.time() * 1000:
+            raise InvalidInputError(f"expected a time that has passed, found {moment}")
         return moment
     check_ref_name(name)
     if name == MAIN:

@@ -13,7 +13,14 @@ import pytest
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN
-from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError, RefusedError, UnsupportedError
+from bergline.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN
 from bergline.table.evolution.schema_update import SchemaUpdate
@@ -281,6 +288,15 @@ class TestTablesOfABranch:
         lake.load_table("db.new").refs.fast_forward("main", to="staging")
         assert "db.new" in lake.list_tables()
 
+    def test_pull_request_publishes_it(self, lake: Lake, staging: Lake) -> None:
+        staging.load_table("db.orders").append(order_rows(3))
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        request = lake.pull_requests.open("staging")
+        assert {str(table.name) for table in request.record.tables} == {"db.orders", "db.new"}
+        request.publish()
+        assert lake.list_tables() == ["db.new", "db.orders"]
+        assert (rows(lake), rows(lake, "db.new")) == ([1, 2, 3], [1])
+
     def test_name_is_taken_for_all(self, lake: Lake, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS)
         for other in (lake, staging):
@@ -337,6 +353,10 @@ class TestFound:
         with pytest.raises(NotFoundError, match="no branch or tag `stagin` of the lake") as refused:
             lake.at("stagin")
         assert any("`staging`" in hint for hint in refused.value.hints)
+
+    def test_time_that_has_not_come_is_refused(self, lake: Lake) -> None:
+        with pytest.raises(InvalidInputError, match=r"expected a time that has passed, found 2999-01-01T00:00:00.000Z"):
+            lake.at("2999-01-01T00:00:00Z")
 
     def test_lake_at_a_ref_opens_there_in_another_process(self, staging: Lake, lake: Lake) -> None:
         staging.load_table("db.orders").append(order_rows(3))
