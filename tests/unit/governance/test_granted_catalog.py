@@ -76,6 +76,7 @@ def calls(lake: Lake) -> dict[str, Callable[[Catalog], object]]:
         "pointer": lambda c: c.pointer(T),
         "load_view": lambda c: c.load_view(V),
         "list_tables": lambda c: c.list_tables(("db",)),
+        "list_branch_tables": lambda c: c.list_branch_tables(("db",)),
         "list_views": lambda c: c.list_views(("db",)),
         "list_namespaces": lambda c: c.list_namespaces(("db",)),
         "namespace_properties": lambda c: c.namespace_properties(("db",)),
