@@ -204,6 +204,7 @@ def test_names_are_the_same_at_all_refs(spark: SparkSession, staging: Lake, plac
 
 @pytest.mark.parametrize("place", ["staging", "`lake@staging`"])
 def test_a_table_may_be_created_on_the_branch_alone(spark: SparkSession, staging: Lake, lake: Lake, place: str) -> None:
+    lake.branches.create("staging")
     spark.sql(f"CREATE TABLE {place}.db.new AS SELECT id FROM db.orders")
     spark.sql(f"INSERT INTO {place}.db.new SELECT id + 10 FROM {place}.db.new")
     assert found(spark, f"{place}.db.new") == [1, 2, 11, 12]

@@ -98,6 +98,7 @@ def test_names_are_the_same_at_all_refs(lake: Lake, orders: Table, text: str) ->
 
 def test_statements_at_a_ref_are_about_what_it_has(lake: Lake, orders: Table) -> None:
     orders.append(order_rows(1)).refs.create_branch("staging")
+    lake.branches.create("staging")
     orders.append(order_rows(2))
     session = Session(lake)
     assert session("SHOW TABLES IN `lake@staging`.db") == [("db", "orders", False)]
@@ -126,6 +127,7 @@ def test_statements_at_a_ref_are_about_what_it_has(lake: Lake, orders: Table) ->
 )
 def test_a_job_may_ask_for_what_is_so_at_a_ref(lake: Lake, orders: Table, text: str) -> None:
     orders.append(order_rows(1)).refs.create_branch("staging")
+    lake.branches.create("staging")
     session = Session(lake)
     session("USE `lake@staging`")
     assert session(text) == []
