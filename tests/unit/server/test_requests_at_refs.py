@@ -218,7 +218,7 @@ def test_commits_that_wait_together_land_where_each_was_sent(
     client: AsgiClient, context: ServerContext, lake: Lake, orders: Table
 ) -> None:
     """To `main` and at two refs, one of which begins with them: one metadata file, each branch with its own."""
-    lake.create_table("db.items", ORDERS).append(order_rows(1)).refs.create_branch("dev")
+    lake.branches.create("dev")
     versions = len(orders.metadata.metadata_log)
     main, staging = orders.refs["main"].snapshot_id, orders.refs["staging"].snapshot_id
 
@@ -257,8 +257,8 @@ def test_commits_that_wait_together_land_where_each_was_sent(
 def test_our_clients_appends_are_put_on_the_head_of_the_branch(
     context: ServerContext, lake: Lake, orders: Table
 ) -> None:
-    items = lake.create_table("db.items", ORDERS)
-    items.append(order_rows(1))
+    lake.branches.create("staging")
+    lake.create_table("db.items", ORDERS).append(order_rows(1))
     with on_socket(context) as port, connect(f"http://127.0.0.1:{port}", warehouse="lake@staging") as at:
         handles = [at.load_table(name) for name in ("db.orders", "db.orders", "db.items", "db.items")]
         for number, handle in enumerate(handles, 10):
@@ -296,6 +296,8 @@ class TestBadTimes:
         require = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head}
         body = body_of(snapshot(9, 4, head), set_branch("main", 9), requirements=[require])
         lake.drop_ref("staging")
+        assert client("POST", STAGING, body).error == (404, "NotFoundException")
+        lake.branches.create("staging")  # another one of its name
         assert client("POST", STAGING, body).error == (409, "CommitFailedException")
         assert rows(lake) == [1, 2]
         assert set(orders.refresh().refs) == {"main", "v1"}
@@ -314,7 +316,7 @@ class TestBadTimes:
     ) -> None:
         """It has read rows that are taken back: no branch begins there."""
         main = orders.refs["main"].snapshot_id
-        lake.create_table("db.items", ORDERS).append(order_rows(1)).refs.create_branch("dev")
+        lake.branches.create("dev")
         orders.refs.rollback(to="v1")
         require = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": main}
         body = body_of(snapshot(9, 4, main), set_branch("main", 9), requirements=[require])
