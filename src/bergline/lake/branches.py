@@ -7,10 +7,10 @@ import msgspec
 
 from bergline.arguments import check_list, check_positive, counted, parse_duration
 from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
 from bergline.errors import RefusedError, UnsupportedError
-from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.refs import CREATED_ON, MAIN, check_ref_name
 from bergline.governance.governance import governance_of
 from bergline.governance.lake_branches.model import LakeBranch, LakeBranches, NewLakeBranch, missing_lake_branch
 from bergline.lake.handle import LakeHandle

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, moves_main
 from bergline.catalog.at_ref.seen import seen_at
 from bergline.catalog.catalog import (
@@ -24,7 +24,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.turns import TurnKeeper
 from bergline.errors import NotFoundError, RefusedError
-from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.refs import CREATED_ON, MAIN
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.view_metadata import ViewMetadata
 

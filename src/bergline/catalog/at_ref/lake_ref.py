@@ -13,8 +13,6 @@ from bergline.format.metadata.snapshot_log import EPOCH
 
 LAKE_MAIN: Final = "lake_main"
 """The name under which the real `main` is seen at another ref."""
-CREATED_ON: Final = "bergline.created-on-branch"
-"""The property of a table that is on a branch of the lake alone: it is in no list but the branch's."""
 AT: Final = "@"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
 _PLAIN = re.compile(rb"[A-Za-z0-9_.-]")

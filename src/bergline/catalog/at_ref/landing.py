@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import msgspec
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
 from bergline.errors import RefusedError
-from bergline.format.metadata.refs import MAIN, SnapshotRefType
+from bergline.format.metadata.refs import CREATED_ON, MAIN, SnapshotRefType
 from bergline.format.metadata.requirements import AssertRefRetention, AssertRefSnapshotId, Requirement
 from bergline.format.metadata.table_metadata import TableMetadata, changed, strip_trailing_slash
 from bergline.format.metadata.updates import (

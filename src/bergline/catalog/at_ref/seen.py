@@ -2,10 +2,10 @@
 
 from itertools import accumulate
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN, LakeRef, LakeRefKind
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
-from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.metadata.refs import CREATED_ON, MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.metadata.snapshot_log import snapshot_as_of
 from bergline.format.metadata.table_metadata import SeenAt, SnapshotLogEntry, TableMetadata, changed
 

@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON
 from bergline.catalog.at_ref.landing import published
 from bergline.catalog.catalog import (
     Committed,
@@ -26,6 +25,7 @@ from bergline.catalog.pointer.tables import PointerTables
 from bergline.catalog.protection.caller import see_change
 from bergline.catalog.table_locations import remembering_former
 from bergline.errors import BerglineError, ConflictError
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.format.metadata.requirements import check_requirements
 from bergline.format.metadata.snapshot_log import logged_at_once
 from bergline.format.metadata.table_metadata import TableMetadata

@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON
 from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import Committed, DroppedTable, LoadedTable, Unknown
 from bergline.catalog.identifiers import Namespace, TableName
@@ -14,6 +13,7 @@ from bergline.catalog.pointer.settle import SentSwaps, send_swaps, settle_swaps
 from bergline.catalog.pointer.store_access import StoreAccess
 from bergline.catalog.protection.caller import see_change
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnsupportedError
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.format.metadata.table_metadata import TableMetadata
 
 

@@ -10,6 +10,8 @@ from bergline.errors import InvalidInputError
 from bergline.format.encoding.integers import Int, Long
 
 MAIN: Final = "main"
+CREATED_ON: Final = "bergline.created-on-branch"
+"""The property of a table that is on a branch of the lake alone: it is in no list but the branch's."""
 _MAX_NAME_LENGTH = 255
 _MOST = {"min_snapshots_to_keep": 2**31 - 1, "max_snapshot_age_ms": 2**63 - 1, "max_ref_age_ms": 2**63 - 1}
 

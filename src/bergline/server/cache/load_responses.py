@@ -10,11 +10,12 @@ from typing import Final
 
 import msgspec
 
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LakeRef
+from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.rest.protocol.bodies import LoadViewResult
 from bergline.errors import InvalidInputError
 from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.json import render_metadata_parts
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.json import render_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata

@@ -12,7 +12,7 @@ import pytest
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.at_ref.lake_ref import CREATED_ON, LAKE_MAIN
+from bergline.catalog.at_ref.lake_ref import LAKE_MAIN
 from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -22,7 +22,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata.invariants import check_invariants
-from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.refs import CREATED_ON, MAIN
 from bergline.table.evolution.schema_update import SchemaUpdate
 from support.fixtures.rows import ORDERS, ids, order_rows
 

@@ -4,7 +4,7 @@ import pytest
 
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.server.cache.load_responses import LoadResponses, check_mode, entity_tag, matches
+from bergline.server.cache.load_responses import EVERYTHING, LoadResponses, ShownState, entity_tag, matches, shown_state
 from bergline.server.context.context import ServerContext
 from support.servers.asgi_client import AsgiClient, set_property
 
@@ -22,24 +22,24 @@ def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
         asked.append(1)
         return metadata
 
-    answers = {loads.table("a", "all", load).body for _ in range(3)}
+    answers = {loads.table("a", EVERYTHING, load).body for _ in range(3)}
     assert len(answers) == len(asked) == 1
-    loads.table("a", "refs", load)
+    loads.table("a", ShownState("refs"), load)
     assert len(asked) == 2
     assert (loads.responses.hits, loads.responses.misses) == (2, 2)
-    assert loads.cached_table("b", "all") is None
+    assert loads.cached_table("b", EVERYTHING) is None
 
 
 def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
     size = len(LoadResponses({}).render_table("00", metadata))
     loads = LoadResponses({}, max_bytes=3 * size)
     for number in range(10):
-        loads.table(f"{number:02}", "all", lambda: metadata)
-    kept = [number for number in range(10) if loads.cached_table(f"{number:02}", "all")]
+        loads.table(f"{number:02}", EVERYTHING, lambda: metadata)
+    kept = [number for number in range(10) if loads.cached_table(f"{number:02}", EVERYTHING)]
     assert kept == [7, 8, 9]
     tiny = LoadResponses({}, max_bytes=1)
-    assert tiny.table("a", "all", lambda: metadata)
-    assert tiny.cached_table("a", "all") is None
+    assert tiny.table("a", EVERYTHING, lambda: metadata)
+    assert tiny.cached_table("a", EVERYTHING) is None
 
 
 def test_server_loads_a_table_again_only_when_it_changed(
@@ -75,7 +75,7 @@ def test_tags_match_as_http_says(header: str | None, expected: bool) -> None:
 
 
 def test_tags_name_file_and_snapshots() -> None:
-    assert len({entity_tag("a"), entity_tag("a", "refs"), entity_tag("b")}) == 3
-    assert check_mode(None) == check_mode("ALL") == "all"
+    assert len({entity_tag("a"), entity_tag("a", ShownState("refs")), entity_tag("b")}) == 3
+    assert shown_state(None, None) == shown_state("ALL", None) == EVERYTHING
     with pytest.raises(InvalidInputError):
-        check_mode("none")
+        shown_state("none", None)
