@@ -127,7 +127,10 @@ class CatalogAtRef:
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Create a table on the branch alone."""
         check_writable(self.ref, name)
-        self._check_joins(name)
+        try:
+            self.inner.pointer(name)
+        except NotFoundError:  # one that exists is refused for that
+            self._check_joins(name)
         return self._seen(self.inner.create_table(name, created_at(metadata, self.ref)))
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:

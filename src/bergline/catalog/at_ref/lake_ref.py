@@ -75,7 +75,11 @@ def parse_in_path(segment: str) -> LakeRef | None:
             raise _not_given_out(segment)
         return time
     check_ref_name(name)
-    return None if name == MAIN else LakeRef(kind, name)
+    if name == MAIN:
+        if kind is LakeRefKind.TAG:
+            raise _not_given_out(segment)
+        return None
+    return LakeRef(kind, name)
 
 
 def split_warehouse(warehouse: str) -> tuple[str, str | None]:

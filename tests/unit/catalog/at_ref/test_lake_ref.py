@@ -53,7 +53,17 @@ def test_other_segments_name_no_ref(segment: str) -> None:
 
 @pytest.mark.parametrize(
     "segment",
-    ["branch.~zz", "branch.~C3", "tag.~0", "branch.a%7E2Fb", "branch.a/b", "branch.", "time.2026-11-01", "time.x"],
+    [
+        "branch.~zz",
+        "branch.~C3",
+        "tag.~0",
+        "branch.a%7E2Fb",
+        "branch.a/b",
+        "branch.",
+        "time.2026-11-01",
+        "time.x",
+        "tag.main",
+    ],
 )
 def test_segment_that_nobody_gave_out_is_refused(segment: str) -> None:
     with pytest.raises(InvalidInputError, match="expected a ref of the lake in the path"):
