@@ -184,6 +184,8 @@ def main() -> None:
 
 
 def print_at_a_branch(uri: str, sizes: Sizes) -> None:
+    with bergline.connect(uri) as lake:
+        lake.branches.create("staging")  # which all tables may join
     print("\n| case | clients | on `main` | p50 | p99 | 409 | at `lake@staging` | p50 | p99 | 409 | relative time |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for case, mains, branches in lines_at_a_branch(uri, sizes):

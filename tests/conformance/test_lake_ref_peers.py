@@ -54,8 +54,9 @@ def name(lake: Lake, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def branch(lake: Lake, name: str) -> str:
-    """A branch of the table alone, with a name that must be encoded in addresses."""
+    """A branch of the test's own tables, with a name that must be encoded in addresses."""
     made = f"50%/é_{name.partition('.')[0]}"
+    lake.branches.create(made, tables=[f"{name}*"])
     lake.branch(made, [name])
     return made
 
@@ -97,7 +98,7 @@ def check_published(server: BerglineServer, lake: Lake, name: str, branch: str, 
         assert [ids(table.scan().to_arrow()) for table in seen.values()] == [there, there]
         assert ids(seen[name].scan(ref="lake_main").to_arrow()) == MAIN_ROWS
         files = {t: {planned.file.file_path for planned in table.scan().plan().files} for t, table in seen.items()}
-    lake.publish(branch)
+    lake.branches.publish(branch)
     assert lake.list_tables(name.partition(".")[0]) == [name, new]
     for published, of_branch in files.items():
         table = lake.load_table(published)
@@ -234,7 +235,7 @@ def test_tags_and_times_are_read_and_not_written(own_server: BerglineServer, lak
                 duck.execute(f"INSERT INTO ice.{name} VALUES (5, 'duck')")
         with bergline.connect(own_server.uri, warehouse=f"lake@{ref}") as at:
             assert ids(at.load_table(name).scan().to_arrow()) == MAIN_ROWS
-            with pytest.raises(RefusedError, match=refused):
+            with pytest.raises(RefusedError, match="where nothing can be written"):
                 at.load_table(name).append(rows("bergline", 5))
     assert ids(lake.load_table(name).scan().to_arrow()) == [1, 2, 3, 4]
 

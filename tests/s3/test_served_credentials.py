@@ -237,10 +237,10 @@ def test_tables_that_overlap_already_get_no_keys(
     assert borrow("GET", "/v1/namespaces/db/tables/outer", headers=WISH).json["storage-credentials"]
 
 
-def duck(server: BerglineServer) -> duckdb.DuckDBPyConnection:
+def duck(server: BerglineServer, warehouse: str = "lake") -> duckdb.DuckDBPyConnection:
     connection = duckdb_connection()
     options = f"TYPE iceberg, ENDPOINT '{server.uri}', AUTHORIZATION_TYPE 'none'"
-    connection.execute(f"ATTACH 'lake' AS ice ({options})")
+    connection.execute(f"ATTACH '{warehouse}' AS ice ({options})")
     return connection
 
 
@@ -263,4 +263,18 @@ def test_clients_without_keys_of_their_own_write_and_read(
             assert len(lake.load_table("db.ours").scan().to_arrow()) == 5
             assert len(lake.load_table("db.theirs").scan().to_arrow()) == 2
             assert "0 may go" in str(lake.load_table("db.ours").plan_orphans())
+            lake.branches.create("staging")
+            at_branch = {"uri": server.uri, "warehouse": "lake@staging"}
+            with bergline.connect(**at_branch) as staging:
+                staging.load_table("db.ours").append(ROWS)
+                peer = load_catalog("staging", type="rest", **at_branch)
+                peer.load_table("db.ours").append(ROWS)
+                peer.create_table("db.on_branch", ROWS.schema).append(ROWS)
+                peer.close()
+                duck(server, "lake@staging").execute("INSERT INTO ice.db.ours VALUES (3)")
+                assert len(staging.load_table("db.ours").scan().to_arrow()) == 10
+            assert len(lake.load_table("db.ours").scan().to_arrow()) == 5
+            lake.branches.publish("staging")
+            assert len(lake.load_table("db.ours").scan().to_arrow()) == 10
+            assert len(lake.load_table("db.on_branch").scan().to_arrow()) == 2
         assert SECRET_KEY not in (tmp_path / "log.txt").read_text()
