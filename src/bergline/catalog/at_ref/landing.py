@@ -11,7 +11,7 @@ import msgspec
 
 from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
-from bergline.errors import RefusedError
+from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.refs import CREATED_ON, MAIN, SnapshotRefType
 from bergline.format.metadata.requirements import AssertRefRetention, AssertRefSnapshotId, Requirement
 from bergline.format.metadata.table_metadata import TableMetadata, changed, strip_trailing_slash
@@ -47,11 +47,15 @@ def created_at(metadata: TableMetadata, ref: LakeRef) -> TableMetadata:
     return changed(metadata, refs=refs, properties=properties, current_snapshot_id=None, snapshot_log=())
 
 
-def published(metadata: TableMetadata) -> TableMetadata:
-    """The table, which is not on its branch alone any more once it has a `main`."""
-    if MAIN not in metadata.refs or CREATED_ON not in metadata.properties:
-        return metadata
-    return changed(metadata, properties={k: v for k, v in metadata.properties.items() if k != CREATED_ON})
+def published(before: TableMetadata, after: TableMetadata) -> TableMetadata:
+    """The table after a change; it is not on its branch alone any more once it has a `main`."""
+    if CREATED_ON not in after.properties:
+        return after
+    if before.properties.get(CREATED_ON) != after.properties[CREATED_ON]:
+        raise InvalidInputError(f"expected no change of property `{CREATED_ON}`: it says where a table was created")
+    if MAIN not in after.refs:
+        return after
+    return changed(after, properties={k: v for k, v in after.properties.items() if k != CREATED_ON})
 
 
 class LandingChange(msgspec.Struct, frozen=True):

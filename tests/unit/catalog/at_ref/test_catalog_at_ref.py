@@ -357,6 +357,12 @@ class TestTablesOfABranch:
         staging.create_table("db.new", ORDERS).append(order_rows(1))
         assert set(lake.tables_with_ref("staging")) == {"db.new", "db.orders"}
 
+    def test_nobody_says_that_a_table_is_of_a_branch(self, lake: Lake, staging: Lake) -> None:
+        lake.create_table("db.empty", ORDERS)
+        for table in (lake.load_table("db.empty"), staging.load_table("db.orders")):
+            with pytest.raises(InvalidInputError, match=rf"expected no change of property `{CREATED_ON}`"):
+                table.set_properties({CREATED_ON: "staging"})
+
     def test_namespace_of_it_is_there_for_all(self, lake: Lake, staging: Lake) -> None:
         staging.create_namespace("extra")
         staging.create_table("extra.new", ORDERS)
