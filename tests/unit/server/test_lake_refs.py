@@ -1,11 +1,15 @@
 """The whole lake at a ref: the warehouse `lake@staging`, and requests behind the prefix that it gives."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.server.context.context import ServerContext
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property, snapshot
 
 STAGING = "/v1/branch.staging/namespaces/db/tables"
@@ -188,3 +192,54 @@ def test_prefix_that_a_client_has_encoded_is_understood(lake: AsgiClient, segmen
 
 def test_own_endpoints_are_there_behind_the_prefix(lake: AsgiClient) -> None:
     assert lake("GET", "/bergline/v1/branch.staging/rules").status == 200
+
+
+def names(client: AsgiClient, path: str = "/v1/namespaces/db/tables") -> list[str]:
+    return sorted(one["name"] for one in client("GET", path).json["identifiers"])
+
+
+def creation(staged: dict[str, Any], *more: dict[str, Any]) -> dict[str, Any]:
+    """The commit that creates a staged table."""
+    updates = [
+        {"action": "assign-uuid", "uuid": staged["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "set-location", "location": staged["location"]},
+        {"action": "add-schema", "schema": staged["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": staged["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": staged["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        *more,
+    ]
+    return {"requirements": [{"type": "assert-create"}], "updates": updates}
+
+
+def test_transaction_that_creates_a_table_creates_it_on_the_branch_alone(lake: AsgiClient) -> None:
+    staged = lake("POST", STAGING, {"name": "new", "schema": SCHEMA, "stage-create": True}).json["metadata"]
+    change = creation(staged, snapshot(7, 1), head("main", 7)) | {"identifier": {"namespace": ["db"], "name": "new"}}
+    assert (
+        lake("POST", "/v1/branch.staging/transactions/commit", {"table-changes": [change, orders_property()]}).status
+        == 204
+    )
+    assert (names(lake), names(lake, STAGING)) == (["orders"], ["new", "orders"])
+
+
+def orders_property() -> dict[str, Any]:
+    return {
+        "identifier": {"namespace": ["db"], "name": "orders"},
+        "requirements": [],
+        "updates": [set_property("a", "b")],
+    }
+
+
+def test_table_of_a_branch_comes_back_on_it_alone(tmp_path: Path) -> None:
+    opened = open_server(new_catalog_uri(tmp_path / "kept/catalog.db"), limits=ServerSettings(drop_retention_s=86_400))
+    with AsgiClient(opened) as client:
+        client.namespace("db")
+        assert client("POST", "/bergline/v1/lake-branches", {"name": "staging"}).status == 200
+        assert client("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+        assert client("DELETE", STAGING + "/new").status == 204
+        assert client("POST", "/bergline/v1/namespaces/db/tables/new/undrop", {}).status == 200
+        assert (names(client), names(client, STAGING)) == ([], ["new"])
+    opened.catalog.close()

@@ -90,10 +90,10 @@ class SqlPointers:
         """Run a hook in the transaction of every change that this thread makes in the block."""
         return self.database.before_commit(hook)
 
-    def list_in(self, connection: sa.Connection, tables: Iterable[TableName]) -> None:
-        """Have tables that were created on a branch in lists from now on."""
+    def list_in(self, connection: sa.Connection, tables: Iterable[TableName], kind: RowKind) -> None:
+        """Have tables in the lists of a kind from now on."""
         for table in tables:
-            connection.execute(sa.update(TABLES).where(self._row(table)).values(iceberg_type=RowKind.TABLE.value))
+            connection.execute(sa.update(TABLES).where(self._row(table)).values(iceberg_type=kind.value))
 
     def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
         """Whether a pointer is as expected; if so, it stays until the end of the transaction."""
