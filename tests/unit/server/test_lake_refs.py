@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.server.context.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
@@ -243,3 +244,28 @@ def test_table_of_a_branch_comes_back_on_it_alone(tmp_path: Path) -> None:
         assert client("POST", "/bergline/v1/namespaces/db/tables/new/undrop", {}).status == 200
         assert (names(client), names(client, STAGING)) == ([], ["new"])
     opened.catalog.close()
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"action": "remove-properties", "removals": [CREATED_ON]},
+        {"action": "set-properties", "updates": {CREATED_ON: "other"}},
+    ],
+)
+def test_no_client_changes_where_a_table_was_created(lake: AsgiClient, update: dict[str, Any]) -> None:
+    assert lake("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+    for table in ("new", "orders"):
+        assert lake("POST", f"{STAGING}/{table}", {"requirements": [], "updates": [update]}).status == 200
+    assert (names(lake), names(lake, STAGING)) == (["orders"], ["new", "orders"])
+    assert lake("GET", STAGING + "/new").json["metadata"]["properties"][CREATED_ON] == "staging"
+    assert lake("GET", "/v1/namespaces/db/tables/orders").status == 200
+
+
+def test_table_that_is_created_with_a_main_is_on_main(lake: AsgiClient) -> None:
+    tables = "/v1/namespaces/db/tables"
+    staged = lake("POST", tables, {"name": "new", "schema": SCHEMA, "stage-create": True}).json["metadata"]
+    body = creation(staged, set_property(CREATED_ON, "staging"), snapshot(7, 1), head("main", 7))
+    assert lake("POST", tables + "/new", body).status == 200
+    assert names(lake) == ["new", "orders"]
+    assert lake("GET", tables + "/new").status == 200

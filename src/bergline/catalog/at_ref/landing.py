@@ -47,11 +47,16 @@ def created_at(metadata: TableMetadata, ref: LakeRef) -> TableMetadata:
     return changed(metadata, refs=refs, properties=properties, current_snapshot_id=None, snapshot_log=())
 
 
-def published(metadata: TableMetadata) -> TableMetadata:
-    """The table, which is not on its branch alone any more once it has a `main`."""
-    if MAIN not in metadata.refs or CREATED_ON not in metadata.properties:
-        return metadata
-    return changed(metadata, properties={k: v for k, v in metadata.properties.items() if k != CREATED_ON})
+def published(before: TableMetadata, after: TableMetadata) -> TableMetadata:
+    """A table after a change: it is not on its branch alone any more once it has a `main`, and only then.
+
+    The property that says so is not one that clients set or remove.
+    """
+    branch = None if MAIN in after.refs else before.properties.get(CREATED_ON)
+    if after.properties.get(CREATED_ON) == branch:
+        return after
+    properties = {k: v for k, v in after.properties.items() if k != CREATED_ON}
+    return changed(after, properties=properties if branch is None else properties | {CREATED_ON: branch})
 
 
 class LandingChange(msgspec.Struct, frozen=True):

@@ -76,7 +76,7 @@ class TableCommits:
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         logged = base.metadata_location if logs_base else None
         after = apply.apply_updates(base.metadata, updates, base_location=logged, now_ms=self._access.clock_ms())
-        after = remembering_former(base.metadata, published(after), updates)
+        after = remembering_former(base.metadata, published(base.metadata, after), updates)
         self._check_result(base.metadata, after)
         return after
 

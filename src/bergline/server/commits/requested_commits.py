@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from bergline.catalog.at_ref.lake_ref import LakeRef
-from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, published
 from bergline.catalog.catalog import (
     Catalog,
     Committed,
@@ -266,7 +266,7 @@ def _new_table(change: RequestedChange) -> NewTable:
     if change.at is not None:
         change.at.check_new(change.name)
         metadata = created_at(metadata, change.at.ref)
-    return NewTable(change.name, metadata)
+    return NewTable(change.name, published(metadata, metadata))
 
 
 def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:

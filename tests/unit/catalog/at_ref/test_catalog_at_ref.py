@@ -347,6 +347,11 @@ class TestTablesOfABranch:
             new.append(order_rows(5))
         assert (rows(staging), rows(lake)) == ([5], [1, 2])
 
+    def test_table_on_main_is_not_hidden_by_a_property(self, lake: Lake, staging: Lake) -> None:
+        lake.create_table("db.empty", ORDERS).set_properties({CREATED_ON: "other"})
+        assert rows(staging, "db.empty") == []
+        assert "db.empty" in lake.list_tables()
+
     def test_its_columns_are_its_own(self, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS)
         with staging.load_table("db.new").update_schema() as change:
