@@ -10,6 +10,7 @@ from typing import assert_never
 
 import msgspec
 
+from bergline.catalog.at_ref.catalog_at_ref import check_still_joins
 from bergline.catalog.at_ref.lake_ref import LakeRef
 from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, published
 from bergline.catalog.catalog import (
@@ -251,11 +252,14 @@ def discard(files: SnapshotFiles, placed: Iterable[RebasedChange]) -> None:
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
     try:
-        return catalog.create_table(change.name, _new_table(change).metadata)
+        made = catalog.create_table(change.name, _new_table(change).metadata)
     except AlreadyExistsError as error:
         if error.kind != "table":
             raise
         raise _not_new(error) from error
+    if change.at is not None:
+        check_still_joins(catalog, made, change.at.check_joins)
+    return made
 
 
 def _new_table(change: RequestedChange) -> NewTable:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from bergline.catalog.at_ref.catalog_at_ref import check_created_on, created_on
+from bergline.catalog.at_ref.catalog_at_ref import check_created_on, check_still_joins, created_on
 from bergline.catalog.at_ref.landing import created_at
 from bergline.catalog.at_ref.seen import of_branch
 from bergline.catalog.attempts import attempts
@@ -75,6 +75,8 @@ def create_table(context: ServerContext, request: Request) -> Response:
         staged = Response(200, context.loads.render_table(None, request.seen(metadata, name)))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
+    if at is not None:
+        check_still_joins(context.catalog, made, at.check_joins)
     return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
 
 
