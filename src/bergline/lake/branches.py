@@ -129,7 +129,7 @@ class BranchesOfLake:
             self._kept.check_may_drop(name)
         request = PublishRequest(name, into, merge or squash, squash, keep_branch, tag)
         tables = self._tables(name)
-        self._check_have_rows(name, tables)
+        self._check_created(name, into, tables)
         report = publish(self._lake, request, tables) if tables else RefReport(f"published `{name}`", into, ())
         if not keep_branch and not self._created(name):  # the branch stays with tables that were created meanwhile
             self._kept.remove(name)
@@ -172,8 +172,14 @@ class BranchesOfLake:
                     found[table] = None if head is None else head.snapshot_id
         return found
 
-    def _check_have_rows(self, name: str, tables: tuple[TableName, ...]) -> None:
-        empty = [table for table in self._created(name) if table not in tables]
+    def _check_created(self, name: str, into: str, tables: tuple[TableName, ...]) -> None:
+        created = self._created(name)
+        if created and into != MAIN:
+            raise RefusedError(
+                f"cannot publish `{name}` into `{into}`: table `{next(iter(created))}` was created on `{name}`",
+                hints=["publish into `main`, or drop the table"],
+            )
+        empty = [table for table in created if table not in tables]
         if empty:
             raise RefusedError(
                 f"cannot publish `{name}`: table `{empty[0]}` was created on it and is empty",

@@ -269,3 +269,14 @@ def test_table_that_is_created_with_a_main_is_on_main(lake: AsgiClient) -> None:
     assert lake("POST", tables + "/new", body).status == 200
     assert names(lake) == ["new", "orders"]
     assert lake("GET", tables + "/new").status == 200
+
+
+def test_table_of_a_branch_is_not_dropped_or_renamed_by_clients_on_main(lake: AsgiClient) -> None:
+    assert lake("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+    names_both = [{"namespace": ["db"], "name": name} for name in ("new", "newer")]
+    rename = dict(zip(("source", "destination"), names_both, strict=True))
+    assert lake("HEAD", "/v1/namespaces/db/tables/new").status == 404
+    assert lake("DELETE", "/v1/namespaces/db/tables/new").error == (404, "NoSuchTableException")
+    assert lake("POST", "/v1/tables/rename", rename).error == (404, "NoSuchTableException")
+    assert (names(lake, STAGING), lake("HEAD", STAGING + "/new").status) == (["new", "orders"], 204)
+    assert lake("DELETE", "/v1/namespaces/db/tables/new", headers={BRANCH_TABLES: "true"}).status == 204

@@ -127,6 +127,12 @@ class SqlPointers:
         except sa.exc.IntegrityError:
             return False
 
+    def lists(self, table: TableName) -> bool:
+        """Whether a name is in the lists of this kind."""
+        query = sa.select(TABLES.c.table_name).where(self._row(table), of_kind(self._kind))
+        with self.database.reading() as connection:
+            return connection.execute(query).first() is not None
+
     def list_names(self, namespace: Namespace) -> list[TableName]:
         with self.database.reading() as connection:
             found = connection.execute(self._names(namespace)).scalars()

@@ -20,6 +20,7 @@ from bergline.catalog.rest.protocol.bodies import (
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import ConflictError, NotFoundError
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
@@ -131,8 +132,10 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
 
 
 def table_exists(context: ServerContext, request: Request) -> Response:
-    """Whether it exists."""
+    """Whether it exists, for whom it can be loaded."""
     context.catalog.pointer(request.table)
+    if not _sees_branch_tables(request):
+        _check_on_main(context, request.table)
     return NO_CONTENT
 
 
@@ -195,9 +198,21 @@ def landing_at(context: ServerContext, request: Request) -> LandingAt | None:
 
 
 def check_own_name(context: ServerContext, request: Request, name: TableName, what: str) -> None:
-    """Refuse to drop or rename, at a ref of the lake, a table that is not of this branch alone."""
+    """Refuse to drop or rename, at a ref of the lake, a table that is not of this branch alone.
+
+    On `main`, those of branches are there for clients alone that know them.
+    """
     if request.at is not None:
         check_created_on(context.catalog.load_table(name).metadata, request.at, name, what)
+    elif not _sees_branch_tables(request):
+        _check_on_main(context, name)
+
+
+def _check_on_main(context: ServerContext, name: TableName) -> None:
+    """NotFoundError for a table that is on a branch alone; one that cannot be read is on `main`."""
+    pointers = context.store.branch_tables
+    if pointers is not None and pointers.lists(name):
+        raise of_branch(name, str(context.catalog.load_table(name).metadata.properties.get(CREATED_ON)))
 
 
 def names_response(

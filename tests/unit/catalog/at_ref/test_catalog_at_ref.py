@@ -382,6 +382,14 @@ class TestTablesOfABranch:
                 staging.create_table("db.new", ORDERS)
         assert not lake.table_exists("db.new")
 
+    def test_it_is_published_into_main_alone(self, lake: Lake, staging: Lake) -> None:
+        lake.branches.create("other")
+        new = staging.create_table("db.new", ORDERS).append(order_rows(1))
+        new.refs.create_branch("other")
+        with pytest.raises(RefusedError, match=r"into `other`: table `db.new` was created on `staging`"):
+            lake.branches.publish("staging", into="other")
+        assert rows(staging, "db.new") == [1]
+
     def test_its_columns_are_its_own(self, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS)
         with staging.load_table("db.new").update_schema() as change:
