@@ -167,7 +167,7 @@ def test_guide_to_transactions_runs(tmp_path: Path) -> None:
 def test_guide_to_branches_of_the_lake_runs(tmp_path: Path) -> None:
     lines = output_of_example("guides/lake-branches.md", tmp_path).splitlines()
     assert lines[:2] == ["sales.orders 2 0 1 1", "published `staging` into `main`, 1 table:"]
-    (commands,) = code_blocks("guides/lake-branches.md", "sh")
+    commands, _to_serve = code_blocks("guides/lake-branches.md", "sh")
     catalog = ("--catalog", f"sqlite:///{tmp_path}/everybody/catalog.db")
     for line in commands.splitlines():
         engine = ("--engine", "duckdb") if " sql " in line else ()  # Spark takes long to start

@@ -1,5 +1,6 @@
 """`lake.branches`: branches of the whole lake, which its catalog keeps; tables join one by their first commit to it."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,7 +10,7 @@ from bergline.arguments import check_list, check_positive, counted, parse_durati
 from bergline.catalog.at_ref.catalog_at_ref import CatalogAtRef
 from bergline.catalog.at_ref.lake_ref import LakeRef, LakeRefKind
 from bergline.catalog.identifiers import TableName
-from bergline.errors import RefusedError, UnsupportedError
+from bergline.errors import NotFoundError, RefusedError, UnsupportedError
 from bergline.format.metadata.refs import CREATED_ON, MAIN, check_ref_name
 from bergline.governance.governance import governance_of
 from bergline.governance.lake_branches.model import LakeBranch, LakeBranches, NewLakeBranch, missing_lake_branch
@@ -128,9 +129,9 @@ class BranchesOfLake:
             self._kept.check_may_drop(name)
         request = PublishRequest(name, into, merge or squash, squash, keep_branch, tag)
         tables = self._tables(name)
-        self._check_have_rows(name, tables)
+        self._check_created(name, into, tables)
         report = publish(self._lake, request, tables) if tables else RefReport(f"published `{name}`", into, ())
-        if not keep_branch:
+        if not keep_branch and not self._created(name):  # the branch stays with tables that were created meanwhile
             self._kept.remove(name)
         return report
 
@@ -145,12 +146,20 @@ class BranchesOfLake:
         report = RefReport(f"dropped `{name}`", name, ())
         if tables:
             report = drop_refs(self._lake, name, tables, None, if_exists=True)
-        at_branch = CatalogAtRef(self._lake.catalog, LakeRef(LakeRefKind.BRANCH, name), lambda _: None)
-        for table in own:
-            at_branch.drop_table(table)
+        self._drop_created(name, own)
         self._kept.remove(name)
+        late = self._created(name)  # from now on, who creates one finds that the branch is gone
+        if late and self._kept.find(name) is None:
+            self._drop_created(name, late)
+            own |= late
         dropped = [TableRefChange(str(table), "dropped", head, None) for table, head in own.items()]
         return msgspec.structs.replace(report, tables=(*report.tables, *dropped))
+
+    def _drop_created(self, name: str, tables: Iterable[TableName]) -> None:
+        at_branch = CatalogAtRef(self._lake.catalog, LakeRef(LakeRefKind.BRANCH, name), lambda _: None)
+        for table in tables:
+            with contextlib.suppress(NotFoundError):  # dropped meanwhile
+                at_branch.drop_table(table)
 
     def _created(self, name: str) -> dict[TableName, int | None]:
         """The tables that were created on a branch and are on it alone, with their heads."""
@@ -163,8 +172,14 @@ class BranchesOfLake:
                     found[table] = None if head is None else head.snapshot_id
         return found
 
-    def _check_have_rows(self, name: str, tables: tuple[TableName, ...]) -> None:
-        empty = [table for table in self._created(name) if table not in tables]
+    def _check_created(self, name: str, into: str, tables: tuple[TableName, ...]) -> None:
+        created = self._created(name)
+        if created and into != MAIN:
+            raise RefusedError(
+                f"cannot publish `{name}` into `{into}`: table `{next(iter(created))}` was created on `{name}`",
+                hints=["publish into `main`, or drop the table"],
+            )
+        empty = [table for table in created if table not in tables]
         if empty:
             raise RefusedError(
                 f"cannot publish `{name}`: table `{empty[0]}` was created on it and is empty",

@@ -1,11 +1,16 @@
 """The whole lake at a ref: the warehouse `lake@staging`, and requests behind the prefix that it gives."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.server.context.context import ServerContext
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
+from support.fixtures.catalog_files import new_catalog_uri
 from support.servers.asgi_client import SCHEMA, AsgiClient, set_property, snapshot
 
 STAGING = "/v1/branch.staging/namespaces/db/tables"
@@ -188,3 +193,90 @@ def test_prefix_that_a_client_has_encoded_is_understood(lake: AsgiClient, segmen
 
 def test_own_endpoints_are_there_behind_the_prefix(lake: AsgiClient) -> None:
     assert lake("GET", "/bergline/v1/branch.staging/rules").status == 200
+
+
+def names(client: AsgiClient, path: str = "/v1/namespaces/db/tables") -> list[str]:
+    return sorted(one["name"] for one in client("GET", path).json["identifiers"])
+
+
+def creation(staged: dict[str, Any], *more: dict[str, Any]) -> dict[str, Any]:
+    """The commit that creates a staged table."""
+    updates = [
+        {"action": "assign-uuid", "uuid": staged["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "set-location", "location": staged["location"]},
+        {"action": "add-schema", "schema": staged["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": staged["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": staged["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        *more,
+    ]
+    return {"requirements": [{"type": "assert-create"}], "updates": updates}
+
+
+def test_transaction_that_creates_a_table_creates_it_on_the_branch_alone(lake: AsgiClient) -> None:
+    staged = lake("POST", STAGING, {"name": "new", "schema": SCHEMA, "stage-create": True}).json["metadata"]
+    change = creation(staged, snapshot(7, 1), head("main", 7)) | {"identifier": {"namespace": ["db"], "name": "new"}}
+    assert (
+        lake("POST", "/v1/branch.staging/transactions/commit", {"table-changes": [change, orders_property()]}).status
+        == 204
+    )
+    assert (names(lake), names(lake, STAGING)) == (["orders"], ["new", "orders"])
+
+
+def orders_property() -> dict[str, Any]:
+    return {
+        "identifier": {"namespace": ["db"], "name": "orders"},
+        "requirements": [],
+        "updates": [set_property("a", "b")],
+    }
+
+
+def test_table_of_a_branch_comes_back_on_it_alone(tmp_path: Path) -> None:
+    opened = open_server(new_catalog_uri(tmp_path / "kept/catalog.db"), limits=ServerSettings(drop_retention_s=86_400))
+    with AsgiClient(opened) as client:
+        client.namespace("db")
+        assert client("POST", "/bergline/v1/lake-branches", {"name": "staging"}).status == 200
+        assert client("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+        assert client("DELETE", STAGING + "/new").status == 204
+        assert client("POST", "/bergline/v1/namespaces/db/tables/new/undrop", {}).status == 200
+        assert (names(client), names(client, STAGING)) == ([], ["new"])
+    opened.catalog.close()
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"action": "remove-properties", "removals": [CREATED_ON]},
+        {"action": "set-properties", "updates": {CREATED_ON: "other"}},
+    ],
+)
+def test_no_client_changes_where_a_table_was_created(lake: AsgiClient, update: dict[str, Any]) -> None:
+    assert lake("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+    for table in ("new", "orders"):
+        assert lake("POST", f"{STAGING}/{table}", {"requirements": [], "updates": [update]}).status == 200
+    assert (names(lake), names(lake, STAGING)) == (["orders"], ["new", "orders"])
+    assert lake("GET", STAGING + "/new").json["metadata"]["properties"][CREATED_ON] == "staging"
+    assert lake("GET", "/v1/namespaces/db/tables/orders").status == 200
+
+
+def test_table_that_is_created_with_a_main_is_on_main(lake: AsgiClient) -> None:
+    tables = "/v1/namespaces/db/tables"
+    staged = lake("POST", tables, {"name": "new", "schema": SCHEMA, "stage-create": True}).json["metadata"]
+    body = creation(staged, set_property(CREATED_ON, "staging"), snapshot(7, 1), head("main", 7))
+    assert lake("POST", tables + "/new", body).status == 200
+    assert names(lake) == ["new", "orders"]
+    assert lake("GET", tables + "/new").status == 200
+
+
+def test_table_of_a_branch_is_not_dropped_or_renamed_by_clients_on_main(lake: AsgiClient) -> None:
+    assert lake("POST", STAGING, {"name": "new", "schema": SCHEMA}).status == 200
+    names_both = [{"namespace": ["db"], "name": name} for name in ("new", "newer")]
+    rename = dict(zip(("source", "destination"), names_both, strict=True))
+    assert lake("HEAD", "/v1/namespaces/db/tables/new").status == 404
+    assert lake("DELETE", "/v1/namespaces/db/tables/new").error == (404, "NoSuchTableException")
+    assert lake("POST", "/v1/tables/rename", rename).error == (404, "NoSuchTableException")
+    assert (names(lake, STAGING), lake("HEAD", STAGING + "/new").status) == (["new", "orders"], 204)
+    assert lake("DELETE", "/v1/namespaces/db/tables/new", headers={BRANCH_TABLES: "true"}).status == 204

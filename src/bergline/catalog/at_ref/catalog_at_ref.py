@@ -1,5 +1,6 @@
 """The catalog as it is seen at a ref of the lake, over any catalog."""
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NoReturn
 
@@ -23,7 +24,7 @@ from bergline.catalog.footprint import Footprints
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.protection.rule_scope import RuleLevel
 from bergline.catalog.turns import TurnKeeper
-from bergline.errors import NotFoundError, RefusedError
+from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.format.metadata.refs import CREATED_ON, MAIN
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.view_metadata import ViewMetadata
@@ -131,7 +132,9 @@ class CatalogAtRef:
             self.inner.pointer(name)
         except NotFoundError:  # one that exists is refused for that
             self._check_joins(name)
-        return self._seen(self.inner.create_table(name, created_at(metadata, self.ref)))
+        made = self.inner.create_table(name, created_at(metadata, self.ref))
+        check_still_joins(self.inner, made, self._check_joins)
+        return self._seen(made)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         self._refuse(f"register table `{name}`")
@@ -210,6 +213,16 @@ class CatalogAtRef:
 
     def _refuse(self, what: str) -> NoReturn:
         raise only_on_main(what, self.ref)
+
+
+def check_still_joins(catalog: Catalog, made: LoadedTable, check_joins: Callable[[TableName], None]) -> None:
+    """Drop a new table again whose branch was dropped meanwhile: who drops a branch drops the tables that are there."""
+    try:
+        check_joins(made.name)
+    except (NotFoundError, RefusedError):
+        with contextlib.suppress(NotFoundError, ConflictError):
+            catalog.drop_table(made.name, made.metadata_location)
+        raise
 
 
 def created_on(catalog: Catalog, ref: LakeRef, namespace: Namespace) -> list[TableName]:

@@ -48,14 +48,16 @@ def created_at(metadata: TableMetadata, ref: LakeRef) -> TableMetadata:
 
 
 def published(before: TableMetadata, after: TableMetadata) -> TableMetadata:
-    """The table after a change; it is not on its branch alone any more once it has a `main`."""
-    if CREATED_ON not in after.properties:
-        return after
-    if before.properties.get(CREATED_ON) != after.properties[CREATED_ON]:
+    """A table after a change: it is not on its branch alone any more once it has a `main`, and only then."""
+    branch, said = before.properties.get(CREATED_ON), after.properties.get(CREATED_ON)
+    if said not in {None, branch}:
         raise InvalidInputError(f"expected no change of property `{CREATED_ON}`: it says where a table was created")
-    if MAIN not in after.refs:
+    if MAIN in after.refs:
+        branch = None
+    if said == branch:
         return after
-    return changed(after, properties={k: v for k, v in after.properties.items() if k != CREATED_ON})
+    properties = {k: v for k, v in after.properties.items() if k != CREATED_ON}
+    return changed(after, properties=properties if branch is None else properties | {CREATED_ON: branch})
 
 
 class LandingChange(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from bergline.catalog.catalog import (
     check_changed_tables,
 )
 from bergline.catalog.conflicts import describe_change
-from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, BranchTablePointers, PointerSwap
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer.settle import CommitSettling, SentSwaps, SwapHistory, send_swaps, table_history
 from bergline.catalog.pointer.store_access import StoreAccess
 from bergline.catalog.pointer.tables import PointerTables
@@ -108,13 +108,11 @@ class TableCommits:
     def _listing(
         self, changes: Sequence[TableChange], after: Sequence[LoadedTable]
     ) -> contextlib.AbstractContextManager[None]:
-        """Tables that were created on a branch get into lists with the commit that gives them a `main`."""
-        left = {table.name for table in after if CREATED_ON not in table.metadata.properties}
-        names = [c.base.name for c in changes if c.base.name in left and CREATED_ON in c.base.metadata.properties]
-        store = self._access.store_to_settle
-        if not names or not isinstance(store, BranchTablePointers):
-            return contextlib.nullcontext()
-        return store.listing(names)
+        """Tables that are created on a branch get into lists with the commit that gives them a `main`."""
+        of_branches = {table.name for table in after if CREATED_ON in table.metadata.properties}
+        were = {c.base.name for c in changes if CREATED_ON in c.base.metadata.properties}
+        new = of_branches - {c.base.name for c in changes}
+        return self._access.listing(tuple(were - of_branches), tuple(new))
 
     def moved_on(self, base: LoadedTable) -> ConflictError:
         """The conflict of a table that is no longer at its base; says what has changed, if that can be read."""

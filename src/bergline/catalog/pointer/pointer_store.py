@@ -207,8 +207,10 @@ class BranchTablePointers(Protocol):
         """Their pointers: found by name as those of all tables, but listed here alone."""
         ...
 
-    def listing(self, tables: Collection[TableName]) -> AbstractContextManager[None]:
-        """Have some of them in the lists of tables, in one step with the swap that this thread makes in the block."""
+    def listing(
+        self, tables: Collection[TableName], of_branches: Collection[TableName] = ()
+    ) -> AbstractContextManager[None]:
+        """Have tables in lists, and those of branches not, in one step with the swap of this thread in the block."""
         ...
 
 

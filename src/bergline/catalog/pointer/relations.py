@@ -111,6 +111,10 @@ class PointerRelations(Generic[Metadata, _Loaded]):
     def _see_new(self, name: TableName, metadata: Metadata) -> None:
         """Told of what is about to get a name."""
 
+    def _listed(self, name: TableName, metadata: Metadata) -> AbstractContextManager[None]:
+        """A block in which a name gets a pointer, and is in the lists where it belongs."""
+        return contextlib.nullcontext()
+
     @property
     def _trash(self) -> DroppedPointers | None:
         store = self._access.store
@@ -128,7 +132,8 @@ class PointerRelations(Generic[Metadata, _Loaded]):
         trash = self._trash
         assert trash is not None  # noqa: S101  (or there was nothing in it)
         try:
-            restored = restore(trash)
+            with self._listed(new, metadata):
+                restored = restore(trash)
         except (*NOTHING_CHANGED, ConflictError):
             raise
         except Exception as error:

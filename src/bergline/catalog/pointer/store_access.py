@@ -1,13 +1,21 @@
 """What the parts of a pointer catalog share: its store until it is closed, its guard, and waits for lost responses."""
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_digests import KeptDigests, MetadataDigests
 from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind
-from bergline.catalog.pointer.pointer_store import GuardedPointers, PointerStore, PointersWithTurns, UnopenedStore
+from bergline.catalog.pointer.pointer_store import (
+    BranchTablePointers,
+    GuardedPointers,
+    PointerStore,
+    PointersWithTurns,
+    UnopenedStore,
+)
 from bergline.catalog.protection.guard import RefGuard
 from bergline.catalog.status_checks import status_check_waits
 from bergline.catalog.turns import wait_for_turn
@@ -84,6 +92,17 @@ class StoreAccess:
     def names(self, kind: NameKind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         """The names of tables or views; with the properties that say how long a lost response is settled."""
         return NamedPointers(self.store, kind, partial(self.waits, properties or {}))
+
+    def listing(
+        self, tables: Collection[TableName], of_branches: Collection[TableName] = ()
+    ) -> AbstractContextManager[None]:
+        """Have tables in lists, and those of branches not, with the swap that this thread makes in the block."""
+        if of_branches:
+            self.names("branch table")  # UnsupportedError where every table is listed
+        store = self.store_to_settle
+        if not (tables or of_branches) or not isinstance(store, BranchTablePointers) or store.branch_tables is None:
+            return contextlib.nullcontext()
+        return store.listing(tables, of_branches)
 
     def waits(self, properties: Mapping[str, str]) -> Iterator[Callable[[], None]]:
         """A wait for each look at what became of a change whose response was lost."""

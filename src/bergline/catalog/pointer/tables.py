@@ -57,6 +57,10 @@ class PointerTables(PointerRelations[TableMetadata, LoadedTable]):
     def _changing(self) -> AbstractContextManager[None]:
         return self._access.guard.changing()
 
+    def _listed(self, name: TableName, metadata: TableMetadata) -> AbstractContextManager[None]:
+        is_of_branch = CREATED_ON in metadata.properties
+        return self._access.listing(() if is_of_branch else (name,), (name,) if is_of_branch else ())
+
     def _check_new(self, name: TableName, metadata: TableMetadata) -> None:
         self._access.guard.check_new(name, metadata)
 
@@ -85,7 +89,8 @@ class PointerTables(PointerRelations[TableMetadata, LoadedTable]):
     def _swapped(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
         pointers = self._access.store_to_settle
         try:
-            return send_swaps(pointers, (swap,))
+            with self._listed(swap.table, metadata):
+                return send_swaps(pointers, (swap,))
         except NOTHING_CHANGED:
             raise
         except Exception as error:

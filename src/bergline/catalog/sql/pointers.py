@@ -90,10 +90,10 @@ class SqlPointers:
         """Run a hook in the transaction of every change that this thread makes in the block."""
         return self.database.before_commit(hook)
 
-    def list_in(self, connection: sa.Connection, tables: Iterable[TableName]) -> None:
-        """Have tables that were created on a branch in lists from now on."""
+    def list_in(self, connection: sa.Connection, tables: Iterable[TableName], kind: RowKind) -> None:
+        """Have tables in the lists of a kind from now on."""
         for table in tables:
-            connection.execute(sa.update(TABLES).where(self._row(table)).values(iceberg_type=RowKind.TABLE.value))
+            connection.execute(sa.update(TABLES).where(self._row(table)).values(iceberg_type=kind.value))
 
     def holds(self, connection: sa.Connection, table: TableName, expected: str) -> bool:
         """Whether a pointer is as expected; if so, it stays until the end of the transaction."""
@@ -126,6 +126,12 @@ class SqlPointers:
                 return renamed
         except sa.exc.IntegrityError:
             return False
+
+    def lists(self, table: TableName) -> bool:
+        """Whether a name is in the lists of this kind."""
+        query = sa.select(TABLES.c.table_name).where(self._row(table), of_kind(self._kind))
+        with self.database.reading() as connection:
+            return connection.execute(query).first() is not None
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
         with self.database.reading() as connection:

@@ -106,9 +106,16 @@ class SqlPointerStore(SqlPointers):
         """The views in the trash."""
         return dropped_views.SqlDroppedViews(self.database, self.catalog_name, self.digests)
 
-    def listing(self, tables: Collection[TableName]) -> contextlib.AbstractContextManager[None]:
-        """Have tables that were created on a branch in lists, with the change that this thread makes in the block."""
-        return self.before_commit(lambda connection, _: self.list_in(connection, tables))
+    def listing(
+        self, tables: Collection[TableName], of_branches: Collection[TableName] = ()
+    ) -> contextlib.AbstractContextManager[None]:
+        """Have tables in lists, and those of branches not, with the change that this thread makes in the block."""
+
+        def run(connection: sa.Connection, _: object) -> None:
+            self.list_in(connection, tables, RowKind.TABLE)
+            self.list_in(connection, of_branches, RowKind.ON_BRANCH)
+
+        return self.before_commit(run)
 
     def footprints(self) -> Footprints | None:
         """Where files are, as the database keeps it; None in a database of an older layout."""

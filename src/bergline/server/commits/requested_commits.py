@@ -10,8 +10,9 @@ from typing import assert_never
 
 import msgspec
 
+from bergline.catalog.at_ref.catalog_at_ref import check_still_joins
 from bergline.catalog.at_ref.lake_ref import LakeRef
-from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing
+from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, published
 from bergline.catalog.catalog import (
     Catalog,
     Committed,
@@ -251,11 +252,14 @@ def discard(files: SnapshotFiles, placed: Iterable[RebasedChange]) -> None:
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
     try:
-        return catalog.create_table(change.name, _new_table(change).metadata)
+        made = catalog.create_table(change.name, _new_table(change).metadata)
     except AlreadyExistsError as error:
         if error.kind != "table":
             raise
         raise _not_new(error) from error
+    if change.at is not None:
+        check_still_joins(catalog, made, change.at.check_joins)
+    return made
 
 
 def _new_table(change: RequestedChange) -> NewTable:
@@ -266,7 +270,7 @@ def _new_table(change: RequestedChange) -> NewTable:
     if change.at is not None:
         change.at.check_new(change.name)
         metadata = created_at(metadata, change.at.ref)
-    return NewTable(change.name, metadata)
+    return NewTable(change.name, published(metadata, metadata))
 
 
 def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from bergline.catalog.at_ref.catalog_at_ref import check_created_on, created_on
+from bergline.catalog.at_ref.catalog_at_ref import check_created_on, check_still_joins, created_on
 from bergline.catalog.at_ref.landing import created_at
 from bergline.catalog.at_ref.seen import of_branch
 from bergline.catalog.attempts import attempts
@@ -20,6 +20,7 @@ from bergline.catalog.rest.protocol.bodies import (
 from bergline.catalog.rest.protocol.branch_tables import BRANCH_TABLES
 from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import ConflictError, NotFoundError
+from bergline.format.metadata.refs import CREATED_ON
 from bergline.governance.grants.securable import SecurableKind
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
@@ -75,6 +76,8 @@ def create_table(context: ServerContext, request: Request) -> Response:
         staged = Response(200, context.loads.render_table(None, request.seen(metadata, name)))
         return with_credentials(context, request, name, staged, metadata, is_staged=True)
     made = context.catalog.create_table(name, metadata)
+    if at is not None:
+        check_still_joins(context.catalog, made, at.check_joins)
     return with_credentials(context, request, name, table_response(context, request, made), made.metadata)
 
 
@@ -129,8 +132,10 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
 
 
 def table_exists(context: ServerContext, request: Request) -> Response:
-    """Whether it exists."""
+    """Whether it exists, for whom it can be loaded."""
     context.catalog.pointer(request.table)
+    if not _sees_branch_tables(request):
+        _check_on_main(context, request.table)
     return NO_CONTENT
 
 
@@ -193,9 +198,21 @@ def landing_at(context: ServerContext, request: Request) -> LandingAt | None:
 
 
 def check_own_name(context: ServerContext, request: Request, name: TableName, what: str) -> None:
-    """Refuse to drop or rename, at a ref of the lake, a table that is not of this branch alone."""
+    """Refuse to drop or rename, at a ref of the lake, a table that is not of this branch alone.
+
+    On `main`, those of branches are there for clients alone that know them.
+    """
     if request.at is not None:
         check_created_on(context.catalog.load_table(name).metadata, request.at, name, what)
+    elif not _sees_branch_tables(request):
+        _check_on_main(context, name)
+
+
+def _check_on_main(context: ServerContext, name: TableName) -> None:
+    """NotFoundError for a table that is on a branch alone; one that cannot be read is on `main`."""
+    pointers = context.store.branch_tables
+    if pointers is not None and pointers.lists(name):
+        raise of_branch(name, str(context.catalog.load_table(name).metadata.properties.get(CREATED_ON)))
 
 
 def names_response(

@@ -13,6 +13,8 @@ import pytest
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.at_ref.lake_ref import LAKE_MAIN
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import TableName
 from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -23,6 +25,7 @@ from bergline.errors import (
 )
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import CREATED_ON, MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.evolution.schema_update import SchemaUpdate
 from support.fixtures.rows import ORDERS, ids, order_rows
 
@@ -346,6 +349,46 @@ class TestTablesOfABranch:
         with staging.stage_table("db.orders", ORDERS, replace=True) as new:
             new.append(order_rows(5))
         assert (rows(staging), rows(lake)) == ([5], [1, 2])
+
+    def test_table_on_main_is_not_hidden_by_a_property(self, lake: Lake, staging: Lake) -> None:
+        lake.create_table("db.empty", ORDERS).set_properties({CREATED_ON: "other"})
+        assert rows(staging, "db.empty") == []
+        assert "db.empty" in lake.list_tables()
+
+    @pytest.mark.parametrize("drops_late", [False, True])
+    def test_none_is_left_by_a_branch_that_is_dropped_meanwhile(
+        self, lake: Lake, staging: Lake, monkeypatch: pytest.MonkeyPatch, drops_late: bool
+    ) -> None:
+        inner, kept = staging.catalog.inner, lake.branches._kept  # type: ignore[attr-defined]
+        create, remove = inner.create_table, kept.remove
+
+        def create_late(name: TableName, metadata: TableMetadata) -> LoadedTable:
+            made: LoadedTable = create(name, metadata)
+            remove("staging")
+            return made
+
+        def remove_late(name: str) -> None:
+            monkeypatch.undo()
+            staging.create_table("db.new", ORDERS)
+            remove(name)
+
+        if drops_late:
+            branches = lake.branches
+            monkeypatch.setattr(branches._kept, "remove", remove_late)
+            branches.drop("staging")
+        else:
+            monkeypatch.setattr(inner, "create_table", create_late)
+            with pytest.raises(NotFoundError, match="the lake has no such branch, or it was dropped"):
+                staging.create_table("db.new", ORDERS)
+        assert not lake.table_exists("db.new")
+
+    def test_it_is_published_into_main_alone(self, lake: Lake, staging: Lake) -> None:
+        lake.branches.create("other")
+        new = staging.create_table("db.new", ORDERS).append(order_rows(1))
+        new.refs.create_branch("other")
+        with pytest.raises(RefusedError, match=r"into `other`: table `db.new` was created on `staging`"):
+            lake.branches.publish("staging", into="other")
+        assert rows(staging, "db.new") == [1]
 
     def test_its_columns_are_its_own(self, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS)
