@@ -350,11 +350,6 @@ class TestTablesOfABranch:
             new.append(order_rows(5))
         assert (rows(staging), rows(lake)) == ([5], [1, 2])
 
-    def test_table_on_main_is_not_hidden_by_a_property(self, lake: Lake, staging: Lake) -> None:
-        lake.create_table("db.empty", ORDERS).set_properties({CREATED_ON: "other"})
-        assert rows(staging, "db.empty") == []
-        assert "db.empty" in lake.list_tables()
-
     @pytest.mark.parametrize("drops_late", [False, True])
     def test_none_is_left_by_a_branch_that_is_dropped_meanwhile(
         self, lake: Lake, staging: Lake, monkeypatch: pytest.MonkeyPatch, drops_late: bool

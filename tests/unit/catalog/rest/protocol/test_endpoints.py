@@ -45,4 +45,4 @@ def test_changes_take_a_key_and_nothing_else_does() -> None:
 
 def test_names_in_addresses_are_known() -> None:
     names = {name for e in ENDPOINTS for name in re.findall(r"{(\w+)}", e.path)}
-    assert names == {"prefix", "namespace", "table", "view", "webhook", "snapshot", "number", "grant", "role"}
+    assert names == {"prefix", "namespace", "table", "view", "webhook", "snapshot", "number", "grant", "role", "branch"}
