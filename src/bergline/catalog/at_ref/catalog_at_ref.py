@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bergline.catalog.at_ref.lake_ref import LAKE_MAIN, LakeRef, LakeRefKind
 from bergline.catalog.at_ref.landing import LandingChange, check_writable, created_at, landing, moves_main
 from bergline.catalog.at_ref.seen import seen_at
+from bergline.catalog.attempts import attempts
 from bergline.catalog.catalog import (
     Catalog,
     Committed,
@@ -148,8 +149,17 @@ class CatalogAtRef:
         self.inner.rename_table(name, new)
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
-        self._check_created("drop", name)
-        self.inner.drop_table(name, expected)
+        """Drop a table in the very state in which it is on the branch alone: it may be published meanwhile."""
+        tries = attempts(f"table `{name}` moved on whenever it was to be dropped")
+        while True:
+            next(tries)
+            table = self.inner.load_table(name)
+            check_created_on(table.metadata, self.ref, name, "drop")
+            try:
+                return self.inner.drop_table(name, expected or table.metadata_location)
+            except ConflictError:
+                if expected is not None:
+                    raise
 
     def purge_later(self, name: TableName) -> bool:
         self._check_created("drop", name)

@@ -156,8 +156,12 @@ def register_table(context: ServerContext, request: Request) -> Response:
 
 def unregister_table(context: ServerContext, request: Request) -> Response:
     """Drop a table and return it as it was; one that cannot be loaded stays."""
-    check_own_name(context, request, request.table, "unregister")
-    return Response(200, drop_as_read(context, request.table, lambda pointer: _load(context, request, pointer).body))
+
+    def read(pointer: str) -> bytes:
+        check_own_name(context, request, request.table, "unregister")
+        return _load(context, request, pointer).body
+
+    return Response(200, drop_as_read(context, request.table, read))
 
 
 def drop_as_read(context: ServerContext, name: TableName, read: Callable[[str], _Read]) -> _Read:

@@ -22,6 +22,7 @@ from bergline.catalog.sql.trash.dropped_tables import TrashMark
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.governance.grants.privilege import Privilege
 from bergline.governance.grants.securable import Securable, table_of, view_of
+from bergline.lake.at_ref import catalog_at_ref
 from bergline.server.context.context import ServerContext
 from bergline.server.handlers.credentials import with_credentials
 from bergline.server.handlers.new_tables import new_name
@@ -43,10 +44,13 @@ def drop_table(context: ServerContext, request: Request) -> Response:
         # its pointer, which is kept in the trash, is the one that was read: `keep_dropped` is given it
         drop_as_read(context, request.table, lambda _: _check_dropped(context, request))
     elif request.flag("purgeRequested"):
-        result, caller = purge_table(context.catalog, request.table), requesting_caller()
+        catalog = context.catalog if request.at is None else catalog_at_ref(context.catalog, request.at)
+        result, caller = purge_table(catalog, request.table), requesting_caller()
         seen = None if caller is None else caller.changes.get(request.table)
         if seen is not None and seen.before is not None and not result.failed:
             context.claims.directories.reserved.release(request.table, seen.before.table_uuid)
+    elif request.at is not None:
+        catalog_at_ref(context.catalog, request.at).drop_table(request.table)
     else:
         context.catalog.drop_table(request.table)
     return NO_CONTENT
@@ -103,6 +107,7 @@ def _mark(dropped_ms: str, number: str) -> TrashMark:
 
 
 def _check_dropped(context: ServerContext, request: Request) -> None:
+    check_own_name(context, request, request.table, "drop")  # after its pointer was read: it may be published meanwhile
     if request.flag("purgeRequested"):
         check_purge(context.catalog.load_table(request.table))
 

@@ -339,6 +339,23 @@ class TestTablesOfABranch:
         staging.drop_table("db.newer")
         assert staging.list_tables() == ["db.orders"]
 
+    def test_table_that_is_published_meanwhile_is_not_dropped(
+        self, lake: Lake, staging: Lake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        staging.create_table("db.new", ORDERS).append(order_rows(1))
+        inner = lake.catalog
+        drop = inner.drop_table
+
+        def publish_first(*arguments: Any) -> None:
+            monkeypatch.undo()
+            lake.publish("staging", keep_branch=True)
+            drop(*arguments)
+
+        monkeypatch.setattr(inner, "drop_table", publish_first)
+        with pytest.raises(RefusedError, match=r"cannot drop table `db.new`"):
+            staging.drop_table("db.new")
+        assert rows(lake, "db.new") == [1]
+
     def test_replacing_it_keeps_it_on_its_branch(self, lake: Lake, staging: Lake) -> None:
         staging.create_table("db.new", ORDERS).append(order_rows(1))
         with staging.stage_table("db.new", ORDERS, replace=True) as new:

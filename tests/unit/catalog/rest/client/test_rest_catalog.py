@@ -43,4 +43,6 @@ def test_rows_of_another_ref_of_the_lake_are_no_conflict(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("prefix", ["branch.~zz", "tag.", "time.never", "branch", "main"])
 def test_other_servers_have_prefixes_of_their_own(server: RestScript, prefix: str) -> None:
-    RestCatalog(server.uri, {"prefix": prefix}).close()
+    catalog = RestCatalog(server.uri, {"prefix": prefix})
+    assert catalog.session.settings.text("prefix") == prefix
+    catalog.close()
